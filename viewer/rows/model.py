@@ -1,0 +1,134 @@
+"""A row of the timeline, and the events it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.trace.events import Int64, Kind, UInt32
+
+
+class RowKind(StrEnum):
+    """What a row shows."""
+
+    PROCESS = "process"
+    GPU = "gpu"
+    STATE = "state"
+    KERNELS = "kernels"
+    FAMILY = "family"
+    KERNEL_NAME = "kernel_name"
+    MEMORY = "memory"
+    MEMORY_KIND = "memory_kind"
+    STREAM = "stream"
+    PROJECTION = "projection"
+    THREADS = "threads"
+    THREAD = "thread"
+    CPU = "cpu"
+    NVTX = "nvtx"
+    API = "api"
+    OSRT = "osrt"
+    OVERHEAD = "overhead"
+
+
+@dataclass(frozen=True, slots=True)
+class EventRef:
+    """One event of the trace: its table, its index there, and the row it was met in."""
+
+    kind: Kind
+    index: int
+    row_key: str = ""
+
+
+@dataclass(frozen=True)
+class RowEvents:
+    """The events of a row, sorted by (start, -end).
+
+    Attributes
+    ----------
+    start_ns, end_ns : ndarray of int64, shape (n,)
+    name_id : ndarray of uint32, shape (n,)
+    depth : ndarray of uint8, shape (n,), or None
+        Which lane of the row; None where all are in lane 0. Events of a lane do not overlap.
+    kind : Kind or ndarray of uint8, shape (n,)
+        The table; an array of positions in `tuple(Kind)` where a row mixes tables.
+    index : ndarray of int32, shape (n,), or slice
+        Index into the table.
+    argb : ndarray of uint32, shape (n,), or None
+        The user's own colours (NVTX); 0 where none was given.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    name_id: UInt32
+    kind: Kind | npt.NDArray[np.uint8]
+    index: npt.NDArray[np.int32] | slice
+    depth: npt.NDArray[np.uint8] | None = None
+    argb: UInt32 | None = None
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def ref(self, position: int, row_key: str = "") -> EventRef:
+        """Return the event at a position of this row."""
+        kind = self.kind if isinstance(self.kind, Kind) else tuple(Kind)[int(self.kind[position])]
+        index = self.index.start + position if isinstance(self.index, slice) else int(self.index[position])
+        return EventRef(kind, index, row_key)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row: what it is called, what it belongs to, what is under it.
+
+    Attributes
+    ----------
+    key : str
+        Unique and stable over openings of the same trace: "40000/gpu0/stream7/20".
+    label, detail : str
+        "Stream 20" and "NCCL"; the label is printed strong, the detail softer.
+    parent : Row or None
+    gpu, process, stream, thread : int or None
+        Indices into the trace, where the row belongs to one.
+    share : float or None
+        The figure nsys-ui prints (definitions, section 2), in [0, 1], over the whole trace.
+    load : callable or None
+        Makes the row's events; None where the row only holds others or is a STATE row.
+    children : list of Row
+    """
+
+    key: str
+    kind: RowKind
+    label: str
+    detail: str = ""
+    parent: Row | None = None
+    gpu: int | None = None
+    process: int | None = None
+    stream: int | None = None
+    thread: int | None = None
+    share: float | None = None
+    load: Callable[[], RowEvents] | None = field(default=None, repr=False)
+    children: list[Row] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def events(self) -> RowEvents | None:
+        """The row's events, made when first asked for."""
+        return self.load() if self.load else None
+
+    def walk(self) -> Iterator[Row]:
+        """Yield this row and all under it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def path(self) -> tuple[Row, ...]:
+        """Return the rows from the root to this one."""
+        return (*self.parent.path(), self) if self.parent else (self,)
+
+    @cached_property
+    def text_path(self) -> str:
+        """The full path as a person reads it: "Rank 3 › GPU 0 › Stream 20 NCCL"."""
+        return " › ".join(f"{r.label} {r.detail}".strip() for r in self.path())

@@ -1,0 +1,8 @@
+"""What is looked at. One owner for each piece of state; QtCore only."""
+
+from viewer.state.measurements import Measurement, Measurements
+from viewer.state.rows import RowState
+from viewer.state.view import Hover, ViewState
+from viewer.state.window import TimeAxis, Window
+
+__all__ = ["Hover", "Measurement", "Measurements", "RowState", "TimeAxis", "ViewState", "Window"]

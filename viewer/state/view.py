@@ -1,0 +1,144 @@
+"""ViewState: the one owner of what is looked at. Widgets read it, change it, and keep no copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.study import Study
+from viewer.rows import EventRef, Row
+from viewer.state.measurements import Measurements
+from viewer.state.rows import RowState
+from viewer.state.window import TimeAxis, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """What is under the pointer: an instant, and the row if there is one. None of it is kept."""
+
+    time_ns: int
+    row: Row | None = None
+    event: EventRef | None = None
+
+
+class ViewState(QObject):
+    """State of one window on one trace.
+
+    Signals
+    -------
+    study_changed()
+        Another trace is open (or none); everything else has been reset.
+    selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
+        That part is another one. `laps_changed`: the marker, the lap in hand, the steady choice or the filter.
+    revealed(str)
+        Scroll to this row key.
+    """
+
+    study_changed = Signal()
+    selection_changed = Signal()
+    event_changed = Signal()
+    hover_changed = Signal()
+    overlays_changed = Signal()
+    laps_changed = Signal()
+    revealed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.study: Study | None = None
+        self.axis = TimeAxis(self)
+        self.rows = RowState(self)
+        self.measurements = Measurements(self)
+        self.selection: Window | None = None
+        self.event: EventRef | None = None
+        self.hover: Hover | None = None
+        self.overlays: frozenset[str] = frozenset()
+        self.lap: int | None = None
+        self.lap_filter: str = "all"
+        self.marker = 0
+        self.steady_choice: frozenset[int] | None = None
+
+    def set_study(self, study: Study | None, roots: tuple[Row, ...] = ()) -> None:
+        """Look at another trace, from the start."""
+        self.study = study
+        self.selection = self.event = self.hover = self.lap = None
+        self.lap_filter = "all"
+        self.marker = 0
+        self.steady_choice = None
+        self.measurements.reset()
+        self.rows.reset(roots)
+        trace = study.trace if study else None
+        self.axis.reset(*((trace.span_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
+        self.study_changed.emit()
+
+    def select(self, selection: Window | None) -> None:
+        """Select a range of time, or none. An empty range is none."""
+        if selection is not None:
+            low, high = min(selection), max(selection)
+            selection = (int(low), int(high)) if high > low else None
+        if selection != self.selection:
+            self.selection = selection
+            self.selection_changed.emit()
+
+    def select_event(self, event: EventRef | None) -> None:
+        """Select one event, or none."""
+        if event != self.event:
+            self.event = event
+            self.event_changed.emit()
+
+    def set_hover(self, hover: Hover | None) -> None:
+        """Say what is under the pointer."""
+        if hover != self.hover:
+            self.hover = hover
+            self.hover_changed.emit()
+
+    def set_overlay(self, name: str, on: bool) -> None:
+        """Switch an overlay: "idle" or "exposed"."""
+        overlays = self.overlays | {name} if on else self.overlays - {name}
+        if overlays != self.overlays:
+            self.overlays = overlays
+            self.overlays_changed.emit()
+
+    def set_lap(self, lap: int | None) -> None:
+        """Take a lap in hand (a number from 0), without moving the window."""
+        if lap != self.lap:
+            self.lap = lap
+            self.laps_changed.emit()
+
+    @property
+    def laps(self) -> Laps | None:
+        """The iterations by the marker that was chosen, None where there are none."""
+        return self.study.laps(self.marker) if self.study else None
+
+    @property
+    def steady(self) -> tuple[int, ...]:
+        """The laps that numbers are taken from: the user's choice, else the rule's; () for none."""
+        if self.steady_choice is not None:
+            return tuple(sorted(self.steady_choice))
+        laps = self.laps
+        return laps.steady.indices if laps and laps.steady else ()
+
+    def set_marker(self, marker: int) -> None:
+        """Take another candidate as the marker of iterations."""
+        if marker != self.marker:
+            self.marker, self.lap, self.steady_choice = marker, None, None
+            self.laps_changed.emit()
+
+    def set_steady_choice(self, laps: frozenset[int] | None) -> None:
+        """Choose the steady laps by hand; None returns to the rule."""
+        if laps != self.steady_choice:
+            self.steady_choice = laps
+            self.laps_changed.emit()
+
+    def set_lap_filter(self, what: str) -> None:
+        """Count and list everything ("all"), the lap in hand ("lap") or the steady laps ("steady")."""
+        if what != self.lap_filter:
+            self.lap_filter = what
+            self.laps_changed.emit()
+
+    def reveal(self, key: str) -> None:
+        """Unfold what hides a row, and scroll to it."""
+        if (row := self.rows.row(key)) is not None:
+            self.rows.set_expanded([r.key for r in row.path()[:-1]], True)
+            self.revealed.emit(key)

@@ -1,0 +1,81 @@
+"""Events: the sorted column arrays of one table of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+AnyArray = npt.NDArray[np.generic]
+
+
+class Kind(StrEnum):
+    """What a table of events holds; the value is its name in files and exports."""
+
+    KERNEL = "kernel"
+    MEMCPY = "memcpy"
+    MEMSET = "memset"
+    GRAPH = "graph"
+    API = "api"
+    SYNC = "sync"
+    NVTX = "nvtx"
+    OSRT = "osrt"
+    ON_CPU = "on_cpu"
+    OVERHEAD = "overhead"
+
+
+GPU_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)
+"""The kinds that are operations of a GPU; their owner is a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """One table: parallel arrays, grouped by owner and sorted by (start, -end) inside it.
+
+    Attributes
+    ----------
+    kind : Kind
+        Which table.
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        Nanoseconds from the trace's zero; ``end_ns >= start_ns``.
+    name_id : ndarray of uint32, shape (n,)
+        Index into ``Trace.names``.
+    offsets : ndarray of int64, shape (owners + 1,)
+        The rows of owner ``i`` are ``offsets[i]:offsets[i + 1]``. The owner is a stream for
+        GPU kinds, a process for ``SYNC``, a track for ``NVTX``, else a thread.
+    columns : mapping of str to ndarray, each of shape (n,)
+        The optional columns, by the names listed in ARCHITECTURE.md.
+    """
+
+    kind: Kind
+    start_ns: Int64
+    end_ns: Int64
+    name_id: UInt32
+    offsets: Int64
+    columns: Mapping[str, AnyArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def of(self, owner: int) -> slice:
+        """Return the rows of one owner as a slice."""
+        return slice(int(self.offsets[owner]), int(self.offsets[owner + 1]))
+
+    def owner_of(self, index: int) -> int:
+        """Return the owner of the event at ``index``."""
+        return int(np.searchsorted(self.offsets, index, side="right")) - 1
+
+    def owners(self) -> npt.NDArray[np.int32]:
+        """Return the owner of every event, shape (n,)."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
+
+    @classmethod
+    def empty(cls, kind: Kind, owners: int = 0) -> Events:
+        """Return a table without rows."""
+        none = np.empty(0, np.int64)
+        return cls(kind, none, none, np.empty(0, np.uint32), np.zeros(owners + 1, np.int64))

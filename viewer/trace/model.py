@@ -1,0 +1,188 @@
+"""What a trace is: processes, GPUs, streams, threads and their events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind
+from viewer.trace.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that has events. `rank` is None where it cannot be known."""
+
+    index: int
+    pid: int
+    name: str
+    rank: int | None
+    global_pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A (process, CUDA device ordinal) pair; `process` is an index into `Trace.processes`.
+
+    `physical` numbers the board it maps to, None where the file does not say.
+    """
+
+    index: int
+    process: int
+    device: int
+    name: str
+    physical: int | None = None
+    bus: str = ""
+    sm_count: int | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A (process, context, stream id); `gpu` is an index into `Trace.gpus`."""
+
+    index: int
+    gpu: int
+    context: int
+    stream_id: int
+    is_default: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread that has events; `process` is an index into `Trace.processes`."""
+
+    index: int
+    process: int
+    tid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The NVTX events of one thread in one domain.
+
+    `overlapping` holds start/end ranges (type 60), which need not nest; the other track of
+    the same thread and domain holds push/pop ranges and marks. `domain` is "" for the default one.
+    """
+
+    index: int
+    thread: int
+    domain: str
+    overlapping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Facts about the recording; None where the file does not say.
+
+    `recorded` names the kinds of data that were switched on or left rows:
+    "cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi".
+    """
+
+    duration_ns: int | None = None
+    start_utc_ns: int | None = None
+    nsys_version: str | None = None
+    schema_version: str | None = None
+    recorded: frozenset[str] = frozenset()
+
+
+class Source(Protocol):
+    """Where the columns that are seldom needed are fetched from, when asked."""
+
+    def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
+        """Return every column of one row of the file, by the file's own column names."""
+
+    def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
+        """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A whole recording, read once and never changed.
+
+    Attributes
+    ----------
+    events : mapping of Kind to Events
+        A kind without rows is there, empty.
+    counts : mapping of str to int
+        Rows read per table of the file, by the file's own table names.
+    diagnostics : DataFrame
+        Columns time_ns (int64), severity (str: error, warning, info, verbose), source, text, pid.
+    notes : tuple of str
+        What the reader had to do to open the file (a newer schema, a column of the wrong type ...).
+    """
+
+    path: Path
+    session: Session
+    names: Names
+    processes: tuple[Process, ...]
+    gpus: tuple[Gpu, ...]
+    streams: tuple[Stream, ...]
+    threads: tuple[Thread, ...]
+    tracks: tuple[Track, ...]
+    events: Mapping[Kind, Events]
+    counts: Mapping[str, int]
+    diagnostics: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    source: Source | None = field(default=None, compare=False)
+
+    @property
+    def kernels(self) -> Events:
+        """Kernels, grouped by stream; columns short_id, correlation, file_row, graph_node."""
+        return self.events[Kind.KERNEL]
+
+    @property
+    def api(self) -> Events:
+        """CUDA runtime and driver calls, grouped by thread; columns correlation, file_row."""
+        return self.events[Kind.API]
+
+    @property
+    def nvtx(self) -> Events:
+        """NVTX ranges and marks, grouped by track; columns event_type, argb, is_open, file_row."""
+        return self.events[Kind.NVTX]
+
+    def streams_of(self, gpu: int) -> tuple[Stream, ...]:
+        """Return the streams of a GPU, in order of index."""
+        return tuple(s for s in self.streams if s.gpu == gpu)
+
+    def threads_of(self, process: int) -> tuple[Thread, ...]:
+        """Return the threads of a process, in order of index."""
+        return tuple(t for t in self.threads if t.process == process)
+
+    @cached_property
+    def window_ns(self) -> tuple[int, int]:
+        """Earliest start and latest end over the operations of all GPUs (definitions, section 1).
+
+        Without GPU operations: over all events; without any: the session.
+        """
+        for kinds in (GPU_KINDS, tuple(Kind)):
+            held = [e for k in kinds if len(e := self.events[k])]
+            if held:
+                start = min(int(e.start_ns.min()) for e in held)
+                end = max(int(e.end_ns.max()) for e in held)
+                if end > start:
+                    return start, end
+        return 0, max(self.session.duration_ns or 0, 1)
+
+    @cached_property
+    def span_ns(self) -> tuple[int, int]:
+        """What "the whole trace" shows: the session, widened to `window_ns` where that lies outside."""
+        start, end = self.window_ns
+        return min(0, start), max(self.session.duration_ns or 0, end)
+
+    def gpu_label(self, gpu: int) -> str:
+        """Return "Rank 3 GPU 0", or with the pid where the rank is not known."""
+        g = self.gpus[gpu]
+        return f"{self.process_label(g.process)} GPU {g.device}"
+
+    def process_label(self, process: int) -> str:
+        """Return "Rank 3", or "python [40021]" where the rank is not known."""
+        p = self.processes[process]
+        return f"Rank {p.rank}" if p.rank is not None else f"{p.name} [{p.pid}]"

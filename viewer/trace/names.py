@@ -1,0 +1,89 @@
+"""Names: the interned texts of a trace, and how a long one is said shortly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+
+class Names:
+    """Interned texts, shared by all tables: the same text has the same id, hence the same colour.
+
+    Parameters
+    ----------
+    texts : Arrow string array, or iterable of str
+        Id ``i`` is the ``i``-th text. Id 0 is always "" (a range without a name).
+    """
+
+    def __init__(self, texts: pa.Array | Iterable[str] = ("",)) -> None:
+        self.array: pa.Array = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string())
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, name_id: int) -> str:
+        return str(self.array[int(name_id)].as_py())
+
+    def take(self, name_ids: np.ndarray) -> list[str]:
+        """Return the texts of many ids."""
+        return self.array.take(pa.array(name_ids)).to_pylist()  # type: ignore[no-any-return]
+
+
+_LEADING = re.compile(r"^(?:void|bool|int|float|double|unsigned|static|auto|const|__global__)\s+")
+_ARGUMENTS = re.compile(r",\s*(?:op_id|seq|sizes|input_op_ids)\s*=.*$", re.DOTALL)
+_NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?![A-Za-z_])|(?<=[_#])\d+")
+_ANONYMOUS = "(anonymous namespace)"
+
+
+def base_name(name: str) -> str:
+    """Return the qualified name of a demangled kernel: no return type, template arguments or parameters.
+
+    ``void at::native::vectorized_elementwise_kernel<4, ...>(int, ...)`` becomes
+    ``at::native::vectorized_elementwise_kernel``. A name that is no C++ signature comes back as it is.
+    """
+    text = name.replace(_ANONYMOUS, "{anonymous}").strip()
+    out: list[str] = []
+    depth = 0
+    for position, char in enumerate(text):
+        if char == "<" and not text.startswith("operator<", max(0, position - 8)):
+            depth += 1
+        elif char == ">" and depth:
+            depth -= 1
+        elif depth == 0:
+            if char == "(":
+                break
+            out.append(char)
+    base = "".join(out).strip()
+    while (shorter := _LEADING.sub("", base)) != base:
+        base = shorter
+    if " " in base and "::" in base:
+        base = base.rsplit(" ", 1)[-1]
+    return base.replace("{anonymous}::", "") or name
+
+
+_DULL = re.compile(r"^(?:ncclDevKernel_|ncclKernel_|sm\d+_xmma_|void )|(?:_kernel|Kernel)$")
+
+
+def short_name(name: str) -> str:
+    """Return the telling part of a kernel's name, for a bar: ``vectorized_elementwise``.
+
+    The last component of the qualified name, without the prefixes and suffixes that all kernels share.
+    """
+    last = base_name(name).rsplit("::", 1)[-1]
+    previous = None
+    while previous != last:
+        previous, last = last, _DULL.sub("", last)
+    return last or name
+
+
+def strip_arguments(text: str) -> str:
+    """Return an NVTX text without PyTorch's per-call arguments (``aten::mm, op_id = 7`` is ``aten::mm``)."""
+    return _ARGUMENTS.sub("", text)
+
+
+def normalise_numbers(text: str) -> str:
+    """Return a text with its free-standing numbers replaced by ``#``: ``step_12`` is ``step_#``."""
+    return _NUMBER.sub("#", strip_arguments(text))
