@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.analysis.laps import Laps
-from viewer.analysis.study import Study
 from viewer.rows import EventRef, Row
 from viewer.state.measurements import Measurements
 from viewer.state.rows import RowState
 from viewer.state.window import TimeAxis, Window
+
+if TYPE_CHECKING:
+    from viewer.analysis.laps import Laps
+    from viewer.analysis.study import Study
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""Names: interned texts, and what of a long one is shown."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from viewer.trace.names import Names, base_name, normalise_numbers, short_name, strip_arguments
+
+ELEMENTWISE = (
+    "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>, "
+    "std::array<char *, (unsigned long)3>>(int, T2, T3)"
+)
+LAMBDA = (
+    "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl<"
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]>(T1)>(int, T3)"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "short"),
+    [
+        (ELEMENTWISE, "at::native::vectorized_elementwise_kernel", "vectorized_elementwise"),
+        (LAMBDA, "at::native::elementwise_kernel", "elementwise"),
+        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)",) * 1
+        + ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "AllReduce_Sum_bf16_RING_LL"),
+        (
+            "void (anonymous namespace)::softmax_warp_forward<float>(float *)",
+            "softmax_warp_forward",
+            "softmax_warp_forward",
+        ),
+        ("nvjet_tst_192x192_64x4_2x1_v_bz_TNT",) * 3,
+        ("gemm_e4m3", "gemm_e4m3", "gemm_e4m3"),
+        ("vectorAdd(const float *, const float *, float *, int)", "vectorAdd", "vectorAdd"),
+        ("std::enable_if<true, void>::type foo::bar<int>(int)", "foo::bar", "bar"),
+        ("kernel", "kernel", "kernel"),
+        ("", "", ""),
+    ],
+)
+def test_base_and_short_name(name: str, base: str, short: str) -> None:
+    assert base_name(name) == base
+    assert short_name(name) == short
+
+
+def test_pytorch_arguments_are_stripped() -> None:
+    assert strip_arguments("aten::mm, op_id = 999730") == "aten::mm"
+    assert strip_arguments("aten::add, seq = 12, sizes = [[2, 3]]") == "aten::add"
+    assert strip_arguments("forward, layer 3") == "forward, layer 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "normalised"),
+    [
+        ("Iteration 12", "Iteration #"),
+        ("step_12", "step_#"),
+        ("ProfilerStep#12", "ProfilerStep##"),
+        ("sample_0(repeat=5)", "sample_#(repeat=#)"),
+        ("conv2d", "conv2d"),
+        ("layer4", "layer4"),
+    ],
+)
+def test_numbers_are_normalised(text: str, normalised: str) -> None:
+    assert normalise_numbers(text) == normalised
+
+
+def test_names_give_texts_by_id() -> None:
+    names = Names(pa.array(["", "a", "b"], pa.large_string()))
+    assert (len(names), names[2], names.take(np.array([1, 0, 1], np.uint32))) == (3, "b", ["a", "", "a"])

@@ -1,0 +1,254 @@
+"""One table for every dock: a DataFrame shown in a QTableView, sorted by an order of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How one column of a DataFrame is shown.
+
+    Attributes
+    ----------
+    key : str
+        The column of the frame, with its unit ("duration_ns").
+    title, tip : str
+        The header, and what the number means (shown on hover).
+    text : callable
+        Formats one value for people; copies and files get the value itself.
+    number : bool
+        Right-aligned, and sorted from the largest first.
+    colour : callable or None
+        Maps a value to a colour (ARGB int), None for the ordinary one.
+    editable : bool
+        Whether a double click edits it; the model then emits `edited`.
+    """
+
+    key: str
+    title: str
+    text: Callable[[Any], str] = str
+    number: bool = False
+    tip: str = ""
+    colour: Callable[[Any], int | None] | None = None
+    editable: bool = False
+
+
+class FrameModel(QAbstractTableModel):
+    """A DataFrame in some order.
+
+    Signals
+    -------
+    edited(int, str, str)
+        The user wrote a text into a cell: position in the frame, column key, text.
+    """
+
+    edited = Signal(int, str, str)
+
+    def __init__(self, columns: Sequence[Column], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.columns = tuple(columns)
+        self.frame = pd.DataFrame({c.key: [] for c in columns})
+        self.order = np.empty(0, np.int32)
+        self._sorted: tuple[int, bool] | None = None
+
+    def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
+        """Show another frame, sorted as the last one was."""
+        self.beginResetModel()
+        if columns is not None and tuple(columns) != self.columns:
+            self.columns = tuple(columns)
+            self._sorted = None
+        self.frame = frame
+        self.order = self._order()
+        self.endResetModel()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort stably by a column; a column below 0 restores the frame's own order."""
+        self._sorted = (column, order == Qt.SortOrder.DescendingOrder) if column >= 0 else None
+        self.layoutAboutToBeChanged.emit()
+        self.order = self._order()
+        self.layoutChanged.emit()
+
+    def _order(self) -> np.ndarray:
+        count = len(self.frame)
+        if self._sorted is None or self._sorted[0] >= len(self.columns):
+            return np.arange(count, dtype=np.int32)
+        column, descending = self._sorted
+        values = self.frame[self.columns[column].key].to_numpy()
+        if values.dtype.kind not in "iufb":
+            values = pd.Series(values).astype(str).rank(method="dense").to_numpy(np.int64)
+        keys = -values.astype(np.float64 if values.dtype.kind == "f" else np.int64) if descending else values
+        return np.argsort(keys, kind="stable").astype(np.int32)
+
+    def position(self, index: Index) -> int:
+        """Return the position in the frame of a cell."""
+        return int(self.order[index.row()])
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802
+        return 0 if parent.isValid() else len(self.order)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role not in _ROLES:
+            return None
+        column = self.columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        value = self.frame[column.key].iat[int(self.order[index.row()])]
+        if role == Qt.ItemDataRole.ForegroundRole:
+            argb = column.colour(value) if column.colour else None
+            return None if argb is None else QColor.fromRgba(argb)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.tip or None
+        return column.text(value) if role == Qt.ItemDataRole.DisplayRole else str(value)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:  # noqa: N802
+        if orientation != Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.tip or column.title
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:  # noqa: N802
+        if role != Qt.ItemDataRole.EditRole or not self.columns[index.column()].editable:
+            return False
+        self.edited.emit(self.position(index), self.columns[index.column()].key, str(value))
+        return True
+
+
+_ROLES = {
+    int(Qt.ItemDataRole.DisplayRole),
+    int(Qt.ItemDataRole.EditRole),
+    int(Qt.ItemDataRole.ToolTipRole),
+    int(Qt.ItemDataRole.TextAlignmentRole),
+    int(Qt.ItemDataRole.ForegroundRole),
+}
+
+
+class EditableFrameModel(FrameModel):
+    """A FrameModel some of whose cells can be written (a Python `flags` makes large tables slow)."""
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        return flags | Qt.ItemFlag.ItemIsEditable if self.columns[index.column()].editable else flags
+
+
+class _Header(QHeaderView):
+    """A header that does not ask, per column, whether all rows are selected (minutes at millions of rows)."""
+
+    def setSelectionModel(self, model: QItemSelectionModel) -> None:  # noqa: N802
+        pass
+
+
+class FrameTable(QTableView):
+    """A QTableView on a FrameModel, with copy and the habits that all docks share.
+
+    Signals
+    -------
+    chosen(int)
+        A row was double-clicked or entered: its position in the frame.
+    save_requested(DataFrame)
+        The user wants the table (or the selected rows) as a file.
+    """
+
+    chosen = Signal(int)
+    save_requested = Signal(object)
+
+    def __init__(
+        self, columns: Sequence[Column], name: str, editable: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
+        self.setHorizontalHeader(_Header(Qt.Orientation.Horizontal, self))
+        self.setModel(self.frame_model)
+        self.setAccessibleName(name)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked
+            if editable
+            else QAbstractItemView.EditTrigger.NoEditTriggers
+        )
+        self.setWordWrap(False)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        header = self.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(True)
+        header.setSortIndicatorClearable(True)
+        header.setHighlightSections(False)
+        header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
+        header.sortIndicatorChanged.connect(self.frame_model.sort)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_menu)
+        self.doubleClicked.connect(self._choose)
+
+    def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
+        """Show another frame; the widths follow the contents of its first rows."""
+        fit = columns is not None or self.frame_model.frame.empty
+        self.frame_model.set_frame(frame, columns)
+        if fit and len(frame):
+            self.horizontalHeader().setResizeContentsPrecision(50)
+            self.resizeColumnsToContents()
+
+    def selected_positions(self) -> list[int]:
+        """Return the positions in the frame of the selected rows, in the order shown."""
+        rows = sorted({r for s in self.selectionModel().selection() for r in range(s.top(), s.bottom() + 1)})
+        return [int(self.frame_model.order[r]) for r in rows]
+
+    def selected_frame(self) -> pd.DataFrame:
+        """Return the selected rows as a frame; all rows, in the order shown, when none is selected."""
+        positions = self.selected_positions() or self.frame_model.order
+        return self.frame_model.frame.iloc[positions][[c.key for c in self.frame_model.columns]]
+
+    def copy(self) -> None:
+        """Copy the selected rows (or all) as tab-separated text with a header."""
+        QGuiApplication.clipboard().setText(self.selected_frame().to_csv(sep="\t", index=False))
+
+    def keyPressEvent(self, event: Any) -> None:  # noqa: N802
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._choose(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, index: Index) -> None:
+        if not self.frame_model.columns[index.column()].editable:
+            self.chosen.emit(self.frame_model.position(index))
+
+    def _open_menu(self, position: Any) -> None:
+        menu = QMenu(self)
+        menu.addAction("Copy", self.copy)
+        menu.addAction("Save as…", lambda: self.save_requested.emit(self.selected_frame()))
+        menu.exec(self.viewport().mapToGlobal(position))

@@ -1,0 +1,65 @@
+"""What every dock is: a widget that reads the ViewState and keeps no copy of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QStackedLayout, QWidget
+
+from viewer.state import ViewState
+
+
+class Panel(QWidget):
+    """Base of the docks.
+
+    Subclasses set `title`, build their widgets into `self.body` and implement `refresh`.
+    `refresh` runs only while the panel is seen: a change on a hidden panel is caught up with when it is shown.
+
+    Signals
+    -------
+    badge_changed(str)
+        The short figure beside the dock's title ("3", "1 !"), "" for none.
+    save_requested(DataFrame)
+        A table is to be written to a file.
+    """
+
+    title = ""
+    badge_changed = Signal(str)
+    save_requested = Signal(object)
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.body = QWidget()
+        self._empty = QLabel()
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setWordWrap(True)
+        self._empty.setObjectName("emptyState")
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.body)
+        self._stack.addWidget(self._empty)
+        self._stale = True
+        state.study_changed.connect(self.invalidate)
+
+    def invalidate(self) -> None:
+        """Say that what is shown is out of date."""
+        self._stale = True
+        if self.isVisible():
+            self._catch_up()
+
+    def refresh(self) -> None:
+        """Show the state as it is now."""
+        raise NotImplementedError
+
+    def show_empty(self, text: str) -> None:
+        """Show a sentence that says what to do instead of the body; "" shows the body."""
+        self._empty.setText(text)
+        self._stack.setCurrentWidget(self._empty if text else self.body)
+
+    def showEvent(self, event: object) -> None:  # noqa: N802
+        super().showEvent(event)  # type: ignore[arg-type]
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if self._stale:
+            self._stale = False
+            self.refresh()
