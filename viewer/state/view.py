@@ -34,7 +34,7 @@ class ViewState(QObject):
     study_changed()
         Another trace is open (or none); everything else has been reset.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
-        That part is another one. `laps_changed`: the marker, the lap in hand, the steady choice or the filter.
+        That part is another one. `laps_changed`: marker, lap in hand, steady choice or filter.
     revealed(str)
         Scroll to this row key.
     """
