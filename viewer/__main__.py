@@ -1,0 +1,8 @@
+"""Start Lightbox: ``python -m viewer TRACE``."""
+
+import sys
+
+from viewer.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
