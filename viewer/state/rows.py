@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from PySide6.QtCore import QObject, Signal
 
@@ -29,6 +29,8 @@ class RowState(QObject):
         self.filter_text = ""
         self.preset: str = "lanes"
         self._by_key: dict[str, Row] = {}
+        self._shown: dict[str, tuple[Row, ...]] | None = None
+        self._before_filter: set[str] | None = None
 
     def reset(self, roots: tuple[Row, ...]) -> None:
         """Take the rows of another trace, in the first view."""
@@ -38,6 +40,7 @@ class RowState(QObject):
         self.hidden.clear()
         self.pinned.clear()
         self.filter_text = ""
+        self._shown = self._before_filter = None
         self.changed.emit()
 
     def row(self, key: str) -> Row | None:
@@ -47,6 +50,7 @@ class RowState(QObject):
     def update(self, change: Callable[[RowState], None]) -> None:
         """Apply several changes to the public attributes, with one `changed` signal."""
         change(self)
+        self._shown = None
         self.changed.emit()
 
     def set_expanded(self, keys: Iterable[str], expanded: bool) -> None:
@@ -61,6 +65,7 @@ class RowState(QObject):
         before = set(self.hidden)
         (self.hidden.update if hidden else self.hidden.difference_update)(keys)
         if self.hidden != before:
+            self._shown = None
             self.changed.emit()
 
     def set_pinned(self, key: str, pinned: bool) -> None:
@@ -81,16 +86,62 @@ class RowState(QObject):
             self.changed.emit()
 
     def set_filter(self, text: str) -> None:
-        """Show only rows whose path holds `text` (any case), their ancestors and descendants."""
-        if text != self.filter_text:
-            self.filter_text = text
-            self.changed.emit()
+        """Show only rows whose path holds every word of `text` (any case), their ancestors and descendants.
+
+        What hides a match is unfolded; without a filter the rows are folded again as they were before.
+        """
+        text = text.strip()
+        if text == self.filter_text:
+            return
+        self.filter_text = text
+        self._shown = None
+        if self._before_filter is None:
+            self._before_filter = set(self.expanded)
+        self.expanded = set(self._before_filter)
+        if text:
+            self.expanded.update(self._above_matches())
+        else:
+            self._before_filter = None
+        self.changed.emit()
+
+    @property
+    def shown(self) -> Mapping[str, tuple[Row, ...]]:
+        """The rows that pass hiding and filter (folding apart), in order, by their parent's key.
+
+        The roots are under "". The same object is returned until hiding or filter change.
+        """
+        if self._shown is None:
+            self._shown = {}
+            self._shown[""] = self._passing(self.roots, self._words(), self._shown)
+        return self._shown
 
     def is_shown(self, row: Row) -> bool:
         """Whether a row passes hiding and filter (folding apart)."""
-        if any(r.key in self.hidden for r in row.path()):
-            return False
-        if not self.filter_text:
-            return True
-        words = self.filter_text.casefold().split()
-        return any(all(w in r.text_path.casefold() for w in words) for r in row.walk())
+        return row in self.shown.get(row.parent.key if row.parent else "", ())
+
+    def _words(self) -> list[str]:
+        return self.filter_text.casefold().split()
+
+    def _passing(
+        self, rows: Iterable[Row], words: list[str], shown: dict[str, tuple[Row, ...]]
+    ) -> tuple[Row, ...]:
+        passing = []
+        for row in rows:
+            if row.key in self.hidden:
+                continue
+            missing = _missing(row, words)
+            below = self._passing(row.children, missing, shown) if row.children else ()
+            if below:
+                shown[row.key] = below
+            if below or not missing:
+                passing.append(row)
+        return tuple(passing)
+
+    def _above_matches(self) -> Iterable[str]:
+        words = self._words()
+        return [key for key in self.shown if key and (row := self.row(key)) and _missing(row, words)]
+
+
+def _missing(row: Row, words: list[str]) -> list[str]:
+    """Return the words that a row's path lacks; all its descendants have the others."""
+    return [w for w in words if w not in row.text_path.casefold()] if words else words

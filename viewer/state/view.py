@@ -59,6 +59,7 @@ class ViewState(QObject):
         self.overlays: frozenset[str] = frozenset()
         self.lap: int | None = None
         self.lap_filter: str = "all"
+        self.filter: Window | None = None
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
 
@@ -67,6 +68,7 @@ class ViewState(QObject):
         self.study = study
         self.selection = self.event = self.hover = self.lap = None
         self.lap_filter = "all"
+        self.filter = None
         self.marker = 0
         self.steady_choice = None
         self.measurements.reset()
@@ -138,6 +140,15 @@ class ViewState(QObject):
         """Count and list everything ("all"), the lap in hand ("lap") or the steady laps ("steady")."""
         if what != self.lap_filter:
             self.lap_filter = what
+            self.laps_changed.emit()
+
+    def set_filter(self, window: Window | None) -> None:
+        """Look at one range of the trace only, as if it were the whole; None looks at all of it again."""
+        if self.study is not None and window != self.filter:
+            self.filter = window
+            self.axis.limit(window or self.study.trace.span_ns)
+            if window:
+                self.axis.go(*window)
             self.laps_changed.emit()
 
     def reveal(self, key: str) -> None:

@@ -41,6 +41,11 @@ class TimeAxis(QObject):
         self.window = self._fitted(*window)
         self.changed.emit()
 
+    def limit(self, limits: Window) -> None:
+        """Take other limits; the window is moved and shrunk into them."""
+        self.limits = limits
+        self.go(*self.window)
+
     def go(self, start_ns: int, end_ns: int, run: str = "") -> None:
         """Show [start, end), moved and shrunk into the limits.
 
@@ -100,7 +105,7 @@ class TimeAxis(QObject):
     def _step(self, taken: list[Window], kept: list[Window]) -> None:
         if taken:
             kept.append(self.window)
-            self.window = taken.pop()
+            self.window = self._fitted(*taken.pop())
             self._run = ("", 0.0)
             self.changed.emit()
 

@@ -1,0 +1,137 @@
+"""Steps from one thing to the next: iterations, slices of a GPU, events of a row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewer.rows import EventRef, Row
+from viewer.state.view import ViewState
+from viewer.state.window import Window
+
+SLICE_MIN_NS = 10_000
+LAP_MARGIN = 0.02
+LARGEST_SHARE, SMALLEST_SHARE = 0.8, 0.005
+FOUND_SHARE = 0.2
+
+
+def show_range(state: ViewState, start_ns: int, end_ns: int) -> None:
+    """Bring a range into view, keeping the zoom where the range is well seen with it."""
+    low, high = state.axis.window
+    length = high - low
+    share = (end_ns - start_ns) / length
+    if not SMALLEST_SHARE <= share <= LARGEST_SHARE:
+        state.axis.center(start_ns, end_ns, FOUND_SHARE)
+    elif start_ns < low or end_ns > high:
+        middle = (start_ns + end_ns) // 2
+        state.axis.go(middle - length // 2, middle - length // 2 + length)
+
+
+def current_lap(state: ViewState) -> int | None:
+    """Return the lap in hand, else the one in the middle of the window, else None."""
+    if state.laps is None:
+        return None
+    return state.lap if state.lap is not None else state.laps.lap_at(sum(state.axis.window) // 2)
+
+
+def step_lap(state: ViewState, direction: int) -> None:
+    """Take the next (1) or previous (-1) lap in hand and show it.
+
+    A window inside a lap moves to the same place of the other one, so that laps can be compared
+    by eye; any wider window is fitted.
+    """
+    laps = state.laps
+    if laps is None or not laps.count:
+        return
+    now = current_lap(state)
+    if now is None:
+        go_to_lap(state, 0 if direction > 0 else laps.count - 1)
+        return
+    lap = min(max(now + direction, 0), laps.count - 1)
+    start, end = state.axis.window
+    inside = laps.start_ns(now) <= start and end <= laps.end_ns(now)
+    if inside and end - start < laps.end_ns(now) - laps.start_ns(now):
+        state.set_lap(lap)
+        state.axis.pan(laps.start_ns(lap) - laps.start_ns(now), "lap")
+    else:
+        go_to_lap(state, lap)
+
+
+def go_to_lap(state: ViewState, lap: int) -> None:
+    """Take a lap in hand and fill the window with it."""
+    laps = state.laps
+    if laps is None or not 0 <= lap < laps.count:
+        return
+    state.set_lap(lap)
+    start, end = laps.start_ns(lap), laps.end_ns(lap)
+    margin = round((end - start) * LAP_MARGIN)
+    state.axis.go(start - margin, end + margin)
+
+
+def fit_lap(state: ViewState) -> None:
+    """Fill the window with the lap in hand, or with the one in the middle of the window."""
+    if (lap := current_lap(state)) is not None:
+        go_to_lap(state, lap)
+
+
+def step_slice(state: ViewState, part: str, direction: int) -> bool:
+    """Select the next (1) or previous (-1) slice of a part ("idle", "exposed_comm") and show it.
+
+    It is looked for on the GPU under the pointer, else on all; from the selection, else from the
+    edge of the window. Return whether there was one.
+    """
+    if state.study is None:
+        return False
+    row = state.hover.row if state.hover else None
+    gpus = [row.gpu] if row is not None and row.gpu is not None else range(len(state.study.parts))
+    window = state.axis.window
+    start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
+    found = [state.study.parts[g].next_slice((part,), start, direction, SLICE_MIN_NS) for g in gpus]
+    slices = [s for s in found if s is not None]
+    if not slices:
+        return False
+    nearest = min(slices) if direction > 0 else max(slices)
+    state.select(nearest)
+    show_range(state, *nearest)
+    return True
+
+
+def event_window(state: ViewState, event: EventRef) -> Window:
+    """Return start and end of an event."""
+    assert state.study is not None
+    events = state.study.trace.events[event.kind]
+    return int(events.start_ns[event.index]), int(events.end_ns[event.index])
+
+
+def step_event(state: ViewState, row: Row | None, direction: int) -> bool:
+    """Select the next (1) or previous (-1) event of the row that holds the selected event, else of `row`.
+
+    Without a selected event in that row, the search begins at the pointer, else at the window's
+    edge. Return whether there was one.
+    """
+    if state.study is None:
+        return False
+    held = state.rows.row(state.event.row_key) if state.event else None
+    row = held or row
+    events = row.events if row else None
+    if row is None or events is None or not len(events):
+        return False
+    if held is not None and state.event is not None:
+        position = _position(state, row, state.event) + direction
+    else:
+        edge = state.axis.window[0] if direction > 0 else state.axis.window[1]
+        at = state.hover.time_ns if state.hover else edge
+        position = int(np.searchsorted(events.start_ns, at)) - (direction < 0)
+    if not 0 <= position < len(events):
+        return False
+    state.select_event(events.ref(position, row.key))
+    show_range(state, int(events.start_ns[position]), int(events.end_ns[position]))
+    return True
+
+
+def _position(state: ViewState, row: Row, event: EventRef) -> int:
+    events = row.events
+    assert events is not None
+    start = event_window(state, event)[0]
+    first, last = np.searchsorted(events.start_ns, start), np.searchsorted(events.start_ns, start, "right")
+    same = (p for p in range(int(first), int(last)) if events.ref(p, row.key) == event)
+    return next(same, int(first))

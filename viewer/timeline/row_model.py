@@ -1,0 +1,135 @@
+"""The rows as Qt's model: hiding and filtering happen here, at once, never in the view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+
+from viewer.analysis.intervals import union
+from viewer.drawing.format import format_count, format_share
+from viewer.drawing.layout import row_height
+from viewer.rows import Row
+from viewer.state import ViewState
+
+Index = QModelIndex | QPersistentModelIndex
+_NONE = QModelIndex()
+
+
+class RowModel(QAbstractItemModel):
+    """A tree model over the rows that pass `ViewState.rows`; folding is the view's.
+
+    Rows are numbered breadth first, so that siblings are neighbours: an index carries that number
+    and no pointer, and answers about parents and children are array look-ups.
+    """
+
+    def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self._number_rows()
+
+    def refresh(self) -> bool:
+        """Follow hiding and filter; return whether the model was reset."""
+        if self.state.rows.shown is self._shown:
+            return False
+        self.beginResetModel()
+        self._number_rows()
+        self.endResetModel()
+        return True
+
+    def resize(self, rows: list[Row]) -> None:
+        """Say that the heights of some rows are others."""
+        for row in rows:
+            if (index := self.index_of(row.key)).isValid():
+                self.dataChanged.emit(index, index, [Qt.ItemDataRole.SizeHintRole])
+
+    def row_at(self, index: Index) -> Row:
+        """Return the row behind a valid index."""
+        return self._rows[index.internalId()]
+
+    def index_of(self, key: str) -> QModelIndex:
+        """Return the index of a row, an invalid one if it is not shown."""
+        number = self._numbers.get(key)
+        return QModelIndex() if number is None else self._index(number)
+
+    def parent(self, index: Index = _NONE) -> QModelIndex:  # type: ignore[override]
+        above = self._parents[index.internalId()] if index.isValid() else -1
+        return self._index(above) if above >= 0 else QModelIndex()
+
+    def index(self, row: int, column: int, parent: Index = _NONE) -> QModelIndex:
+        first, count = self._below(parent)
+        return (
+            self.createIndex(row, column, first + row) if 0 <= row < count and column == 0 else QModelIndex()
+        )
+
+    def rowCount(self, parent: Index = _NONE) -> int:
+        return self._below(parent)[1]
+
+    def columnCount(self, parent: Index = _NONE) -> int:
+        return 1
+
+    def hasChildren(self, parent: Index = _NONE) -> bool:
+        return self._below(parent)[1] > 0
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row = self.row_at(index)
+        if role == Qt.ItemDataRole.SizeHintRole:
+            return QSize(0, row_height(row, row.key in self.state.rows.expanded))
+        if role == Qt.ItemDataRole.DisplayRole:
+            return f"{row.label} {row.detail}".strip()
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{row.text_path}, {share_text(row)}" if row.share is not None else row.text_path
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return row_tip(self.state, row)
+        return None
+
+    def _below(self, parent: Index) -> tuple[int, int]:
+        number = parent.internalId() if parent.isValid() else -1
+        return self._children.get(number, (0, 0))
+
+    def _index(self, number: int) -> QModelIndex:
+        first = self._children[self._parents[number]][0]
+        return self.createIndex(number - first, 0, number)
+
+    def _number_rows(self) -> None:
+        self._shown = self.state.rows.shown
+        self._rows: list[Row] = list(self._shown[""])
+        self._parents: list[int] = [-1] * len(self._rows)
+        self._children: dict[int, tuple[int, int]] = {-1: (0, len(self._rows))}
+        number = 0
+        while number < len(self._rows):
+            if below := self._shown.get(self._rows[number].key):
+                self._children[number] = (len(self._rows), len(below))
+                self._rows.extend(below)
+                self._parents.extend([number] * len(below))
+            number += 1
+        self._numbers = {row.key: i for i, row in enumerate(self._rows)}
+
+
+def share_text(row: Row) -> str:
+    """Return the figure that stands at the right of a header: "85.0 %", "" for none."""
+    return "" if row.share is None else format_share(row.share)
+
+
+def occupancy(state: ViewState, row: Row) -> float | None:
+    """Return the union of a row's events over the trace's window, in [0, 1] (definitions, section 2)."""
+    events = row.events
+    if state.study is None or events is None or not len(events):
+        return None
+    start, end = state.study.trace.window_ns
+    busy = union(np.asarray(events.start_ns), np.asarray(events.end_ns)).clip(start, end).total()
+    return busy / (end - start)
+
+
+def row_tip(state: ViewState, row: Row) -> str:
+    """Return what the tooltip of a header says: the full path, the share and the occupancy."""
+    lines = [row.text_path]
+    if row.share is not None:
+        lines.append(f"{share_text(row)} of the time summed over its siblings")
+    if (busy := occupancy(state, row)) is not None:
+        count = format_count(len(row.events or ()))
+        lines.append(f"{format_share(busy)} of the whole time is covered by its {count} events")
+    return "\n".join(lines)
