@@ -1,0 +1,203 @@
+"""Kernel classes: what kind of work a kernel does, by rules on its name (definitions, section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from platformdirs import user_config_dir
+
+from viewer.assets import asset
+from viewer.trace import Trace
+from viewer.trace.names import base_name
+
+CLASSES = (
+    "communication",
+    "attention",
+    "mixture-of-experts",
+    "matrix multiply",
+    "normalisation",
+    "optimizer",
+    "reduction",
+    "elementwise",
+    "other",
+)
+COMMUNICATION = CLASSES.index("communication")
+OTHER = CLASSES.index("other")
+
+_FILE = "kernel-classes.txt"
+_FULL = "full:"
+_HEADING = re.compile(r"\[(.+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: kernels whose name `pattern` is found in are of `kernel_class`, a position in `CLASSES`.
+
+    `full` rules see the whole demangled name, the others the qualified base name. `line` is where it stands.
+    """
+
+    kernel_class: int
+    pattern: re.Pattern[str]
+    full: bool
+    line: int
+
+    def __str__(self) -> str:
+        return f"{_FULL} {self.pattern.pattern}" if self.full else self.pattern.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class RuleError:
+    """A line of a rule table that cannot be understood."""
+
+    line: int
+    text: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A table of rules; the first that matches wins.
+
+    Attributes
+    ----------
+    origin : str
+        "builtin", or the path of the user's table.
+    errors : tuple of RuleError
+        The lines that were left out.
+    hash : str
+        Twelve hex digits that are the same for the same rules in the same order, whatever the comments.
+    """
+
+    rules: tuple[Rule, ...]
+    errors: tuple[RuleError, ...]
+    origin: str
+    hash: str
+
+    @classmethod
+    def parse(cls, text: str, origin: str) -> Rules:
+        """Read a table; lines that cannot be understood become `errors`."""
+        rules: list[Rule] = []
+        errors: list[RuleError] = []
+        heading: int | None = None
+        for number, raw in enumerate(text.splitlines(), start=1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            try:
+                if match := _HEADING.fullmatch(line):
+                    heading = None
+                    heading = _class_named(match[1])
+                else:
+                    rules.append(_rule(line, heading, number))
+            except (ValueError, re.error) as problem:
+                errors.append(RuleError(number, line, str(problem)))
+        facts = "\n".join(f"{CLASSES[r.kernel_class]}\t{r}" for r in rules)
+        return cls(tuple(rules), tuple(errors), origin, hashlib.sha256(facts.encode()).hexdigest()[:12])
+
+    @classmethod
+    def builtin(cls) -> Rules:
+        """Return the table that comes with the program."""
+        return cls.parse(asset(_FILE).read_text("utf-8"), "builtin")
+
+    @classmethod
+    def load(cls, path: Path) -> Rules:
+        """Read a table from a file; what is wrong with it stands in `errors`.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        """
+        return cls.parse(path.read_text("utf-8", errors="replace"), str(path))
+
+    @classmethod
+    def current(cls) -> Rules:
+        """Return the user's own table where there is one that can be read, else the built-in one."""
+        try:
+            return cls.load(cls.user_path())
+        except OSError:
+            return cls.builtin()
+
+    @staticmethod
+    def user_path() -> Path:
+        """Return where the user's own table lies, whether or not there is one."""
+        return Path(user_config_dir("lightbox", appauthor=False)) / _FILE
+
+    @classmethod
+    def user_copy(cls) -> Path:
+        """Return the user's own table, to be edited; at first a copy of the built-in one."""
+        path = cls.user_path()
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(asset(_FILE).read_text("utf-8"), "utf-8")
+        return path
+
+    def match(self, name: str) -> int:
+        """Return the position of the first rule that matches a kernel's full name, -1 if none does."""
+        base = base_name(name)
+        for position, rule in enumerate(self.rules):
+            if rule.pattern.search(name if rule.full else base):
+                return position
+        return -1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelClasses:
+    """What the rules say of every name that a kernel has.
+
+    Attributes
+    ----------
+    class_of : ndarray of uint8, shape (names,)
+        Position in `CLASSES`; "other" for names that no rule matches or that no kernel has.
+    rule_of : ndarray of int16, shape (names,)
+        Position in ``rules.rules`` of the rule that fired, -1 for none.
+    """
+
+    rules: Rules
+    class_of: npt.NDArray[np.uint8]
+    rule_of: npt.NDArray[np.int16]
+
+    def is_comm(self, name_id: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Return which kernels are communication, by their names."""
+        return np.asarray(self.class_of[name_id] == COMMUNICATION)
+
+    def class_name(self, name_id: int) -> str:
+        """Return the class of one kernel name."""
+        return CLASSES[self.class_of[name_id]]
+
+    def rule(self, name_id: int) -> Rule | None:
+        """Return the rule that fired for one kernel name."""
+        fired = int(self.rule_of[name_id])
+        return self.rules.rules[fired] if fired >= 0 else None
+
+
+def classify(trace: Trace, rules: Rules) -> KernelClasses:
+    """Apply the rules to every kernel name of a trace, each once."""
+    used = np.flatnonzero(np.bincount(trace.kernels.name_id, minlength=len(trace.names)))
+    rule_of = np.full(len(trace.names), -1, np.int16)
+    rule_of[used] = [rules.match(name) for name in trace.names.take(used)]
+    table = np.array([*(r.kernel_class for r in rules.rules), OTHER], np.uint8)
+    return KernelClasses(rules, table[rule_of], rule_of)
+
+
+def _class_named(text: str) -> int:
+    name = text.strip().lower()
+    if name not in CLASSES:
+        raise ValueError(f"no such class; there are {', '.join(CLASSES)}")
+    return CLASSES.index(name)
+
+
+def _rule(line: str, heading: int | None, number: int) -> Rule:
+    if heading is None:
+        raise ValueError("stands under no class, so it is left out")
+    full = line.startswith(_FULL)
+    pattern = line.removeprefix(_FULL).strip()
+    return Rule(heading, re.compile(pattern, re.IGNORECASE), full, number)

@@ -1,0 +1,87 @@
+"""False holes: what the rest of a GPU does while its compute stream is empty (definitions, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewer.analysis.classify import KernelClasses
+from viewer.analysis.intervals import Intervals, union
+from viewer.analysis.parts import Occupancy, split
+from viewer.trace import GPU_KINDS, Kind, Trace
+
+_OCCUPIED, _COMPUTE, _COMMUNICATION, _COPY, _NOTHING = range(5)
+# Bit 1 compute, bit 2 communication, bit 4 copies, bit 8 the compute stream itself.
+_STATE_OF_BITS = np.array(
+    [_NOTHING, _COMPUTE, _COMMUNICATION, _COMPUTE, _COPY, _COMPUTE, _COMMUNICATION, _COMPUTE]
+    + [_OCCUPIED] * 8,
+    np.uint8,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HoleNumbers:
+    """The time in which the compute stream is empty, in ns; the other four sum to it.
+
+    `compute_ns` is computation on other streams, `communication_ns` and `copy_ns` are those that no
+    computation hides; only `idle_ns` is a true hole.
+    """
+
+    empty_ns: int
+    compute_ns: int
+    communication_ns: int
+    copy_ns: int
+    idle_ns: int
+
+
+@dataclass(frozen=True)
+class Holes:
+    """The gaps of a GPU's compute stream.
+
+    Attributes
+    ----------
+    stream : int or None
+        Index of the stream with most time in compute kernels, None for a GPU without any.
+    states : tuple of Intervals
+        Where the stream is occupied by any operation; then, where it is not, what the other streams do:
+        compute, communication without compute, copies without either.
+    """
+
+    stream: int | None
+    states: tuple[Intervals, ...]
+
+    def totals(self, start_ns: int, end_ns: int) -> HoleNumbers:
+        """Return what the compute stream's gaps inside [start, end) are made of."""
+        occupied, compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
+        empty = end_ns - start_ns - occupied
+        return HoleNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
+
+
+def find_holes(trace: Trace, classes: KernelClasses, covered: Occupancy, gpu: int) -> Holes:
+    """Find the compute stream of a GPU and what fills its gaps."""
+    stream = _compute_stream(trace, classes, gpu)
+    if stream is None:
+        own = union(np.empty(0, np.int64), np.empty(0, np.int64))
+    else:
+        rows = [(trace.events[k], trace.events[k].of(stream)) for k in GPU_KINDS]
+        own = union(
+            np.concatenate([e.start_ns[r] for e, r in rows]), np.concatenate([e.end_ns[r] for e, r in rows])
+        )
+    sets = (covered.compute, covered.communication, covered.copies, own)
+    return Holes(stream, split(sets, _STATE_OF_BITS, _NOTHING))
+
+
+def _compute_stream(trace: Trace, classes: KernelClasses, gpu: int) -> int | None:
+    best: tuple[int, int] | None = None
+    for stream in trace.streams_of(gpu):
+        time = 0
+        for kind in (Kind.KERNEL, Kind.GRAPH):
+            events, rows = trace.events[kind], trace.events[kind].of(stream.index)
+            length = events.end_ns[rows] - events.start_ns[rows]
+            if kind is Kind.KERNEL:
+                length = length[~classes.is_comm(events.name_id[rows])]
+            time += int(length.sum())
+        if time and (best is None or time > best[0]):
+            best = (time, stream.index)
+    return best[1] if best else None

@@ -1,0 +1,134 @@
+"""Intervals: sorted, disjoint, half-open sets of time. The only place where interval sums are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.trace.events import Int64
+
+NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A set of time, in ns from the trace's zero.
+
+    Attributes
+    ----------
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        ``start_ns[i] < end_ns[i] < start_ns[i + 1]``: half-open, disjoint, not touching, none empty.
+        Make one from events by `union`.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def __and__(self, other: Intervals) -> Intervals:
+        return _where((self, other), [False, False, False, True])
+
+    def __or__(self, other: Intervals) -> Intervals:
+        return _where((self, other), [False, True, True, True])
+
+    def __sub__(self, other: Intervals) -> Intervals:
+        return _where((self, other), [False, True, False, False])
+
+    @property
+    def lengths(self) -> Int64:
+        """Lengths in ns, shape (n,)."""
+        return self.end_ns - self.start_ns
+
+    def total(self) -> int:
+        """Return the time covered, in ns."""
+        return int(self.lengths.sum())
+
+    def clip(self, start_ns: int, end_ns: int) -> Intervals:
+        """Return the part inside [start_ns, end_ns)."""
+        first = int(np.searchsorted(self.end_ns, start_ns, side="right"))
+        last = max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
+        return Intervals(
+            np.maximum(self.start_ns[first:last], start_ns), np.minimum(self.end_ns[first:last], end_ns)
+        )
+
+    def covered(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Int64:
+        """Return the time covered inside each window [start, end), ns; two binary searches a window."""
+        return self.before(ends) - self.before(starts)
+
+    def before(self, times: npt.ArrayLike) -> Int64:
+        """Return the time covered before each of `times`, in ns."""
+        t = np.asarray(times, np.int64)
+        if not len(self):
+            return np.zeros(t.shape, np.int64)
+        at = np.maximum(np.searchsorted(self.start_ns, t, side="right") - 1, 0)
+        inside = np.clip(t - self.start_ns[at], 0, self.end_ns[at] - self.start_ns[at])
+        return np.asarray(self._sums[at] + inside)
+
+    @cached_property
+    def _sums(self) -> Int64:
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.lengths)))
+
+
+EMPTY = Intervals(NONE, NONE)
+"""No time at all."""
+
+
+def window(start_ns: int, end_ns: int) -> Intervals:
+    """Return one interval as a set; nothing if it is empty."""
+    return union(np.array([start_ns], np.int64), np.array([end_ns], np.int64))
+
+
+def union(start_ns: Int64, end_ns: Int64) -> Intervals:
+    """Return the union of events in any order, shape (n,) each; those of length zero cover nothing."""
+    real = end_ns > start_ns
+    if not real.all():
+        start_ns, end_ns = start_ns[real], end_ns[real]
+    if not len(start_ns):
+        return EMPTY
+    # "stable" is a merge sort that takes what is already sorted, such as the streams of a GPU, as it is.
+    order = np.argsort(start_ns, kind="stable")
+    start, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
+    first = np.concatenate(([True], start[1:] > reach[:-1]))
+    last = np.concatenate((first[1:], [True]))
+    return Intervals(start[first], reach[last])
+
+
+def sweep(sets: tuple[Intervals, ...]) -> tuple[Int64, npt.NDArray[np.uint8]]:
+    """Cut time at every boundary of up to eight sets.
+
+    Returns
+    -------
+    times : ndarray of int64, shape (n,)
+        The boundaries, increasing, each once.
+    bits : ndarray of uint8, shape (n,)
+        Which sets cover the time from each boundary to the next, set ``k`` as bit ``1 << k``;
+        0 after the last, and before the first.
+    """
+    times = np.concatenate([np.stack((s.start_ns, s.end_ns), axis=1).ravel() for s in sets])
+    toggles = np.repeat(np.array([1 << k for k in range(len(sets))], np.uint8), [2 * len(s) for s in sets])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    bits = np.bitwise_xor.accumulate(toggles[order])
+    last = np.concatenate((times[1:] != times[:-1], [True]))[: len(times)]
+    return times[last], bits[last]
+
+
+def runs(values: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return where runs of equal values begin, and where they end (exclusive)."""
+    if not len(values):
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return first, np.append(first[1:], len(values))
+
+
+def _where(sets: tuple[Intervals, ...], table: list[bool]) -> Intervals:
+    times, bits = sweep(sets)
+    wanted = np.array(table)[bits]
+    first, last = runs(wanted)
+    first, last = first[wanted[first]], last[wanted[first]]
+    return Intervals(times[first], times[last])

@@ -1,0 +1,145 @@
+"""Which API call launched which operation of a GPU (definitions, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.order import rows_of_gpu
+from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import Int64
+
+UNKNOWN = int(np.iinfo(np.int64).min)
+"""Stands for a time that is not known: an operation without a launch record."""
+
+_UInt64 = npt.NDArray[np.uint64]
+_Rows = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """For the calls that launched on one GPU: first start and last end of what each launched there, sorted."""
+
+    start_ns: Int64
+    end_ns: Int64
+
+
+class Launches:
+    """The launch records of a trace.
+
+    An operation belongs to the call with the same (process, correlation id), the innermost where several
+    share it. Correlation id 0 belongs to nobody.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._api_of: dict[Kind, _Rows] = {}
+        self._ops: dict[Kind, tuple[_Rows, _Rows]] = {}
+        self._spans: dict[int, _Spans] = {}
+
+    def api_of(self, kind: Kind) -> _Rows:
+        """Return the launching call of each operation: an index into `Trace.api`, -1 without a record."""
+        if kind not in self._api_of:
+            keys, calls = self._calls
+            wanted = _keys(self._trace, kind)
+            if len(keys):
+                at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+                self._api_of[kind] = np.where(keys[at] == wanted, calls[at], np.int32(-1))
+            else:
+                self._api_of[kind] = np.full(len(wanted), -1, np.int32)
+        return self._api_of[kind]
+
+    def latency_ns(self, kind: Kind) -> Int64:
+        """Return operation start - call start for each operation, `UNKNOWN` without a record."""
+        return self._since(kind, self._trace.api.start_ns)
+
+    def queued_ns(self, kind: Kind) -> Int64:
+        """Return operation start - call end, 0 where that is negative, `UNKNOWN` without a record."""
+        queued = self._since(kind, self._trace.api.end_ns)
+        return np.where(queued == UNKNOWN, UNKNOWN, np.maximum(queued, 0))
+
+    def ops_of(self, api_index: int) -> list[tuple[Kind, int]]:
+        """Return what a call launched: table and index there, kind by kind in order of index."""
+        found: list[tuple[Kind, int]] = []
+        for kind in GPU_KINDS:
+            if kind not in self._ops:
+                calls = self.api_of(kind)
+                rows = np.argsort(calls, kind="stable").astype(np.int32)
+                self._ops[kind] = calls[rows], rows
+            calls, rows = self._ops[kind]
+            low, high = np.searchsorted(calls, [api_index, api_index + 1])
+            found.extend((kind, int(row)) for row in rows[low:high])
+        return found
+
+    def count(self, gpu: int, start_ns: int, end_ns: int) -> int:
+        """Return how many calls launched work of a GPU that touches the window [start, end).
+
+        What a call launched reaches from the start of its first operation on that GPU to the end of its last.
+        """
+        spans = self._span(gpu)
+        begun = int(np.searchsorted(spans.start_ns, end_ns, side="left"))
+        return begun - int(np.searchsorted(spans.end_ns, start_ns, side="right"))
+
+    def _since(self, kind: Kind, times: Int64) -> Int64:
+        calls = self.api_of(kind)
+        known = calls >= 0
+        out = np.full(len(calls), UNKNOWN, np.int64)
+        out[known] = self._trace.events[kind].start_ns[known] - times[calls[known]]
+        return out
+
+    def _span(self, gpu: int) -> _Spans:
+        if gpu not in self._spans:
+            self._spans[gpu] = self._make_span(gpu)
+        return self._spans[gpu]
+
+    def _make_span(self, gpu: int) -> _Spans:
+        rows = [rows_of_gpu(self._trace, kind, gpu) for kind in GPU_KINDS]
+        calls = np.concatenate([self.api_of(k)[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
+        start = np.concatenate(
+            [self._trace.events[k].start_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)]
+        )
+        end = np.concatenate([self._trace.events[k].end_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
+        known = calls >= 0
+        calls, start, end = calls[known], start[known], np.maximum(end[known], start[known] + 1)
+        order = np.argsort(calls, kind="stable")
+        calls = calls[order]
+        first = np.flatnonzero(np.concatenate(([True], calls[1:] != calls[:-1]))[: len(calls)])
+        if not len(first):
+            return _Spans(start, end)
+        return _Spans(
+            np.sort(np.minimum.reduceat(start[order], first)), np.sort(np.maximum.reduceat(end[order], first))
+        )
+
+    @cached_property
+    def _calls(self) -> tuple[_UInt64, _Rows]:
+        """The innermost call of every (process, correlation id), sorted by that key."""
+        api = self._trace.api
+        keys = _keys(self._trace, Kind.API)
+        order = np.argsort(keys, kind="stable").astype(np.int32)
+        order = order[np.searchsorted(keys[order], np.uint64(1)) :]
+        keys = keys[order]
+        same = keys[1:] == keys[:-1]
+        if same.any():
+            shared = np.flatnonzero(np.concatenate(([False], same)) | np.concatenate((same, [False])))
+            rows = order[shared]
+            order[shared] = rows[np.lexsort((-api.end_ns[rows], api.start_ns[rows], keys[shared]))]
+        last = np.concatenate((~same, [True]))[: len(keys)]
+        return keys[last], order[last]
+
+
+def _keys(trace: Trace, kind: Kind) -> _UInt64:
+    """Return (process + 1) << 32 | correlation id of every event; 0 for those without a correlation id."""
+    events = trace.events[kind]
+    owner = events.owners()
+    if kind is Kind.API:
+        process_of = np.array([t.process for t in trace.threads], np.uint64)
+    else:
+        process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.uint64)
+    if not len(events):
+        return np.empty(0, np.uint64)
+    correlation = np.asarray(events.columns["correlation"]).astype(np.uint64)
+    keys = ((process_of[owner] + np.uint64(1)) << np.uint64(32)) | correlation
+    return np.where(correlation == 0, np.uint64(0), keys)

@@ -1,0 +1,199 @@
+"""All numbers of a range of time: what the selection card shows, and the report's classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.classify import CLASSES
+from viewer.analysis.holes import HoleNumbers
+from viewer.analysis.intervals import union
+from viewer.analysis.order import rows_of_gpu
+from viewer.analysis.parts import PARTS
+from viewer.analysis.times import clip_window
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.laps import Laps
+    from viewer.analysis.study import Study
+
+_COPY_ONLY, _IDLE = PARTS.index("copy_only"), PARTS.index("idle")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Kernels of one short name inside a range: their durations, clipped to it, and their share of all kernels'."""
+
+    name: str
+    sum_ns: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LapShare:
+    """A range beside the iteration that holds its middle.
+
+    `first` and `last` are the laps in which the range begins and ends (None outside all of them); they differ
+    if it spans several.
+    """
+
+    lap: int
+    share: float
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuNumbers:
+    """One GPU in a range of time.
+
+    Attributes
+    ----------
+    kernels : int
+        Kernels that touch the range: of those that straddle an edge, too, and of those of length zero.
+    launches : int
+        API calls whose operations on this GPU, from the first's start to the last's end, touch the range.
+    families : tuple of Family
+        The three with most time, most first.
+    hole_stream : int or None
+        Stream number of the compute stream, to which `holes` belong.
+    """
+
+    gpu: int
+    kernels: int
+    launches: int
+    families: tuple[Family, ...]
+    holes: HoleNumbers
+    hole_stream: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RangeNumbers:
+    """A range of time on all GPUs (definitions, section 1).
+
+    Attributes
+    ----------
+    start_ns, end_ns : int
+        The range, clipped to the recording; `clipped` says that it was.
+    parts_ns : ndarray of int64, shape (gpus, 5)
+        In order of `PARTS`; each row sums to the length.
+    families : tuple of Family
+        The three with most time over all GPUs.
+    lap : LapShare or None
+        Where there are iterations and the range's middle lies in one.
+    """
+
+    start_ns: int
+    end_ns: int
+    clipped: bool
+    parts_ns: Int64
+    gpus: tuple[GpuNumbers, ...]
+    families: tuple[Family, ...]
+    lap: LapShare | None
+
+    @property
+    def length_ns(self) -> int:
+        """The length of the range."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def all_ns(self) -> Int64:
+        """The five parts summed over the GPUs, shape (5,); percentages are of gpus x length."""
+        return np.asarray(self.parts_ns.sum(axis=0))
+
+    @property
+    def no_kernel_ns(self) -> Int64:
+        """Time in which no kernel runs on any stream: copy only and idle, shape (gpus,)."""
+        return np.asarray(self.parts_ns[:, _COPY_ONLY] + self.parts_ns[:, _IDLE])
+
+    @property
+    def kernels(self) -> int:
+        """Kernels over all GPUs that touch the range."""
+        return sum(g.kernels for g in self.gpus)
+
+    @property
+    def launches(self) -> int:
+        """Launches over all GPUs; a call that launched on two counts twice."""
+        return sum(g.launches for g in self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNumbers:
+    """The kernels of one class inside a window: durations clipped and summed, their union, and how many touch it."""
+
+    name: str
+    sum_ns: int
+    union_ns: int
+    kernels: int
+
+
+def parts_of(study: Study, start_ns: int, end_ns: int) -> Int64:
+    """Return the five parts of every GPU in [start, end), shape (gpus, 5), in ns."""
+    return np.array([p.totals(start_ns, end_ns) for p in study.parts], np.int64).reshape(-1, len(PARTS))
+
+
+def measure(study: Study, start_ns: int, end_ns: int, laps: Laps | None = None) -> RangeNumbers:
+    """Measure the range [start, end).
+
+    Raises
+    ------
+    ValueError
+        If nothing of the range lies inside the recording.
+    """
+    start, end, clipped = clip_window(study.trace, start_ns, end_ns)
+    over_all: dict[int, int] = {}
+    gpus = []
+    for gpu in study.trace.gpus:
+        tally, holes = study.families(gpu.index), study.holes(gpu.index)
+        sums = dict(zip(tally.keys.tolist(), tally.sums(start, end).tolist(), strict=True))
+        for key, ns in sums.items():
+            over_all[key] = over_all.get(key, 0) + ns
+        stream = holes.stream
+        gpus.append(
+            GpuNumbers(
+                gpu.index,
+                tally.count(start, end),
+                study.launches.count(gpu.index, start, end),
+                _top(study, sums),
+                holes.totals(start, end),
+                None if stream is None else study.trace.streams[stream].stream_id,
+            )
+        )
+    return RangeNumbers(
+        start, end, clipped, parts_of(study, start, end), tuple(gpus), _top(study, over_all),
+        lap_share(laps, start, end) if laps else None,
+    )  # fmt: skip
+
+
+def lap_share(laps: Laps, start_ns: int, end_ns: int) -> LapShare | None:
+    """Return a range's length over that of the iteration that holds its middle (definitions, section 6)."""
+    lap = laps.lap_at((start_ns + end_ns) // 2)
+    if lap is None:
+        return None
+    length = laps.end_ns(lap) - laps.start_ns(lap)
+    return LapShare(lap, (end_ns - start_ns) / length, laps.lap_at(start_ns), laps.lap_at(end_ns - 1))
+
+
+def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[ClassNumbers, ...]:
+    """Return the kernels of a GPU by class inside [start, end), all of `CLASSES` (definitions, section 3)."""
+    kernels = study.trace.kernels
+    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    start, end = kernels.start_ns[rows], kernels.end_ns[rows]
+    touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
+    of = study.classes.class_of[kernels.name_id[rows[touches]]]
+    start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
+    numbers = []
+    for position, name in enumerate(CLASSES):
+        s, e = start[of == position], end[of == position]
+        numbers.append(ClassNumbers(name, int((e - s).sum()), union(s, e).total(), len(s)))
+    return tuple(numbers)
+
+
+def _top(study: Study, sums: dict[int, int], count: int = 3) -> tuple[Family, ...]:
+    total = sum(sums.values())
+    names = study.trace.names
+    best = sorted(((ns, key) for key, ns in sums.items() if ns), reverse=True)[:count]
+    return tuple(Family(names[key], ns, ns / total) for ns, key in best)

@@ -1,0 +1,153 @@
+"""The five parts of a GPU's time, for any window at the cost of a binary search (definitions, section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.classify import KernelClasses
+from viewer.analysis.intervals import Intervals, runs, sweep, union, window
+from viewer.analysis.order import rows_of_gpu
+from viewer.trace import Kind, Trace
+from viewer.trace.events import Int64
+
+PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
+IDLE = PARTS.index("idle")
+
+_PART_OF_BITS = np.array([4, 0, 2, 1, 3, 0, 2, 1], np.uint8)
+"""Part by what runs: bit 1 compute, bit 2 communication, bit 4 copies."""
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """What covers one GPU, as unions over all its streams and contexts."""
+
+    compute: Intervals
+    communication: Intervals
+    copies: Intervals
+    has_graphs: bool
+
+
+@dataclass(frozen=True)
+class GpuParts:
+    """The five parts of one GPU's time.
+
+    Attributes
+    ----------
+    window_ns : (int, int)
+        The trace's window; idle slices are looked for inside it.
+    busy : tuple of Intervals
+        The first four of `PARTS`; idle is the rest.
+    has_graphs : bool
+        Whether CUDA graphs are recorded as one piece: they may hold communication, so that the exposed
+        communication is a lower bound.
+    """
+
+    window_ns: tuple[int, int]
+    busy: tuple[Intervals, ...]
+    has_graphs: bool
+
+    def cumulative(self, times_ns: npt.ArrayLike) -> Int64:
+        """Return the ns spent in each part before each time, shape (5, *times.shape).
+
+        Idle counts from the trace's zero: only differences between two times mean something.
+        """
+        t = np.asarray(times_ns, np.int64)
+        out = np.empty((len(PARTS), *t.shape), np.int64)
+        for part, covered in enumerate(self.busy):
+            out[part] = covered.before(t)
+        out[IDLE] = t - out[:IDLE].sum(axis=0)
+        return out
+
+    def totals(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Int64:
+        """Return the ns of each part in the windows [start, end), shape (*windows.shape, 5); they sum to it."""
+        edges = np.stack(np.broadcast_arrays(np.asarray(start_ns, np.int64), np.asarray(end_ns, np.int64)))
+        before = self.cumulative(edges)
+        totals = np.moveaxis(before[:, 1] - before[:, 0], 0, -1)
+        assert (totals >= 0).all(), "the parts of a window overlap, or it ends before it starts"
+        return totals
+
+    def part_at(self, time_ns: int) -> int:
+        """Return the part at an instant, a position in `PARTS`."""
+        return int(np.argmax(self.totals(time_ns, time_ns + 1)))
+
+    def intervals(self, *parts: str, start_ns: int | None = None, end_ns: int | None = None) -> Intervals:
+        """Return the maximal intervals of one or several parts together, inside [start, end).
+
+        Without a start or an end: that of the trace's window.
+        """
+        low = self.window_ns[0] if start_ns is None else start_ns
+        high = self.window_ns[1] if end_ns is None else end_ns
+        wanted = [self.busy[PARTS.index(p)].clip(low, high) for p in parts if p != PARTS[IDLE]]
+        if PARTS[IDLE] in parts:
+            wanted.append(window(low, high) - self._occupied)
+        return reduce(or_, wanted)
+
+    def next_slice(
+        self, parts: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
+    ) -> tuple[int, int] | None:
+        """Return the next slice that starts after an instant, or (direction -1) the last that starts before.
+
+        A slice is a maximal interval of `parts` together, at least `min_ns` long, inside the trace's window.
+        """
+        slices = self.intervals(*parts)
+        long = slices.lengths >= min_ns
+        start, end = slices.start_ns[long], slices.end_ns[long]
+        if direction > 0:
+            at = int(np.searchsorted(start, time_ns, side="right"))
+        else:
+            at = int(np.searchsorted(start, time_ns, side="left")) - 1
+        return (int(start[at]), int(end[at])) if 0 <= at < len(start) else None
+
+    @cached_property
+    def _occupied(self) -> Intervals:
+        return reduce(or_, self.busy)
+
+
+def occupancy(trace: Trace, classes: KernelClasses, gpu: int) -> Occupancy:
+    """Make the three unions of a GPU: compute (with graph launches), communication, copies and sets."""
+    kernels = rows_of_gpu(trace, Kind.KERNEL, gpu)
+    graphs = rows_of_gpu(trace, Kind.GRAPH, gpu)
+    is_comm = classes.is_comm(trace.kernels.name_id[kernels])
+    return Occupancy(
+        _union(trace, (Kind.KERNEL, kernels[~is_comm]), (Kind.GRAPH, graphs)),
+        _union(trace, (Kind.KERNEL, kernels[is_comm])),
+        _union(trace, *((k, rows_of_gpu(trace, k, gpu)) for k in (Kind.MEMCPY, Kind.MEMSET))),
+        bool(len(graphs)),
+    )
+
+
+def gpu_parts(trace: Trace, covered: Occupancy) -> GpuParts:
+    """Cut a GPU's time into its five parts."""
+    states = split((covered.compute, covered.communication, covered.copies), _PART_OF_BITS, IDLE)
+    return GpuParts(trace.window_ns, states, covered.has_graphs)
+
+
+def split(
+    sets: tuple[Intervals, ...], state_of_bits: npt.NDArray[np.uint8], states: int
+) -> tuple[Intervals, ...]:
+    """Cut time into disjoint states by which of the sets cover it.
+
+    Parameters
+    ----------
+    state_of_bits : ndarray of uint8, shape (2 ** len(sets),)
+        The state for each combination of sets, set ``k`` as bit ``1 << k``.
+    states : int
+        How many states to return; those numbered higher are left out.
+    """
+    times, bits = sweep(sets)
+    state = state_of_bits[bits]
+    first, last = runs(state)
+    kept = state[first]
+    return tuple(Intervals(times[first[kept == s]], times[last[kept == s]]) for s in range(states))
+
+
+def _union(trace: Trace, *rows: tuple[Kind, npt.NDArray[np.int32]]) -> Intervals:
+    start = np.concatenate([trace.events[kind].start_ns[index] for kind, index in rows])
+    end = np.concatenate([trace.events[kind].end_ns[index] for kind, index in rows])
+    return union(start, end)

@@ -1,0 +1,113 @@
+"""Study: the one place where the numbers of a trace are computed, lazily and once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.classify import KernelClasses, Rules, classify
+from viewer.analysis.holes import Holes, find_holes
+from viewer.analysis.launches import Launches
+from viewer.analysis.order import GpuOrder, gpu_order, rows_of_gpu
+from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
+from viewer.analysis.tally import Tally
+from viewer.trace import Kind, Trace
+
+if TYPE_CHECKING:
+    from viewer.analysis.laps import Candidate, Laps
+
+Projection = Literal["thread", "process"]
+
+
+class Study:
+    """A trace and everything that is computed from it.
+
+    Parameters
+    ----------
+    trace : Trace
+    rules : Rules, optional
+        The kernel classes; by default the user's own table where there is one, else the built-in one.
+    """
+
+    def __init__(self, trace: Trace, rules: Rules | None = None) -> None:
+        self.trace = trace
+        self.rules = rules or Rules.current()
+        self._orders: dict[int, GpuOrder] = {}
+        self._holes: dict[int, Holes] = {}
+        self._families: dict[int, Tally] = {}
+        self._laps: dict[int, Laps | None] = {}
+        self._projections: dict[Projection, pd.DataFrame] = {}
+
+    @cached_property
+    def classes(self) -> KernelClasses:
+        """The class of every kernel name (definitions, section 3)."""
+        return classify(self.trace, self.rules)
+
+    @cached_property
+    def parts(self) -> tuple[GpuParts, ...]:
+        """The five parts of each GPU's time, in order of `Trace.gpus` (definitions, section 1)."""
+        return tuple(gpu_parts(self.trace, self.occupancy(gpu.index)) for gpu in self.trace.gpus)
+
+    def occupancy(self, gpu: int) -> Occupancy:
+        """Return the unions of a GPU's compute kernels, communication kernels and copies; not kept."""
+        return occupancy(self.trace, self.classes, gpu)
+
+    @cached_property
+    def launches(self) -> Launches:
+        """Which API call launched which GPU operation (definitions, section 4)."""
+        return Launches(self.trace)
+
+    def order(self, gpu: int) -> GpuOrder:
+        """Return a GPU's operations over all streams, by start."""
+        if gpu not in self._orders:
+            self._orders[gpu] = gpu_order(self.trace, gpu)
+        return self._orders[gpu]
+
+    def holes(self, gpu: int) -> Holes:
+        """Return the gaps of a GPU's compute stream and what fills them."""
+        if gpu not in self._holes:
+            self._holes[gpu] = find_holes(self.trace, self.classes, self.occupancy(gpu), gpu)
+        return self._holes[gpu]
+
+    def families(self, gpu: int) -> Tally:
+        """Return the kernels of a GPU, summed by family: the id of the short name."""
+        if gpu not in self._families:
+            kernels = self.trace.kernels
+            rows = rows_of_gpu(self.trace, Kind.KERNEL, gpu)
+            rows = rows[np.argsort(kernels.start_ns[rows], kind="stable")]
+            family = kernels.columns.get("short_id", kernels.name_id)
+            self._families[gpu] = Tally(kernels.start_ns[rows], kernels.end_ns[rows], family[rows])
+        return self._families[gpu]
+
+    def prepare(self) -> None:
+        """Compute now what a selection needs, so that the first one does not wait."""
+        for gpu in range(len(self.parts)):
+            self.holes(gpu)
+            self.families(gpu)
+            self.launches.count(gpu, 0, 0)
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What may mark the iterations, best first (definitions, section 6)."""
+        from viewer.analysis.laps import candidates
+
+        return candidates(self)
+
+    def laps(self, candidate: int = 0) -> Laps | None:
+        """Return the iterations by one of the `candidates`, None where none is found."""
+        if candidate not in self._laps:
+            from viewer.analysis.laps import find_laps
+
+            self._laps[candidate] = find_laps(self, candidate)
+        return self._laps[candidate]
+
+    def projection(self, mode: Projection) -> pd.DataFrame:
+        """Return the NVTX ranges projected on the GPU (definitions, section 5)."""
+        if mode not in self._projections:
+            from viewer.analysis.projection import project
+
+            self._projections[mode] = project(self, mode)
+        return self._projections[mode]
