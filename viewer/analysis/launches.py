@@ -21,7 +21,7 @@ _Rows = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """For the calls that launched on one GPU: first start and last end of what each launched there, sorted."""
+    """First starts and last ends of what each call launched on one GPU, each sorted."""
 
     start_ns: Int64
     end_ns: Int64
@@ -96,12 +96,11 @@ class Launches:
         return self._spans[gpu]
 
     def _make_span(self, gpu: int) -> _Spans:
-        rows = [rows_of_gpu(self._trace, kind, gpu) for kind in GPU_KINDS]
-        calls = np.concatenate([self.api_of(k)[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
-        start = np.concatenate(
-            [self._trace.events[k].start_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)]
-        )
-        end = np.concatenate([self._trace.events[k].end_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
+        rows = [(kind, rows_of_gpu(self._trace, kind, gpu)) for kind in GPU_KINDS]
+        events = self._trace.events
+        calls = np.concatenate([self.api_of(kind)[index] for kind, index in rows])
+        start = np.concatenate([events[kind].start_ns[index] for kind, index in rows])
+        end = np.concatenate([events[kind].end_ns[index] for kind, index in rows])
         known = calls >= 0
         calls, start, end = calls[known], start[known], np.maximum(end[known], start[known] + 1)
         order = np.argsort(calls, kind="stable")

@@ -12,8 +12,7 @@ from viewer.analysis.holes import HoleNumbers
 from viewer.analysis.intervals import union
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.parts import PARTS
-from viewer.analysis.times import clip_window
-from viewer.trace import Kind
+from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _COPY_ONLY, _IDLE = PARTS.index("copy_only"), PARTS.index("idle")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Kernels of one short name inside a range: their durations, clipped to it, and their share of all kernels'."""
+    """Kernels of one short name in a range: durations clipped to it, and their share of all kernels'."""
 
     name: str
     sum_ns: int
@@ -122,12 +121,29 @@ class RangeNumbers:
 
 @dataclass(frozen=True, slots=True)
 class ClassNumbers:
-    """The kernels of one class inside a window: durations clipped and summed, their union, and how many touch it."""
+    """The kernels of one class in a window: sum and union of what is inside, and how many touch it."""
 
     name: str
     sum_ns: int
     union_ns: int
     kernels: int
+
+
+def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, bool]:
+    """Clip a window to the recording; the third value says whether that changed it (definitions, section 1).
+
+    Raises
+    ------
+    ValueError
+        If nothing of it lies inside, or it is empty.
+    """
+    low, high = trace.span_ns
+    start, end = max(start_ns, low), min(end_ns, high)
+    if end <= start:
+        raise ValueError(
+            f"nothing was recorded from {start_ns} to {end_ns} ns; the recording runs from {low} to {high} ns"
+        )
+    return start, end, (start, end) != (start_ns, end_ns)
 
 
 def parts_of(study: Study, start_ns: int, end_ns: int) -> Int64:

@@ -40,17 +40,17 @@ class GpuOrder:
 def rows_of_gpu(trace: Trace, kind: Kind, gpu: int) -> npt.NDArray[np.int32]:
     """Return the indices of one kind of operation on one GPU, grouped by stream."""
     events = trace.events[kind]
-    slices = [events.of(s.index) for s in trace.streams_of(gpu)]
-    return np.concatenate(
-        [np.empty(0, np.int32), *(np.arange(s.start, s.stop, dtype=np.int32) for s in slices)]
-    )
+    owned = [events.of(s.index) for s in trace.streams_of(gpu)]
+    indices = [np.arange(rows.start, rows.stop, dtype=np.int32) for rows in owned]
+    return np.concatenate(indices) if indices else np.empty(0, np.int32)
 
 
 def gpu_order(trace: Trace, gpu: int) -> GpuOrder:
     """Sort the operations of one GPU."""
     rows = [rows_of_gpu(trace, kind, gpu) for kind in GPU_KINDS]
-    start = np.concatenate([trace.events[k].start_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
-    end = np.concatenate([trace.events[k].end_ns[r] for k, r in zip(GPU_KINDS, rows, strict=True)])
+    tables = [trace.events[kind] for kind in GPU_KINDS]
+    start = np.concatenate([e.start_ns[r] for e, r in zip(tables, rows, strict=True)])
+    end = np.concatenate([e.end_ns[r] for e, r in zip(tables, rows, strict=True)])
     kind = np.repeat(np.arange(len(rows), dtype=np.uint8), [len(r) for r in rows])
     order = np.argsort(start, kind="stable")
     if (np.diff(start[order]) == 0).any():

@@ -65,11 +65,20 @@ class GpuParts:
         return out
 
     def totals(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Int64:
-        """Return the ns of each part in the windows [start, end), shape (*windows.shape, 5); they sum to it."""
+        """Return the ns of each part in the windows [start, end), shape (*windows.shape, 5).
+
+        The five sum to the length of the window.
+
+        Raises
+        ------
+        ValueError
+            If a window ends before it starts.
+        """
         edges = np.stack(np.broadcast_arrays(np.asarray(start_ns, np.int64), np.asarray(end_ns, np.int64)))
         before = self.cumulative(edges)
         totals = np.moveaxis(before[:, 1] - before[:, 0], 0, -1)
-        assert (totals >= 0).all(), "the parts of a window overlap, or it ends before it starts"
+        if (totals < 0).any():
+            raise ValueError("a window ends before it starts, or its parts overlap")
         return totals
 
     def part_at(self, time_ns: int) -> int:

@@ -78,7 +78,7 @@ class Study:
             kernels = self.trace.kernels
             rows = rows_of_gpu(self.trace, Kind.KERNEL, gpu)
             rows = rows[np.argsort(kernels.start_ns[rows], kind="stable")]
-            family = kernels.columns.get("short_id", kernels.name_id)
+            family = kernels.columns["short_id"] if len(kernels) else kernels.name_id
             self._families[gpu] = Tally(kernels.start_ns[rows], kernels.end_ns[rows], family[rows])
         return self._families[gpu]
 

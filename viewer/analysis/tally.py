@@ -26,7 +26,7 @@ class Tally:
         The distinct keys, increasing.
     """
 
-    def __init__(self, start_ns: Int64, end_ns: Int64, key: npt.NDArray[np.uint32]) -> None:
+    def __init__(self, start_ns: Int64, end_ns: Int64, key: npt.NDArray[np.generic]) -> None:
         self.keys, self._key = np.unique(key, return_inverse=True)
         self._key = self._key.astype(np.int32)
         self._start, self._end = start_ns, end_ns
@@ -46,12 +46,12 @@ class Tally:
 
     def sums(self, start_ns: int, end_ns: int) -> Int64:
         """Return the ns of each key inside [start, end), events clipped to it, shape (k,)."""
-        return self._before(end_ns) - self._before(start_ns)
+        return np.asarray(self._before(end_ns) - self._before(start_ns))
 
     def _before(self, time_ns: int) -> Int64:
         begun = int(np.searchsorted(self._start, time_ns, side="left"))
         block = begun // _BLOCK
-        sums = self._sums[block].copy()
+        sums: Int64 = self._sums[block].copy()
         rest = slice(block * _BLOCK, begun)
         np.add.at(sums, self._key[rest], self._end[rest] - self._start[rest])
         running = slice(int(np.searchsorted(self._reach, time_ns, side="right")), begun)
