@@ -1,0 +1,243 @@
+"""The commands and their options; what each does lies in the module of its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from viewer import __version__
+
+NOT_A_COMMAND = ("--help", "--version")
+EPILOG = (
+    "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
+    "Exit codes: 0 done, 1 the trace cannot be read or has no such thing, 2 wrong usage."
+)
+
+
+class Renderer(StrEnum):
+    """What draws the timeline: `auto` takes the graphics card where there is one."""
+
+    AUTO = "auto"
+    GL = "gl"
+    RASTER = "raster"
+
+
+class Theme(StrEnum):
+    """The colours of a picture."""
+
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Job(StrEnum):
+    """What the demo resembles."""
+
+    MEGATRON = "megatron"
+    DISTCA = "distca"
+
+
+class RuleTable(StrEnum):
+    """The table of kernel classes: the user's own where there is one, or the built-in one."""
+
+    OWN = "own"
+    BUILTIN = "builtin"
+
+
+TraceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACE",
+        help="An export of Nsight Systems (.sqlite, parquetdir, arrowdir), or a report (.nsys-rep).",
+    ),
+]
+RendererOption = Annotated[Renderer, typer.Option(help="What draws the timeline.")]
+RangeOption = Annotated[
+    str | None,
+    typer.Option("--range", metavar="A..B", help="A range of time: 2.1s..2.35s, 812ms.., -5ms..1s."),
+]
+LapOption = Annotated[
+    int | None, typer.Option("--iteration", min=0, metavar="N", help="Iteration N, from 0.")
+]
+RulesOption = Annotated[RuleTable, typer.Option(help="Which table of kernel classes to use.")]
+
+app = typer.Typer(
+    name="lightbox",
+    help="Read the GPU trace of a multi-GPU training run. [dim]lightbox TRACE[/] opens a window on it.",
+    epilog=EPILOG,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command of `lightbox` and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the program's name; by default those it was started with.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A path may hold bytes that are no text, and a terminal may know few letters.
+            stream.reconfigure(errors="backslashreplace")
+    commands = {command.name for command in app.registered_commands}
+    if not words or words[0] not in (*commands, *NOT_A_COMMAND):
+        words.insert(0, "open")
+    try:
+        return int(app(words, prog_name="lightbox", standalone_mode=False) or 0)
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.TyperException as error:
+        help_of = f" (lightbox {words[0]} --help)" if error.exit_code == 2 else ""
+        complain(f"{error.format_message()}{help_of}")
+        return error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        complain("stopped")
+        return 130
+    except BrokenPipeError:
+        # What reads us has seen enough; nothing may be written to it when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "input or output"
+        complain(f"{place}: {error.strerror or error}")
+        return 1
+
+
+def complain(message: str) -> None:
+    """Say on stderr, in one line, what went wrong."""
+    line = " ".join(message.split("\n"))
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    print(f"lightbox: {shown}", file=sys.stderr)  # noqa: T201
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"lightbox {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("open")
+def _open(
+    trace: Annotated[
+        Path | None, typer.Argument(metavar="[TRACE]", help="What to open; empty otherwise.")
+    ] = None,
+    renderer: RendererOption = Renderer.AUTO,
+) -> int:
+    """Open a window, on a trace or empty. It is what `lightbox TRACE` does."""
+    from viewer.cli.window import open_window
+
+    return open_window(trace, renderer)
+
+
+@app.command("demo")
+def _demo(
+    iterations: Annotated[int | None, typer.Option(min=1, help="How many iterations.")] = None,
+    events: Annotated[
+        int | None, typer.Option(min=1000, help="About how many events, to 10,000,000.")
+    ] = None,
+    like: Annotated[Job, typer.Option(help="Which job it resembles.")] = Job.MEGATRON,
+    shift: Annotated[
+        list[str] | None, typer.Option(metavar="RANK:TIME", help="Set a rank's GPU clock off: 3:250ms.")
+    ] = None,
+    lose: Annotated[
+        list[str] | None, typer.Option(metavar="RANK[:SHARE]", help="Lose a rank's GPU rows: 6, or 6:0.9.")
+    ] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="A healthy job, with nothing to find.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the trace there, and open nothing.")
+    ] = None,
+    renderer: RendererOption = Renderer.AUTO,
+) -> int:
+    """Open the built-in trace of an eight-rank training job."""
+    from viewer.cli.demo import demo_options, write_demo
+    from viewer.cli.window import open_window
+
+    options = demo_options(iterations, events, like, shift or [], lose or [], clean)
+    path = write_demo(options, out)
+    if out is not None:
+        print(path)  # noqa: T201
+        return 0
+    return open_window(path, renderer)
+
+
+@app.command("report")
+def _report(
+    trace: TraceArgument,
+    range_: RangeOption = None,
+    iteration: LapOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    rules: RulesOption = RuleTable.OWN,
+) -> int:
+    """Print the facts and numbers of a trace."""
+    from viewer.cli.opening import check_window, open_study
+
+    check_window(range_, iteration)
+    from viewer.cli.report import print_report
+
+    print_report(open_study(trace, rules), range_, iteration, as_json)
+    return 0
+
+
+@app.command("shot")
+def _shot(
+    trace: TraceArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.png", help="The picture to write.")],
+    range_: RangeOption = None,
+    iteration: LapOption = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only rows whose path holds these words; repeatable."),
+    ] = None,
+    overlay: Annotated[str, typer.Option(metavar="NAME,...", help="idle, exposed, or both.")] = "",
+    width: Annotated[int, typer.Option(min=320, max=20_000, help="Width before scaling, in pixels.")] = 1600,
+    theme: Annotated[Theme, typer.Option(help="Its colours.")] = Theme.LIGHT,
+    scale: Annotated[
+        float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width.")
+    ] = 1.0,
+    rules: RulesOption = RuleTable.OWN,
+) -> int:
+    """Draw the timeline into a PNG file; no display is needed."""
+    from viewer.cli.opening import check_window, open_study
+
+    check_window(range_, iteration)
+    overlays = frozenset(name.strip() for name in overlay.split(",") if name.strip())
+    if unknown := overlays - {"idle", "exposed"}:
+        raise typer.BadParameter(f"there is no overlay '{min(unknown)}'; there are idle and exposed")
+    if out.suffix.lower() != ".png":
+        raise typer.BadParameter(f"'{out.name}' does not end in .png")
+    from viewer.cli.shot import Shot, take
+
+    shot = Shot(range_, iteration, tuple(rows or ()), overlays, theme, width, scale)
+    take(open_study(trace, rules), shot, out)
+    print(out)  # noqa: T201
+    return 0
+
+
+@app.command("doctor")
+def _doctor(
+    trace: Annotated[Path | None, typer.Argument(metavar="[TRACE]", help="A trace to look into.")] = None,
+) -> int:
+    """Say what was found on this machine, and what a trace lacks."""
+    from viewer.cli.doctor import print_doctor
+
+    print_doctor(trace)
+    return 0

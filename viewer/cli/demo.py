@@ -1,0 +1,80 @@
+"""The demo's options as they are written on the command line, and where its file goes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+
+import typer
+
+from viewer.cli.times import TimeError, parse_ns
+from viewer.demo import DemoOptions, default_demo, make_demo
+
+
+def demo_options(
+    iterations: int | None, events: int | None, like: str, shift: list[str], lose: list[str], clean: bool
+) -> DemoOptions:
+    """Return the options of a demo trace.
+
+    Raises
+    ------
+    typer.BadParameter
+        If a rank, a time or a share cannot be understood.
+    """
+    given = {"events": events, "like": like, "shift": _shifts(shift), "lose": _losses(lose), "clean": clean}
+    return DemoOptions(**given, **({"iterations": iterations} if iterations else {}))
+
+
+def write_demo(options: DemoOptions, out: Path | None) -> Path:
+    """Write a demo trace to `out`, by default into the cache folder, and return its path.
+
+    Raises
+    ------
+    typer.TyperException
+        If it cannot be written.
+    """
+    from viewer.readers.cache import cache_folder
+
+    try:
+        if out is not None:
+            return make_demo(out, options)
+        if options == DemoOptions():
+            return default_demo()
+        told = repr([(f.name, getattr(options, f.name)) for f in fields(options)])
+        folder = cache_folder() / "demo"
+        folder.mkdir(parents=True, exist_ok=True)
+        return make_demo(folder / f"demo-{sha256(told.encode()).hexdigest()[:12]}.sqlite", options)
+    except OSError as error:
+        raise typer.TyperException(f"the demo cannot be written: {error}") from error
+
+
+def _rank(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"'{text}' is not the number of a rank")
+    return int(text)
+
+
+def _shifts(texts: list[str]) -> dict[int, int]:
+    shifts = {}
+    for text in texts:
+        rank, _, time = text.partition(":")
+        try:
+            shifts[_rank(rank)] = parse_ns(time)
+        except TimeError as error:
+            raise typer.BadParameter(f"--shift takes RANK:TIME, as 3:250ms: {error}") from error
+    return shifts
+
+
+def _losses(texts: list[str]) -> dict[int, float]:
+    losses = {}
+    for text in texts:
+        rank, colon, share = text.partition(":")
+        try:
+            lost = float(share) if colon else 1.0
+        except ValueError:
+            lost = -1.0
+        if not 0 < lost <= 1:
+            raise typer.BadParameter(f"--lose takes RANK or RANK:SHARE, as 6:0.9, not '{text}'")
+        losses[_rank(rank)] = lost
+    return losses

@@ -1,0 +1,102 @@
+"""`lightbox doctor`: what this machine has, and what a trace lacks."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from rich.console import Console
+
+from viewer import __version__
+from viewer.cli.opening import open_study
+from viewer.cli.window import has_display
+from viewer.drawing.format import format_bytes, format_count, format_ns
+
+PACKAGES = (
+    "PySide6-Essentials",
+    "pyqtgraph",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "adbc-driver-sqlite",
+    "fontpkg-inter",
+)
+
+
+def print_doctor(trace: Path | None) -> None:
+    """Print versions, the renderer and the nsys that were found; with a trace, its state of health."""
+    console = Console(highlight=False, soft_wrap=True)
+    for title, text in (*_machine(), *(_trace(trace) if trace else ())):
+        console.print(f"{title:<18}{text}", markup=False)
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    yield "lightbox", f"{__version__}, Python {platform.python_version()}, {platform.platform()}"
+    yield "packages", ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    yield "display", "found" if has_display() else "none: `report` and `shot` work, the window does not"
+    yield "renderer", _renderer()
+    from viewer.readers.cache import cache_folder, entries
+    from viewer.readers.nsys import find_nsys
+
+    nsys = find_nsys()
+    yield (
+        "nsys",
+        (
+            f"{nsys.version}, {nsys.path}"
+            if nsys
+            else "not found: .sqlite and Parquet exports open, .nsys-rep do not"
+        ),
+    )
+    held = entries()
+    size = format_bytes(sum(entry.size_bytes for entry in held))
+    yield "cache", f"{cache_folder()}: {format_count(len(held))} traces, {size}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _renderer() -> str:
+    if not has_display():
+        return "raster (without a display)"
+    from viewer.timeline.gl_probe import probe
+
+    return probe()
+
+
+def _trace(path: Path) -> Iterator[tuple[str, str]]:
+    from viewer.analysis.health import findings
+
+    study = open_study(path, "own")
+    trace = study.trace
+    session = trace.session
+    yield "trace", str(trace.path)
+    duration = format_ns(session.duration_ns) if session.duration_ns is not None else "unknown"
+    yield (
+        "recorded by",
+        f"nsys {session.nsys_version or 'unknown'}, schema {session.schema_version or 'none'}; lasts {duration}",
+    )
+    yield "recorded", ", ".join(sorted(session.recorded)) or "nothing"
+    yield (
+        "holds",
+        ", ".join(
+            f"{format_count(count)} {what}"
+            for what, count in (
+                ("processes", len(trace.processes)),
+                ("GPUs", len(trace.gpus)),
+                ("streams", len(trace.streams)),
+                ("threads", len(trace.threads)),
+                ("events", sum(len(events) for events in trace.events.values())),
+            )
+        ),
+    )
+    for note in trace.notes:
+        yield "note", note
+    for finding in findings(study):
+        where = f" ({finding.where})" if finding.where else ""
+        yield finding.severity, f"{finding.title}{where}: {finding.meaning}"

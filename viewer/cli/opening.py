@@ -1,0 +1,117 @@
+"""A path becomes a Study, with its progress on the terminal and its errors in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from viewer.cli.times import TimeError, parse_lap, parse_range
+
+EVER_NS = (-(2**62), 2**62)
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+    from viewer.trace import Trace
+
+
+def refuse_missing(path: Path) -> None:
+    """Refuse a path at which nothing is; it may be a command that was mistyped.
+
+    Raises
+    ------
+    typer.TyperException
+    """
+    try:
+        path.lstat()
+    except OSError as error:
+        hint = "" if path.suffix or len(path.parts) > 1 else "; `lightbox --help` lists the commands"
+        raise typer.TyperException(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from error
+
+
+def open_trace(path: Path) -> Trace:
+    """Read a trace.
+
+    Raises
+    ------
+    typer.TyperException
+        If it cannot be read: one line that says what to do.
+    """
+    refuse_missing(path)
+    from viewer.readers import ReadError, read
+
+    columns = (TextColumn("{task.description}"), BarColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Opening", total=1.0)
+        try:
+            return read(
+                path, progress=lambda what, share: bar.update(task, description=what, completed=share)
+            )
+        except ReadError as error:
+            raise typer.TyperException(str(error)) from error
+
+
+def open_study(path: Path, rules: str) -> Study:
+    """Read a trace for its numbers.
+
+    Parameters
+    ----------
+    rules : str
+        "builtin", or "own" for the user's table of kernel classes where there is one.
+    """
+    from viewer.analysis.classify import Rules
+    from viewer.analysis.study import Study
+
+    return Study(open_trace(path), Rules.builtin() if rules == "builtin" else None)
+
+
+def check_window(range_text: str | None, lap: int | None) -> None:
+    """Refuse a range or an iteration that is none, before a trace is read for it.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    if range_text is not None and lap is not None:
+        raise typer.BadParameter("--range and --iteration cannot both be given")
+    if range_text is not None and parse_lap(range_text) is None:
+        try:
+            parse_range(range_text, EVER_NS)
+        except TimeError as error:
+            raise typer.BadParameter(str(error)) from error
+
+
+def chosen_window(
+    study: Study, range_text: str | None, lap: int | None
+) -> tuple[tuple[int, int] | None, int | None]:
+    """Return the range and the iteration that were asked for; at most one of them is not None.
+
+    Raises
+    ------
+    typer.TyperException
+        If the trace has no such iteration, or nothing lies in the range.
+    """
+    if range_text is not None and (named := parse_lap(range_text)) is not None:
+        range_text, lap = None, named
+    if lap is not None:
+        laps = study.laps()
+        if laps is None:
+            raise typer.TyperException("no iterations were found in this trace; use --range 2.1s..2.35s")
+        if lap >= laps.count:
+            raise typer.TyperException(f"there is no iteration {lap}; the trace has 0 to {laps.count - 1}")
+        return None, lap
+    if range_text is None:
+        return None, None
+    low, high = study.trace.span_ns
+    try:
+        start, end = parse_range(range_text, study.trace.window_ns)
+    except TimeError as error:
+        raise typer.TyperException(str(error)) from error
+    if end <= low or start >= high:
+        raise typer.TyperException(
+            f"nothing lies in {range_text}: the trace runs from {low:,} ns to {high:,} ns"
+        )
+    return (start, end), None

@@ -1,0 +1,161 @@
+"""`lightbox report`: the numbers of a trace, as tables for people or as one JSON object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from viewer.analysis.parts import PARTS
+from viewer.analysis.report import report
+from viewer.analysis.study import Study
+from viewer.cli.opening import chosen_window
+from viewer.drawing.format import format_count, format_ns, format_share
+
+PLAIN_WIDTH = 140
+LONGEST_LIST = 60
+PART_TITLES = {
+    "compute_only": "compute",
+    "hidden_comm": "hidden comm.",
+    "exposed_comm": "exposed comm.",
+    "copy_only": "copies",
+    "idle": "idle",
+}
+
+
+def print_report(study: Study, range_text: str | None, lap: int | None, as_json: bool) -> None:
+    """Print what is known of a trace.
+
+    Raises
+    ------
+    typer.BadParameter, typer.TyperException
+        As `viewer.cli.opening.chosen_window`.
+    """
+    window, lap = chosen_window(study, range_text, lap)
+    facts = report(study, window, lap)
+    if as_json:
+        json.dump(facts, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PLAIN_WIDTH)
+    for part in _parts_of_report(facts):
+        console.print(part)
+
+
+def _parts_of_report(facts: dict[str, Any]) -> Iterable[Text | Table]:
+    yield _head(facts)
+    yield _gpus(facts["gpus"])
+    window = facts["window"]
+    length = window["end_ns"] - window["start_ns"]
+    if facts["gpus"]:
+        yield Text(f"\nWhere the time goes: {window['what']}, {format_ns(length)}", style="bold")
+        yield _five_parts(facts["gpus"], length)
+        yield _classes(facts["gpus"])
+    yield from _iterations(facts)
+    yield _counts(facts["counts"])
+
+
+def _head(facts: dict[str, Any]) -> Text:
+    trace = facts["trace"]
+    by = f"nsys {trace['nsys_version']}" if trace["nsys_version"] else "an nsys that is not named"
+    schema = f", schema {trace['schema_version']}" if trace["schema_version"] else ""
+    duration = format_ns(trace["duration_ns"]) if trace["duration_ns"] is not None else "an unknown time"
+    return Text.assemble((str(trace["path"]), "bold"), f"\nrecorded by {by}{schema}; lasts {duration}")
+
+
+def _table(title: str, *names: str, left: int = 1) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)
+    for position, name in enumerate(names):
+        table.add_column(name, justify="left" if position < left else "right", overflow="fold")
+    return table
+
+
+def _name(gpu: dict[str, Any]) -> str:
+    who = f"Rank {gpu['rank']}" if gpu["rank"] is not None else f"pid {gpu['pid']}"
+    return f"{who} GPU {gpu['device']}"
+
+
+def _gpus(gpus: list[dict[str, Any]]) -> Table | Text:
+    if not gpus:
+        return Text("\nNo GPU operation was recorded.")
+    names = ("GPU", "board", "pid", "streams", "kernels", "copies", "sets", "graphs", "first", "last")
+    table = _table("\nGPUs", *names, left=2)
+    for gpu in gpus:
+        counts = (gpu[key] for key in ("streams", "kernels", "memcpys", "memsets", "graph_launches"))
+        times = (format_ns(gpu[key]) if gpu[key] is not None else "" for key in ("first_op_ns", "last_op_ns"))
+        table.add_row(_name(gpu), gpu["name"], str(gpu["pid"]), *(format_count(c) for c in counts), *times)
+    return table
+
+
+def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> Table:
+    table = _table("", "GPU", *PART_TITLES.values(), "no kernel", "launches")
+    for gpu in gpus:
+        held = [gpu[f"{part}_ns"] for part in (*PARTS, "no_kernel")]
+        table.add_row(_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"]))
+    return table
+
+
+def _length(ns: int, of_ns: int) -> str:
+    return f"{format_ns(ns)} {format_share(ns / of_ns):>7}"
+
+
+def _classes(gpus: list[dict[str, Any]]) -> Table:
+    table = _table("\nKernel classes, all GPUs", "class", "kernels", "sum of durations", "union")
+    totals: dict[str, list[int]] = {}
+    for gpu in gpus:
+        for name, held in gpu["classes"].items():
+            total = totals.setdefault(name, [0, 0, 0])
+            for position, key in enumerate(("kernels", "sum_ns", "union_ns")):
+                total[position] += held[key]
+    for name, (kernels, sum_ns, union_ns) in sorted(totals.items(), key=lambda item: -item[1][1]):
+        if kernels:
+            table.add_row(name, format_count(kernels), format_ns(sum_ns), format_ns(union_ns))
+    return table
+
+
+def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
+    laps = facts["iterations"]
+    if not laps:
+        yield Text("\nNo iterations were found.")
+        return
+    marker, steady = facts["marker"], facts["steady"]
+    table = _table(
+        f"\nIterations, by {marker['name']}{' (a guess)' if marker['guess'] else ''}", *_LAP_COLUMNS
+    )
+    for lap in laps[:LONGEST_LIST]:
+        whole = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in lap["gpus"]) or 1
+        shares = (
+            format_share(sum(gpu[f"{part}_ns"] for gpu in lap["gpus"]) / whole)
+            for part in ("exposed_comm", "copy_only", "idle")
+        )
+        name, flag = lap["name"] or "", lap["flag"] or ""
+        table.add_row(str(lap["index"]), name, format_ns(lap["duration_ns"]), *shares, flag)
+    yield table
+    if len(laps) > LONGEST_LIST:
+        yield Text(f"... and {len(laps) - LONGEST_LIST:,} more; --json has them all")
+    if steady is None:
+        yield Text("There is no steady state.")
+    else:
+        yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
+    if facts["forward_ns"] and facts["backward_ns"]:
+        ratio = facts["backward_ns"] / facts["forward_ns"]
+        forward, backward = format_ns(facts["forward_ns"]), format_ns(facts["backward_ns"])
+        yield Text(f"Forward {forward}, backward {backward}: 1 : {ratio:.2f} (about 1 : 2 is normal)")
+
+
+_LAP_COLUMNS = ("no.", "marker", "length", "exposed comm.", "copies", "idle", "flag")
+
+
+def _counts(counts: dict[str, int]) -> Table:
+    table = _table("\nRows read", "table", "rows")
+    for name, rows in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(name, format_count(rows))
+    return table
