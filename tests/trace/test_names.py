@@ -28,6 +28,11 @@ LAMBDA = (
             "softmax_warp_forward",
             "softmax_warp_forward",
         ),
+        (
+            "void at::native::<unnamed>::fused_dropout_kernel_vec<c10::Half>(T1 *)",
+            "at::native::fused_dropout_kernel_vec",
+            "fused_dropout_kernel_vec",
+        ),
         ("nvjet_tst_192x192_64x4_2x1_v_bz_TNT",) * 3,
         ("gemm_e4m3", "gemm_e4m3", "gemm_e4m3"),
         ("vectorAdd(const float *, const float *, float *, int)", "vectorAdd", "vectorAdd"),

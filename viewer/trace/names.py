@@ -35,7 +35,7 @@ class Names:
 _LEADING = re.compile(r"^(?:void|bool|int|float|double|unsigned|static|auto|const|__global__)\s+")
 _ARGUMENTS = re.compile(r",\s*(?:op_id|seq|sizes|input_op_ids)\s*=.*$", re.DOTALL)
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?![A-Za-z_])|(?<=[_#])\d+")
-_ANONYMOUS = "(anonymous namespace)"
+_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>")
 
 
 def base_name(name: str) -> str:
@@ -44,7 +44,7 @@ def base_name(name: str) -> str:
     ``void at::native::vectorized_elementwise_kernel<4, ...>(int, ...)`` becomes
     ``at::native::vectorized_elementwise_kernel``. A name that is no C++ signature comes back as it is.
     """
-    text = name.replace(_ANONYMOUS, "{anonymous}").strip()
+    text = _ANONYMOUS.sub("{anonymous}", name).strip()
     out: list[str] = []
     depth = 0
     for position, char in enumerate(text):
