@@ -1,0 +1,222 @@
+"""The row headers: a real tree view, whose rows the canvas follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
+
+from viewer.drawing.layout import PlacedRow
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.timeline.paint_header import INDENT, Look, label_line, paint_header, pin_rect
+from viewer.timeline.row_menu import row_menu
+from viewer.timeline.row_model import RowModel
+from viewer.timeline.strip import guard
+
+MANY = 16
+
+
+class RowHeaders(QTreeView):
+    """The tree of rows. What is unfolded is owned by the state; the view mirrors it.
+
+    Signals
+    -------
+    moved()
+        The rows stand elsewhere: scrolled, folded, filtered, resized.
+    """
+
+    moved = Signal()
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self._hovered: Row | None = None
+        self._unfolded: set[str] = set()
+        self._is_following = False
+        self._rows = RowModel(state, self)
+        self.setModel(self._rows)
+        self.setAccessibleName("Rows of the trace")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHeaderHidden(True)
+        self.setAnimated(False)
+        self.setIndentation(INDENT)
+        self.setUniformRowHeights(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.viewport().setMouseTracking(True)
+        self.expanded.connect(lambda index: self._fold(index, True))
+        self.collapsed.connect(lambda index: self._fold(index, False))
+        state.rows.changed.connect(self.follow)
+        state.hover_changed.connect(self._follow_pointer)
+        state.revealed.connect(self._reveal)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.viewport().update()
+
+    def visible_rows(self) -> list[PlacedRow]:
+        """Return the rows in view, top to bottom, in logical pixels of the viewport."""
+        self.executeDelayedItemsLayout()
+        placed = []
+        index = self.indexAt(QPoint(0, 0))
+        y = self.visualRect(index).top()
+        bottom = self.viewport().height()
+        while index.isValid() and y < bottom:
+            height = self.rowHeight(index)
+            row = self._rows.row_at(index)
+            placed.append(PlacedRow(row, y, height, row.key in self.state.rows.expanded))
+            y += height
+            index = self.indexBelow(index)
+        return placed
+
+    def current_row(self) -> Row | None:
+        """Return the keyboard's row."""
+        index = self.currentIndex()
+        return self._rows.row_at(index) if index.isValid() else None
+
+    def follow(self) -> None:
+        """Take over what is shown and unfolded from the state, keeping the top row where it is."""
+        rows = self.state.rows
+        top = next(iter(self.visible_rows()), None) if self._unfolded or rows.hidden else None
+        current = self.current_row()
+        was_reset = self._rows.refresh()
+        changed = set(rows.expanded) if was_reset else self._unfolded ^ rows.expanded
+        self._unfolded = set(rows.expanded)
+        self._is_following = True
+        self._unfold(changed)
+        self._is_following = False
+        if was_reset:
+            self._restore(top, current)
+        else:
+            self._rows.resize([row for key in changed if (row := rows.row(key)) is not None])
+        self.viewport().update()
+        self.moved.emit()
+
+    def _unfold(self, changed: Iterable[str]) -> None:
+        changed = [key for key in changed if self._rows.index_of(key).isValid()]
+        if len(changed) > MANY:
+            self.scheduleDelayedItemsLayout()
+        for key in changed:
+            self.setExpanded(self._rows.index_of(key), key in self._unfolded)
+
+    def _restore(self, top: PlacedRow | None, current: Row | None) -> None:
+        if current is not None and (index := self._rows.index_of(current.key)).isValid():
+            self.setCurrentIndex(index)
+        if top is None or not (index := self._rows.index_of(top.row.key)).isValid():
+            return
+        self.executeDelayedItemsLayout()
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.value() + self.visualRect(index).top() - top.y)
+
+    def _fold(self, index: QModelIndex, unfolded: bool) -> None:
+        if not self._is_following:
+            key = self._rows.row_at(index).key
+            (self._unfolded.add if unfolded else self._unfolded.discard)(key)
+            self.state.rows.set_expanded([key], unfolded)
+            self._rows.resize([self._rows.row_at(index)])
+            self.moved.emit()
+
+    def _reveal(self, key: str) -> None:
+        if (index := self._rows.index_of(key)).isValid():
+            self.executeDelayedItemsLayout()
+            self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+            self.setCurrentIndex(index)
+
+    # Geometry
+
+    def updateGeometries(self) -> None:
+        super().updateGeometries()
+        self.moved.emit()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        self.moved.emit()
+
+    # Painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with guard("painting the row headers"):
+            painter = QPainter(self.viewport())
+            painter.fillRect(event.rect(), QColor.fromRgba(self.theme.panel))
+            painter.end()
+            super().paintEvent(event)
+
+    def drawRow(
+        self, painter: QPainter, options: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        with guard("painting a row header"):
+            row = self._rows.row_at(index)
+            rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
+            look = Look(
+                foldable=self._rows.hasChildren(index),
+                hovered=row is self._hovered,
+                current=index == self.currentIndex(),
+                focused=self.hasFocus(),
+                pinned=row.key in self.state.rows.pinned,
+            )
+            placed = PlacedRow(row, rect.top(), rect.height(), row.key in self.state.rows.expanded)
+            paint_header(painter, placed, rect, self.theme, look)
+
+    def drawBranches(
+        self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        pass
+
+    # Pointer
+
+    def _row_under(self, pos: QPoint) -> Row | None:
+        index = self.indexAt(pos)
+        return self._rows.row_at(index) if index.isValid() else None
+
+    def _row_rect(self, row: Row) -> QRect:
+        rect = self.visualRect(self._rows.index_of(row.key))
+        return QRect(0, rect.top(), self.viewport().width(), rect.height())
+
+    def _pin_of(self, row: Row) -> QRect:
+        rect = self._row_rect(row)
+        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self.state.rows.expanded)
+        return pin_rect(label_line(placed, rect))
+
+    def _set_hovered(self, row: Row | None) -> None:
+        if row is not self._hovered:
+            for changed in (self._hovered, row):
+                if changed is not None:
+                    self.viewport().update(self._row_rect(changed))
+            self._hovered = row
+
+    def _follow_pointer(self) -> None:
+        self._set_hovered(self.state.hover.row if self.state.hover else None)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._set_hovered(self._row_under(event.position().toPoint()))
+        super().mouseMoveEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        pos = event.position().toPoint()
+        row = self._row_under(pos)
+        if event.button() == Qt.MouseButton.LeftButton and row and self._pin_of(row).contains(pos):
+            self.state.rows.set_pinned(row.key, row.key not in self.state.rows.pinned)
+            return
+        super().mousePressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._set_hovered(None)
+        super().leaveEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        row = self.current_row() if by_key else self._row_under(event.pos())
+        if row is not None:
+            at = self._row_rect(row).center() if by_key else event.pos()
+            menu = row_menu(self.state, row, self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(self.viewport().mapToGlobal(at))

@@ -1,0 +1,51 @@
+"""The context menu of a row."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from viewer.rows import Row, RowKind
+from viewer.state import ViewState
+
+
+def stream_ids(state: ViewState) -> list[int]:
+    """Return the stream numbers that occur on any GPU, in order."""
+    trace = state.study.trace if state.study else None
+    return sorted({trace.streams[r.stream].stream_id for r in _stream_rows(state)}) if trace else []  # type: ignore[index]
+
+
+def rows_of_stream(state: ViewState, stream_id: int) -> list[str]:
+    """Return the keys of the rows of a stream number over all GPUs."""
+    if state.study is None:
+        return []
+    streams = state.study.trace.streams
+    return [r.key for r in _stream_rows(state) if streams[r.stream].stream_id == stream_id]  # type: ignore[index]
+
+
+def _stream_rows(state: ViewState) -> list[Row]:
+    rows = (row for root in state.rows.roots for row in root.walk())
+    return [row for row in rows if row.kind == RowKind.STREAM and row.stream is not None]
+
+
+def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
+    """Return the menu of what can be done with a row."""
+    rows = state.rows
+    menu = QMenu(parent)
+    pinned = row.key in rows.pinned
+    menu.addAction("Unpin row" if pinned else "Pin row", lambda: rows.set_pinned(row.key, not pinned))
+    menu.addSeparator()
+    menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
+    if row.kind == RowKind.STREAM and row.stream is not None and state.study is not None:
+        number = state.study.trace.streams[row.stream].stream_id
+        menu.addAction(
+            f"Hide stream {number} on all GPUs",
+            lambda: rows.set_hidden(rows_of_stream(state, number), True),
+        )
+    show_all = menu.addAction("Show all hidden rows", lambda: rows.set_hidden(set(rows.hidden), False))
+    show_all.setEnabled(bool(rows.hidden))
+    if row.children:
+        below = [r.key for r in row.walk() if r.children]
+        menu.addSeparator()
+        menu.addAction("Expand all below", lambda: rows.set_expanded(below, True))
+        menu.addAction("Collapse all below", lambda: rows.set_expanded(below, False))
+    return menu
