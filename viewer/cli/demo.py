@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from viewer.cli.times import TimeError, parse_ns
+from viewer.drawing.times import TimeError, parse_ns
 from viewer.demo import DemoOptions, default_demo, make_demo
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from viewer.cli.times import TimeError, parse_lap, parse_range
+from viewer.drawing.times import TimeError, parse_lap, parse_range
 
 EVER_NS = (-(2**62), 2**62)
 

@@ -1,5 +1,5 @@
 import pytest
-from viewer.cli.times import TimeError, parse_lap, parse_ns, parse_range
+from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 
 WINDOW = (100, 9_000_000_000)
 

@@ -1,4 +1,4 @@
-"""How a range of time is written on the command line."""
+"""How a time or a range of time is typed: on the command line, and in the window."""
 
 from __future__ import annotations
 
