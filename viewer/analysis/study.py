@@ -17,7 +17,8 @@ from viewer.analysis.tally import Tally
 from viewer.trace import Kind, Trace
 
 if TYPE_CHECKING:
-    from viewer.analysis.laps import Candidate, Laps
+    from viewer.analysis.candidates import Candidate
+    from viewer.analysis.laps import Laps
 
 Projection = Literal["thread", "process"]
 
@@ -92,14 +93,14 @@ class Study:
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """What may mark the iterations, best first (definitions, section 6)."""
-        from viewer.analysis.laps import candidates
+        from viewer.analysis.candidates import candidates
 
         return candidates(self)
 
     def laps(self, candidate: int = 0) -> Laps | None:
         """Return the iterations by one of the `candidates`, None where none is found."""
         if candidate not in self._laps:
-            from viewer.analysis.laps import find_laps
+            from viewer.analysis.find_laps import find_laps
 
             self._laps[candidate] = find_laps(self, candidate)
         return self._laps[candidate]

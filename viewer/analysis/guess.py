@@ -1,0 +1,116 @@
+"""A guess at the iterations where no range marks them: by the rhythm of the operations (section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.events import Int64
+from viewer.trace.names import short_name
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+MIN_OPERATIONS = 10
+MIN_EVEN_SHARE = 0.8
+MAX_DEVIATION = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How one kind of operation comes back: its count, first position, spacing and how even that is."""
+
+    key: int
+    count: int
+    first: int
+    spacing: int
+    even_share: float
+    span: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The operation that is taken to begin an iteration, and the GPUs on which it comes back so often.
+
+    `share` is the part of a GPU's operations over which it comes back, the least over those GPUs.
+    """
+
+    key: int
+    name: str
+    what: Literal["kernel", "copy"]
+    count: int
+    share: float
+    even_share: float
+    gpus: tuple[int, ...]
+
+
+def keys_of(study: Study, gpu: int) -> Int64:
+    """Return what each operation of a GPU is known by, in its order of start.
+
+    A kernel or graph by its name (0 and up), a copy by its kind and size (below -1), a set by nothing (-1).
+    """
+    order, trace = study.order(gpu), study.trace
+    keys = np.full(len(order), -1, np.int64)
+    for position, kind in enumerate(GPU_KINDS):
+        here = np.flatnonzero(order.kind == position)
+        events, index = trace.events[kind], order.index[here]
+        if not len(here) or kind is Kind.MEMSET:
+            continue
+        if kind is Kind.MEMCPY:
+            sizes = events.columns["bytes"][index].astype(np.int64)
+            keys[here] = -2 - (sizes * 16 + events.columns["copy_kind"][index].astype(np.int64))
+        else:
+            keys[here] = events.name_id[index]
+    return keys
+
+
+def rhythms(keys: Int64) -> list[Rhythm]:
+    """Return the kinds of operation that are the same number of operations apart over half of all."""
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    found = []
+    for positions in np.split(order, cuts):
+        if len(positions) < 3 or keys[positions[0]] == -1:
+            continue
+        spacings = np.diff(positions)
+        spacing = int(np.median(spacings))
+        even = float((np.abs(spacings - spacing) <= MAX_DEVIATION * spacing).mean())
+        span = (int(positions[-1]) - int(positions[0])) / len(keys)
+        if spacing >= MIN_OPERATIONS and even >= MIN_EVEN_SHARE and span >= 0.5:
+            key = int(keys[positions[0]])
+            found.append(Rhythm(key, len(positions), int(positions[0]), spacing, even, span))
+    return found
+
+
+def commonest_count(found: list[Rhythm]) -> int:
+    """Return the smallest count that at least half as many share as share the commonest one."""
+    counts, shared = np.unique([r.count for r in found], return_counts=True)
+    return int(counts[shared * 2 >= shared.max()][0])
+
+
+def guess(study: Study) -> Guess | None:
+    """Return the operation that most likely begins an iteration, None where nothing has a rhythm."""
+    by_gpu = {g.index: rhythms(keys_of(study, g.index)) for g in study.trace.gpus}
+    with_rhythm = {gpu: found for gpu, found in by_gpu.items() if found}
+    if not with_rhythm:
+        return None
+    lead = max(with_rhythm, key=lambda gpu: len(study.order(gpu)))
+    count = commonest_count(with_rhythm[lead])
+    first = min((r for r in with_rhythm[lead] if r.count == count), key=lambda r: r.first)
+    same = {
+        gpu: r for gpu, found in with_rhythm.items() for r in found if (r.key, r.count) == (first.key, count)
+    }
+    name, what = _named(study, first.key)
+    share, even = min(r.span for r in same.values()), min(r.even_share for r in same.values())
+    return Guess(first.key, name, what, count, share, even, tuple(sorted(same)))
+
+
+def _named(study: Study, key: int) -> tuple[str, Literal["kernel", "copy"]]:
+    if key >= 0:
+        return short_name(study.trace.names[key]), "kernel"
+    size, kind = divmod(-2 - key, 16)
+    kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+    return f"copy {kinds.get(kind, '')} of {size:,} bytes".replace("  ", " "), "copy"

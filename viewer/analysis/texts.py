@@ -1,0 +1,69 @@
+"""Texts of NVTX ranges: which are a library's own, and which name a phase, a checkpoint or an evaluation."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.assets import asset
+from viewer.trace import Names
+
+_FILE = "nvtx-libraries.txt"
+
+PHASES = {
+    "forward": r"(?i)(?:^|[^a-z])(?:forward|fwd)",
+    "backward": r"(?i)(?:^|[^a-z])(?:backward|bwd)",
+    "optimizer": r"(?i)(?:^|[^a-z])(?:optimi[sz]er|optim)(?:[^a-z]|$)",
+}
+# Hooks around a phase, both phases in one range, and functions of a library are no phase.
+_NO_PHASE = r"(?i)(?:pre|post)[_ -]?(?:forward|backward)|zero_?grad|forward.*backward|backward.*forward|::"
+
+CHECKPOINT = (
+    r"(?i)(?:save|write|store|dump)[\W_a-z]{0,24}(?:checkpoint|ckpt)"
+    r"|(?:checkpoint|ckpt)[\W_]*(?:sav|writ|dump|io)"
+    r"|^(?:checkpoint|checkpointing|ckpt)[\W_\d]*$"
+)
+EVALUATION = (
+    r"(?i)(?:^|[^a-z])(?:eval|evaluate|evaluation|validate|validation)(?:[\W\d]|_(?:step|loop|epoch|pass)|$)"
+)
+
+
+@cache
+def _libraries() -> tuple[re.Pattern[str], str]:
+    """Return the pattern of whole domain names, and that of texts, from the list in resources/."""
+    sections: dict[str, list[str]] = {"domains": [], "texts": []}
+    held: list[str] = []
+    for line in asset(_FILE).read_text("utf-8").splitlines():
+        if line.startswith("[") and line.rstrip().endswith("]"):
+            held = sections[line.strip()[1:-1]]
+        elif line.strip() and not line.startswith("#"):
+            held.append(line)
+    return re.compile("|".join(sections["domains"]), re.IGNORECASE), "(?i)" + "|".join(sections["texts"])
+
+
+def is_library_domain(domain: str) -> bool:
+    """Return whether an NVTX domain belongs to a library."""
+    return _libraries()[0].fullmatch(domain) is not None
+
+
+def matching(names: Names, ids: npt.NDArray[np.uint32], pattern: str) -> npt.NDArray[np.bool_]:
+    """Return which of some texts a pattern is found in (RE2 syntax), shape (len(ids),)."""
+    return np.asarray(
+        pc.match_substring_regex(names.array.take(pa.array(ids)), pattern).to_numpy(False), bool
+    )
+
+
+def users_own(names: Names, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return which texts are neither an operator's nor a library's nor empty, shape (len(ids),)."""
+    return np.asarray((ids != 0) & ~matching(names, ids, _libraries()[1]))
+
+
+def in_phase(names: Names, ids: npt.NDArray[np.uint32], phase: str) -> npt.NDArray[np.bool_]:
+    """Return which texts name a phase: "forward", "backward" or "optimizer"."""
+    named = matching(names, ids, PHASES[phase]) & ~matching(names, ids, _NO_PHASE)
+    return np.asarray(named & users_own(names, ids))
