@@ -1,0 +1,110 @@
+"""DrawList: the rectangles of a frame, in device pixels and paint order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.drawing.columns import Bars, Columns
+
+MIN_EDGE_PX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DrawList:
+    """Rectangles in paint order: columns, bars, edges between bars, state lanes.
+
+    Attributes
+    ----------
+    rect : ndarray of float32, shape (n, 4)
+        x, y, width, height in device pixels, whole numbers.
+    colour : ndarray of uint16, shape (n,)
+        Positions in `Palette.argb`.
+    layers : tuple of int
+        Where each of the four layers ends. Inside a layer nothing overlaps, and colours are sorted.
+    """
+
+    rect: npt.NDArray[np.float32]
+    colour: npt.NDArray[np.uint16]
+    layers: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.colour)
+
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (colour, first, last + 1) for each run of one colour, in paint order."""
+        if not len(self):
+            return
+        change = np.flatnonzero(self.colour[1:] != self.colour[:-1]) + 1
+        bounds = [0, *change.tolist(), len(self)]
+        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+            yield int(self.colour[low]), low, high
+
+
+Layer = tuple[npt.NDArray[np.float32], npt.NDArray[np.uint16]]
+
+
+def draw_list(layers: Sequence[Layer]) -> DrawList:
+    """Stack layers, each sorted by colour."""
+    rects, colours, ends = [], [], []
+    total = 0
+    for rect, colour in layers:
+        order = np.argsort(colour, kind="stable")
+        rects.append(rect[order])
+        colours.append(colour[order])
+        total += len(colour)
+        ends.append(total)
+    return DrawList(np.concatenate(rects), np.concatenate(colours), tuple(ends))
+
+
+def column_layer(columns: Columns, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32]) -> Layer:
+    """Return the columns of lanes that lie between device rows `top` and `bottom`, shape (lanes,) each.
+
+    A column is as high as it is busy, one device pixel at least; neighbours that look alike are one rectangle.
+    """
+    room = (bottom - top)[:, None]
+    height = np.clip(np.floor(columns.busy * room + np.float32(0.5)).astype(np.int32), 1, np.maximum(room, 1))
+    look = np.where(columns.colour >= 0, (height << 16) | columns.colour, -1)
+    lane, x, width, look_of = merged_runs(look)
+    h = look_of >> 16
+    rect = np.empty((len(look_of), 4), np.float32)
+    rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[lane] - h, width, h
+    return rect, (look_of & 0xFFFF).astype(np.uint16)
+
+
+def bar_layers(
+    bars: Bars, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32], edge_offset: int
+) -> tuple[Layer, Layer]:
+    """Return the bars, and the lighter line at the right end of a bar that the next one touches."""
+    rect = np.empty((len(bars.lane), 4), np.float32)
+    rect[:, 0], rect[:, 2] = bars.x0, bars.x1 - bars.x0
+    rect[:, 1], rect[:, 3] = top[bars.lane], (bottom - top)[bars.lane]
+    touching = np.zeros(len(rect), bool)
+    touching[:-1] = (bars.x1[:-1] == bars.x0[1:]) & (bars.lane[:-1] == bars.lane[1:])
+    touching &= rect[:, 2] >= MIN_EDGE_PX
+    edge = rect[touching]
+    edge[:, 0] += edge[:, 2] - 1
+    edge[:, 2] = 1
+    return (rect, bars.colour), (edge, (bars.colour[touching] + edge_offset).astype(np.uint16))
+
+
+def merged_runs(
+    look: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return (row, x, width, look) of the runs of equal looks along each row; -1 shows nothing."""
+    rows, width = look.shape
+    if not look.size:
+        none = np.empty(0, np.int64)
+        return none, none, none, none.astype(np.int32)
+    flat = look.ravel()
+    starts = np.empty(flat.shape, bool)
+    np.not_equal(flat[1:], flat[:-1], out=starts[1:])
+    starts[::width] = True
+    first = np.flatnonzero(starts)
+    length = np.diff(np.append(first, rows * width))
+    shown = flat[first] >= 0
+    first, length = first[shown], length[shown]
+    return first // width, first % width, length, flat[first]

@@ -1,0 +1,65 @@
+"""How numbers are written: four significant digits, units spelled, thousands separated."""
+
+from __future__ import annotations
+
+NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+MINUS = "\u2212"
+
+
+def format_ns(ns: float) -> str:
+    """Return a duration with four significant digits: "16.90 ms", "845 ns", "1,234 s"."""
+    sign, size = (MINUS if ns < 0 else ""), abs(ns)
+    for unit, length in NS_UNITS:
+        if size >= length * 0.99995:
+            return f"{sign}{_digits(size / length)} {unit}"
+    return f"{sign}{size:.0f} ns" if float(size).is_integer() else f"{sign}{_digits(size)} ns"
+
+
+def _digits(value: float) -> str:
+    for limit, decimals in ((9.9995, 3), (99.995, 2), (999.95, 1)):
+        if value < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:,.0f}"
+
+
+def format_instant(ns: int, resolution_ns: float = 1.0) -> str:
+    """Return an instant, exact to `resolution_ns`: "2 s 296.901 ms".
+
+    The whole seconds stand apart, as on the ruler.
+    """
+    sign, size = (MINUS if ns < 0 else ""), abs(int(ns))
+    seconds, rest = divmod(size, 1_000_000_000)
+    decimals = next((d for d in range(6) if resolution_ns >= 10 ** (6 - d)), 6)
+    head = f"{seconds:,} s " if seconds else ""
+    step = 10 ** (6 - decimals)
+    whole, fraction = divmod(rest // step * step, 1_000_000)
+    tail = f".{fraction:06d}"[: decimals + 1] if decimals else ""
+    return f"{sign}{head}{whole}{tail} ms"
+
+
+def format_count(count: int) -> str:
+    """Return a count, thousands separated."""
+    return f"{int(count):,}"
+
+
+def format_share(share: float) -> str:
+    """Return a fraction as a percentage with one decimal: "85.0 %"; tiny ones as "< 0.1 %"."""
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return f"{share * 100:.1f} %"
+
+
+def format_bytes(count: float) -> str:
+    """Return a size in binary units with four significant digits: "64 B", "1.500 MiB"."""
+    if abs(count) < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        count /= 1024
+        if abs(count) < 1023.95 or unit == "TiB":
+            return f"{_digits(count)} {unit}"
+    raise AssertionError
+
+
+def format_rate(byte_count: float, duration_ns: float) -> str:
+    """Return a throughput in GB/s (10⁹ bytes; definitions, section 9), "" for an empty duration."""
+    return f"{_digits(byte_count / duration_ns)} GB/s" if duration_ns > 0 else ""

@@ -1,0 +1,61 @@
+"""Labels: the names in the bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from viewer.drawing.format import format_ns
+from viewer.rows.model import RowKind
+from viewer.trace.names import short_name, strip_arguments
+
+MAX_LABELS = 500
+MIN_LABEL_PX = 22
+MEAN_CHAR_PX = 6.0
+PAD_PX = 4
+_TIMED = (RowKind.NVTX, RowKind.PROJECTION, RowKind.PROCESS)
+_KERNELS = (RowKind.KERNELS, RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.STREAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text inside a bar.
+
+    Attributes
+    ----------
+    x, y, width, height : int
+        The part of the bar that is in view, device pixels.
+    text : str
+        Cut to about what fits, by a mean character width; the painter clips the rest.
+    colour : int
+        The bar's position in the palette; `Palette.ink` has the colour of text on it.
+    """
+
+    x: int
+    y: int
+    width: int
+    height: int
+    text: str
+    colour: int
+
+
+@lru_cache(maxsize=65_536)
+def label_text(name: str, kind: RowKind) -> str:
+    """Return a name as a bar shows it: the telling part of a kernel's name, a range without its arguments."""
+    return short_name(name) if kind in _KERNELS else strip_arguments(name).replace("\n", " ")
+
+
+def fitted(name: str, kind: RowKind, duration_ns: int, width_px: float) -> str:
+    """Return the text for a bar `width_px` logical pixels wide, "" where too little of it fits.
+
+    Ranges carry their length where there is room for both.
+    """
+    text = label_text(name, kind)
+    room = int((width_px - 2 * PAD_PX) / MEAN_CHAR_PX)
+    if kind in _TIMED and text:
+        timed = f"{text}  {format_ns(duration_ns)}"
+        if len(timed) <= room:
+            return timed
+    if len(text) <= room:
+        return text
+    return text[: room - 1].rstrip(" _:") + "…" if room >= 3 else ""

@@ -1,0 +1,89 @@
+"""Layout: how high a row is and where it stands. Pure, so that headers, canvas and export agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import Protocol
+
+from viewer.drawing.bands import Band, bands, height_of
+from viewer.rows.model import Row
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A row and where it stands.
+
+    Attributes
+    ----------
+    y, height : int
+        Logical pixels; `y` from the top of the area that shows it, negative when scrolled above it.
+    """
+
+    row: Row
+    y: int
+    height: int
+    expanded: bool
+
+
+class ShownState(Protocol):
+    """What decides on the rows that are shown; `viewer.state.rows.RowState` is one."""
+
+    roots: tuple[Row, ...]
+    expanded: set[str]
+    hidden: set[str]
+    filter_text: str
+
+
+def row_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
+    """Return what a row draws; an unfolded row without children draws what a folded one does."""
+    return bands(row, expanded and bool(row.children))
+
+
+def row_height(row: Row, expanded: bool) -> int:
+    """Return the height of a row in logical pixels; loads its events where lanes must be counted."""
+    return height_of(row, row_bands(row, expanded))
+
+
+def shown_rows(state: ShownState) -> list[tuple[Row, bool]]:
+    """Return the rows that are shown, from top to bottom, each with whether it is unfolded.
+
+    A filter shows the rows whose path holds all its words, with their ancestors.
+    """
+    words = state.filter_text.casefold().split()
+    kept = _matching(state.roots, words) if words else None
+    out: list[tuple[Row, bool]] = []
+    for root in state.roots:
+        out.extend(_shown(root, state.expanded, state.hidden, kept))
+    return out
+
+
+def place(rows: Iterable[tuple[Row, bool]], top: int = 0) -> list[PlacedRow]:
+    """Stack rows from `top` downwards."""
+    out = []
+    for row, expanded in rows:
+        height = row_height(row, expanded)
+        out.append(PlacedRow(row, top, height, expanded))
+        top += height
+    return out
+
+
+def _shown(
+    row: Row, expanded: Set[str], hidden: Set[str], kept: Set[str] | None
+) -> Iterator[tuple[Row, bool]]:
+    if row.key in hidden or (kept is not None and row.key not in kept):
+        return
+    is_open = row.key in expanded
+    yield row, is_open
+    if is_open:
+        for child in row.children:
+            yield from _shown(child, expanded, hidden, kept)
+
+
+def _matching(roots: tuple[Row, ...], words: list[str]) -> set[str]:
+    kept: set[str] = set()
+    for root in roots:
+        for row in root.walk():
+            if all(word in row.text_path.casefold() for word in words):
+                kept.update(r.key for r in row.path())
+    return kept

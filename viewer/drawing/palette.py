@@ -1,0 +1,207 @@
+"""Palette: a name has one colour everywhere. Hue by class of work, shade by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.analysis.classify import CLASSES
+from viewer.analysis.study import Study
+from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
+from viewer.drawing.theme import DARK, LIGHT, Theme
+from viewer.trace import Kind
+
+__all__ = ["DARK", "LIGHT", "SHADES", "Palette", "Theme"]
+
+SHADES = 6
+UNKNOWN = 5
+_FIRST = 6
+_MAX_COLOURS = 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Hue:
+    """A family of shades: from `light[0]` to `light[1]` on the light theme, `dark` on the dark one."""
+
+    hue: float
+    chroma: float
+    light: tuple[float, float]
+    dark: tuple[float, float]
+
+    def shades(self, dark: bool) -> list[int]:
+        low, high = self.dark if dark else self.light
+        return [
+            oklch(low + (high - low) * i / (SHADES - 1), self.chroma, self.hue + 3 * (i - 2))
+            for i in range(SHADES)
+        ]
+
+
+_HUES = {
+    "communication": _Hue(58, 0.155, (0.66, 0.78), (0.66, 0.78)),
+    "attention": _Hue(295, 0.15, (0.44, 0.62), (0.52, 0.68)),
+    "mixture-of-experts": _Hue(345, 0.13, (0.52, 0.68), (0.56, 0.70)),
+    "matrix multiply": _Hue(257, 0.13, (0.44, 0.62), (0.50, 0.66)),
+    "normalisation": _Hue(232, 0.10, (0.62, 0.74), (0.62, 0.74)),
+    "optimizer": _Hue(270, 0.09, (0.52, 0.68), (0.56, 0.70)),
+    "reduction": _Hue(212, 0.07, (0.58, 0.72), (0.58, 0.72)),
+    "elementwise": _Hue(150, 0.10, (0.64, 0.80), (0.62, 0.78)),
+    "other": _Hue(250, 0.03, (0.54, 0.70), (0.52, 0.68)),
+    "copy": _Hue(188, 0.10, (0.56, 0.72), (0.56, 0.72)),
+    "launch": _Hue(252, 0.05, (0.66, 0.78), (0.48, 0.60)),
+    "synchronise": _Hue(25, 0.15, (0.58, 0.68), (0.56, 0.66)),
+    "call": _Hue(250, 0.02, (0.66, 0.80), (0.46, 0.58)),
+    "system": _Hue(260, 0.012, (0.64, 0.80), (0.44, 0.58)),
+    "processor": _Hue(145, 0.04, (0.70, 0.80), (0.48, 0.58)),
+    "overhead": _Hue(15, 0.05, (0.62, 0.72), (0.48, 0.58)),
+    "range": _Hue(252, 0.055, (0.74, 0.86), (0.42, 0.52)),
+}
+_GROUPS = tuple(_HUES)
+_FORWARD, _BACKWARD, _OPTIMIZER = (_FIRST + len(_GROUPS) * SHADES + i for i in range(3))
+_PHASES = {
+    LIGHT.name: ("#84acde", "#b1c9e7", "#dcc776"),
+    DARK.name: ("#456a9c", "#5a6a82", "#7a6d42"),
+}
+_PHASE_WORDS = (
+    (_BACKWARD, "backward|bwd"),
+    (_FORWARD, "forward|fwd"),
+    (_OPTIMIZER, "optimizer"),
+)
+_SYNCHRONISE = "[Ss]ynchronize|WaitEvent"
+_COPY_CALL = "[Mm]emcpy|[Mm]emset"
+_LAUNCH = "Launch"
+_ARGUMENTS = r",\s*(op_id|seq|sizes|input_op_ids)\s*=.*"
+
+
+class Palette:
+    """Colours of a trace's names, as positions in a table with one version per theme.
+
+    Positions 0 to 4 are the five parts of a GPU's time. Then come the shades of each class of work, and the
+    user's own NVTX colours. Position ``p + size`` is the edge between two neighbouring bars of colour ``p``.
+
+    Attributes
+    ----------
+    index : ndarray of uint16, shape (names,)
+        The colour of each name.
+    size : int
+        How many colours there are, edges left out.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self.index: npt.NDArray[np.uint16] = _colour_names(study)
+        self._user = _user_colours(study)
+        self._first_user = _OPTIMIZER + 1
+        self.size = self._first_user + len(self._user)
+
+    def argb(self, theme: Theme) -> Argb:
+        """Return the table of colours for a theme, opaque ARGB, shape (2 * size,): colours, then edges."""
+        return self._dark if theme.is_dark else self._light
+
+    def ink(self, theme: Theme) -> Argb:
+        """Return the colour of text on each colour, shape (2 * size,)."""
+        dark, light = np.uint32(hex_argb("#10151c")), np.uint32(hex_argb("#ffffff"))
+        return np.where(luminance(self.argb(theme)) > 0.26, dark, light).astype(np.uint32)
+
+    def user_index(self, argb: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        """Return the positions of the user's own colours (NVTX); 0 stays 0, for "none"."""
+        if not len(self._user):
+            return np.zeros(len(argb), np.uint16)
+        opaque = argb | np.uint32(0xFF000000)
+        at = np.minimum(np.searchsorted(self._user, opaque), len(self._user) - 1)
+        return np.where(argb == 0, 0, self._first_user + at).astype(np.uint16)
+
+    def class_colour(self, kernel_class: str, theme: Theme) -> int:
+        """Return the ARGB colour that stands for a class in legends and charts ("attention", "copy" ...)."""
+        group = _GROUPS.index(kernel_class)
+        return int(self.argb(theme)[_FIRST + group * SHADES + SHADES // 2])
+
+    def colour(self, name_id: int, theme: Theme) -> int:
+        """Return the ARGB colour of a name."""
+        return int(self.argb(theme)[self.index[name_id]])
+
+    @cached_property
+    def _light(self) -> Argb:
+        return _table(LIGHT, self._user)
+
+    @cached_property
+    def _dark(self) -> Argb:
+        return _table(DARK, self._user)
+
+
+def _table(theme: Theme, user: Argb) -> Argb:
+    shades = [argb for hue in _HUES.values() for argb in hue.shades(theme.is_dark)]
+    phases = [hex_argb(text) for text in _PHASES[theme.name]]
+    fixed = np.array([*theme.parts, hex_argb("#8b95a3"), *shades, *phases], np.uint32)
+    colours = np.concatenate([fixed, user])
+    return np.concatenate([colours, mix(colours, theme.background, 0.45)])
+
+
+def _user_colours(study: Study) -> Argb:
+    argb = study.trace.nvtx.columns.get("argb")
+    if argb is None or not len(argb):
+        return np.empty(0, np.uint32)
+    found = np.unique(argb[argb != 0].astype(np.uint32) | np.uint32(0xFF000000))
+    return found[:_MAX_COLOURS]
+
+
+def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
+    """Colour the names table by table; where a name is in several, the later table of this order wins."""
+    trace = study.trace
+    index = np.full(len(trace.names), UNKNOWN, np.uint16)
+
+    def used(*kinds: Kind) -> npt.NDArray[np.int64]:
+        held = np.zeros(len(trace.names), bool)
+        for kind in kinds:
+            held[trace.events[kind].name_id] = True
+        return np.flatnonzero(held)
+
+    def paint(ids: npt.NDArray[np.int64], group: str, texts: pa.Array | None = None) -> None:
+        texts = trace.names.array.take(pa.array(ids)) if texts is None else texts
+        index[ids] = _FIRST + _GROUPS.index(group) * SHADES + _shade(texts)
+
+    for kind, group in ((Kind.OVERHEAD, "overhead"), (Kind.ON_CPU, "processor"), (Kind.OSRT, "system")):
+        paint(used(kind), group)
+    _paint_calls(trace.names.array, used(Kind.API, Kind.SYNC), index)
+    _paint_ranges(trace.names.array, used(Kind.NVTX), index)
+    paint(used(Kind.MEMCPY, Kind.MEMSET), "copy")
+    kernels = used(Kind.KERNEL, Kind.GRAPH)
+    class_of = study.classes.class_of[kernels]
+    for position, group in enumerate(CLASSES):
+        paint(kernels[class_of == position], group)
+    return index
+
+
+def _paint_calls(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray[np.uint16]) -> None:
+    texts = names.take(pa.array(ids))
+    group = np.full(len(ids), _GROUPS.index("call"))
+    for pattern, name in ((_LAUNCH, "launch"), (_COPY_CALL, "copy"), (_SYNCHRONISE, "synchronise")):
+        group[_matches(texts, pattern)] = _GROUPS.index(name)
+    index[ids] = _FIRST + group * SHADES + _shade(texts)
+
+
+def _paint_ranges(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray[np.uint16]) -> None:
+    texts = names.take(pa.array(ids))
+    texts = pc.replace_substring_regex(texts, _ARGUMENTS, "")
+    texts = pc.replace_substring_regex(texts, r"\d+", "#")
+    colour = _FIRST + _GROUPS.index("range") * SHADES + _shade(texts)
+    for position, words in reversed(_PHASE_WORDS):
+        colour[_matches(texts, words)] = position
+    index[ids] = colour
+
+
+def _matches(texts: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
+    found = pc.match_substring_regex(texts, pattern, ignore_case=True)
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+
+
+def _shade(texts: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the shade of each text: by its hash, so that it is the same in every trace."""
+    coded = texts.dictionary_encode()
+    shades = np.array([crc32(t.encode()) % SHADES for t in coded.dictionary.to_pylist()], np.int64)
+    return np.asarray(shades[coded.indices.to_numpy(zero_copy_only=False)]) if len(shades) else shades

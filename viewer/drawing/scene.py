@@ -1,0 +1,228 @@
+"""Scene: what the rows of a trace show in a window. Keeps what is prepared once per row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.study import Study
+from viewer.drawing.bands import MAX_LANES, EventBand, StateBand
+from viewer.drawing.columns import Bars, Columns, columns
+from viewer.drawing.drawlist import DrawList, bar_layers, column_layer, draw_list
+from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find, nearest_edge
+from viewer.drawing.labels import MAX_LABELS, MIN_LABEL_PX, Label, fitted
+from viewer.drawing.lanes import Lane, lanes_of
+from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.palette import Palette
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.states import state_columns, state_layer
+from viewer.rows.model import Row, RowKind
+
+Int32 = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class StateBox:
+    """Where a GPU's state lane lies, device rows."""
+
+    gpu: int
+    top: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A window, computed once for its rectangles and its labels."""
+
+    bands: list[EventBand]
+    lanes: list[Lane]
+    top: Int32
+    bottom: Int32
+    columns: Columns
+    bars: Bars
+    states: list[StateBox]
+
+
+class Scene:
+    """Draws the rows of one trace.
+
+    All methods take rows as `viewer.drawing.layout.place` puts them: `y` in logical pixels from the top of
+    the area. `dpr` is the number of device pixels to a logical one. `origin_y` is the area's top in the
+    window, in logical pixels: a row lands on device row ``q((origin_y + y) * dpr) - q(origin_y * dpr)`` with
+    ``q(v) = floor(v + 0.5)``, as Qt puts the row's header. The scale's width is in device pixels.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._lanes: dict[str, tuple[Lane, ...]] = {}
+        self._last: tuple[object, _Frame] | None = None
+        self._states: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
+
+    @cached_property
+    def palette(self) -> Palette:
+        """The colours of the trace's names."""
+        return Palette(self.study)
+
+    def lanes(self, row: Row) -> tuple[Lane, ...]:
+        """Return the lanes of a row's events, prepared when first asked for."""
+        if row.key not in self._lanes:
+            events = row.events
+            if events is None or not len(events):
+                self._lanes[row.key] = ()
+            else:
+                colour = self.palette.index[events.name_id]
+                if events.argb is not None:
+                    own = self.palette.user_index(events.argb)
+                    colour = np.where(own > 0, own, colour)
+                self._lanes[row.key] = lanes_of(events, colour, MAX_LANES)
+        return self._lanes[row.key]
+
+    def draw_list(
+        self, placed: Sequence[PlacedRow], scale: Scale, dpr: float = 1.0, origin_y: float = 0.0
+    ) -> DrawList:
+        """Return the rectangles of the rows in a window; hidden lanes give none."""
+        frame = self._frame(placed, scale, dpr, origin_y)
+        bars, edges = bar_layers(frame.bars, frame.top, frame.bottom, self.palette.size)
+        states = state_layer(
+            [self.state_columns(box.gpu, scale) for box in frame.states],
+            np.array([box.top for box in frame.states], np.int32),
+            np.array([box.bottom for box in frame.states], np.int32),
+        )
+        return draw_list([column_layer(frame.columns, frame.top, frame.bottom), bars, edges, states])
+
+    def labels(
+        self,
+        placed: Sequence[PlacedRow],
+        scale: Scale,
+        dpr: float = 1.0,
+        origin_y: float = 0.0,
+        limit: int = MAX_LABELS,
+    ) -> list[Label]:
+        """Return the names in the bars, the widest bars first."""
+        frame = self._frame(placed, scale, dpr, origin_y)
+        bars = frame.bars
+        width = bars.x1 - bars.x0
+        shown = np.flatnonzero(width >= MIN_LABEL_PX * dpr)
+        shown = shown[np.argsort(-width[shown], kind="stable")][:limit]
+        out = []
+        for bar in shown.tolist():
+            number = int(bars.lane[bar])
+            row, lane = frame.bands[number].row, frame.lanes[number]
+            at = int(bars.at[bar])
+            name = self.study.trace.names[int(row.events.name_id[lane.event(at)])]  # type: ignore[union-attr]
+            text = fitted(name, row.kind, int(lane.end_ns[at] - lane.start_ns[at]), float(width[bar]) / dpr)
+            if text:
+                top, bottom = int(frame.top[number]), int(frame.bottom[number])
+                box = (int(bars.x0[bar]), top, int(width[bar]), bottom - top)
+                out.append(Label(*box, text, int(bars.colour[bar])))
+        return out
+
+    def state_boxes(
+        self, placed: Sequence[PlacedRow], dpr: float = 1.0, origin_y: float = 0.0
+    ) -> list[StateBox]:
+        """Return where the state lanes lie: what is painted under them is the hatch of idle."""
+        return [
+            StateBox(band.gpu, *_device_rows(row, band, dpr, origin_y))
+            for row in placed
+            for band in row_bands(row.row, row.expanded)
+            if isinstance(band, StateBand)
+        ]
+
+    def state_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32]:
+        """Return the share of each pixel column in each part of a GPU's time, shape (5, width)."""
+        known = self._states.get(gpu)
+        if known is None or known[0] != scale:
+            known = self._states[gpu] = (scale, state_columns(self.study.parts[gpu], scale))
+        return known[1]
+
+    def hit(self, placed: Sequence[PlacedRow], x: float, y: float, scale: Scale) -> HitResult | None:
+        """Return what lies under a point; `x` in the scale's (device) pixels, `y` in logical ones.
+
+        None where there is no row. An event narrower than a pixel is found from two pixels away.
+        """
+        under = next((p for p in placed if p.y <= y < p.y + p.height), None)
+        if under is None:
+            return None
+        time_ns = scale.to_ns(x)
+        for band in row_bands(under.row, under.expanded):
+            if band.y - 1 <= y - under.y < band.y + band.height + 1:
+                if isinstance(band, StateBand):
+                    return self._hit_state(under, band.gpu, x, time_ns, scale)
+                if (hit := self._hit_lane(under, band, x, time_ns, scale)) is not None:
+                    return hit
+        return HitResult(under, under.row, time_ns)
+
+    def snap(self, row: Row, t_ns: int, tolerance_ns: float) -> int | None:
+        """Return the begin or end of an event of a row nearest to an instant, None beyond the tolerance.
+
+        For processes and GPUs also those of the GPU's operations, which bound the parts of its time.
+        """
+        lanes = list(self.lanes(row))
+        if row.kind in (RowKind.PROCESS, RowKind.GPU):
+            for child in row.walk():
+                if child.kind in (RowKind.KERNELS, RowKind.MEMORY):
+                    lanes += self.lanes(child)
+        return nearest_edge(lanes, t_ns, tolerance_ns)
+
+    def _frame(self, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float) -> _Frame:
+        key = (tuple((p.row.key, p.y, p.expanded) for p in placed), scale, dpr, origin_y)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._computed(placed, scale, dpr, origin_y))
+        return self._last[1]
+
+    def _computed(self, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float) -> _Frame:
+        bands: list[EventBand] = []
+        lanes: list[Lane] = []
+        rows: list[tuple[int, int]] = []
+        for row in placed:
+            for band in row_bands(row.row, row.expanded):
+                if isinstance(band, EventBand):
+                    held = self.lanes(band.row)
+                    if band.lane < len(held):
+                        bands.append(band)
+                        lanes.append(held[band.lane])
+                        rows.append(_device_rows(row, band, dpr, origin_y))
+        found, bars = columns(lanes, scale)
+        box = np.array(rows, np.int32).reshape(-1, 2)
+        states = self.state_boxes(placed, dpr, origin_y)
+        return _Frame(bands, lanes, box[:, 0], box[:, 1], found, bars, states)
+
+    def _hit_state(self, placed: PlacedRow, gpu: int, x: float, time_ns: int, scale: Scale) -> HitResult:
+        column = min(max(int(x), 0), scale.width - 1)
+        part = int(self.state_columns(gpu, scale)[:, column].argmax())
+        return HitResult(placed, placed.row, time_ns, gpu=gpu, part=part)
+
+    def _hit_lane(
+        self, placed: PlacedRow, band: EventBand, x: float, time_ns: int, scale: Scale
+    ) -> HitResult | None:
+        lanes = self.lanes(band.row)
+        events = band.row.events
+        if band.lane >= len(lanes) or events is None:
+            return None
+        lane = lanes[band.lane]
+        for slop in range(MAX_SLOP_PX + 1):
+            low, high = scale.to_ns(int(x) - slop), scale.to_ns(int(x) + 1 + slop)
+            found = find(lane, time_ns, low, max(high, low + 1))
+            if found is not None:
+                break
+        else:
+            return None
+        if isinstance(found, int):
+            at = lane.event(found)
+            return HitResult(placed, band.row, time_ns, events.ref(at, band.row.key), at)
+        first, last = found
+        held = slice(first, last) if lane.position is None else lane.position[first:last]
+        facts = column_facts(lane, events.name_id[held], first, last, low, high)
+        return HitResult(placed, band.row, time_ns, column=facts)
+
+
+def _device_rows(
+    placed: PlacedRow, band: EventBand | StateBand, dpr: float, origin_y: float
+) -> tuple[int, int]:
+    origin = snap_px(origin_y * dpr)
+    top = snap_px((origin_y + placed.y + band.y) * dpr) - origin
+    return top, max(snap_px((origin_y + placed.y + band.y + band.height) * dpr) - origin, top + 1)
