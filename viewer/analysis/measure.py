@@ -16,7 +16,7 @@ from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
-    from viewer.analysis.laps import Laps
+    from viewer.analysis.laps import Laps, LapShare
     from viewer.analysis.study import Study
 
 _COPY_ONLY, _IDLE = PARTS.index("copy_only"), PARTS.index("idle")
@@ -29,20 +29,6 @@ class Family:
     name: str
     sum_ns: int
     share: float
-
-
-@dataclass(frozen=True, slots=True)
-class LapShare:
-    """A range beside the iteration that holds its middle.
-
-    `first` and `last` are the laps in which the range begins and ends (None outside all of them); they differ
-    if it spans several.
-    """
-
-    lap: int
-    share: float
-    first: int | None
-    last: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,7 @@ class RangeNumbers:
     families : tuple of Family
         The three with most time over all GPUs.
     lap : LapShare or None
-        Where there are iterations and the range's middle lies in one.
+        The range beside the iteration that holds its middle, where there is one.
     """
 
     start_ns: int
@@ -180,17 +166,8 @@ def measure(study: Study, start_ns: int, end_ns: int, laps: Laps | None = None) 
         )
     return RangeNumbers(
         start, end, clipped, parts_of(study, start, end), tuple(gpus), _top(study, over_all),
-        lap_share(laps, start, end) if laps else None,
+        laps.share(start, end) if laps else None,
     )  # fmt: skip
-
-
-def lap_share(laps: Laps, start_ns: int, end_ns: int) -> LapShare | None:
-    """Return a range's length over that of the iteration that holds its middle (definitions, section 6)."""
-    lap = laps.lap_at((start_ns + end_ns) // 2)
-    if lap is None:
-        return None
-    length = laps.end_ns(lap) - laps.start_ns(lap)
-    return LapShare(lap, (end_ns - start_ns) / length, laps.lap_at(start_ns), laps.lap_at(end_ns - 1))
 
 
 def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[ClassNumbers, ...]:

@@ -1,0 +1,110 @@
+"""The report: the facts and the numbers of a trace as one JSON-ready object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewer.analysis.measure import class_numbers, clip_window, parts_of
+from viewer.analysis.parts import PARTS
+from viewer.analysis.report_laps import lap_facts
+from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+SCHEMA = 1
+
+
+def report(
+    study: Study, window: tuple[int, int] | None = None, iteration: int | None = None
+) -> dict[str, Any]:
+    """Return everything that `lightbox report --json` prints.
+
+    Parameters
+    ----------
+    window : (int, int), optional
+        A range [start, end) in ns; it is clipped to the recording.
+    iteration : int, optional
+        A lap's number instead. With neither: from the earliest to the latest GPU operation.
+
+    Returns
+    -------
+    dict
+        Counts of events, and first and last operation, are those of the whole trace; the five parts,
+        `launches` and `classes` those of `window`. Keys are only ever added.
+
+    Raises
+    ------
+    ValueError
+        If the trace has no such iteration, or nothing of the range lies inside the recording.
+    """
+    trace = study.trace
+    start, end, what = _window(study, window, iteration)
+    return {
+        "schema": SCHEMA,
+        "trace": {
+            "path": str(trace.path),
+            "nsys_version": trace.session.nsys_version,
+            "schema_version": trace.session.schema_version,
+            "duration_ns": trace.session.duration_ns,
+        },
+        "gpus": [
+            {**_gpu_facts(trace, gpu), **numbers}
+            for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
+        ],
+        "counts": dict(trace.counts),
+        "window": {"start_ns": start, "end_ns": end, "what": what},
+        **lap_facts(study),
+        "rules": study.rules.hash,
+    }
+
+
+def _window(study: Study, window: tuple[int, int] | None, iteration: int | None) -> tuple[int, int, str]:
+    if iteration is not None:
+        laps = study.laps()
+        if laps is None or not 0 <= iteration < laps.count:
+            raise ValueError(
+                f"there is no iteration {iteration}; {laps.count if laps else 'none'} were found"
+            )
+        return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}"
+    if window is None:
+        return *study.trace.window_ns, "first to last GPU operation"
+    start, end, clipped = clip_window(study.trace, *window)
+    return start, end, "range, clipped to the recording" if clipped else "range"
+
+
+def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
+    process = trace.processes[gpu.process]
+    streams = [s.index for s in trace.streams_of(gpu.index)]
+    rows = {kind: [trace.events[kind].of(s) for s in streams] for kind in GPU_KINDS}
+    counts = {kind: sum(r.stop - r.start for r in held) for kind, held in rows.items()}
+    used = [(trace.events[kind], r) for kind, held in rows.items() for r in held if r.stop > r.start]
+    return {
+        "rank": process.rank,
+        "pid": process.pid,
+        "device": gpu.device,
+        "name": gpu.name,
+        "streams": sum(any(r[i].stop > r[i].start for r in rows.values()) for i in range(len(streams))),
+        "kernels": counts[Kind.KERNEL],
+        "memcpys": counts[Kind.MEMCPY],
+        "memsets": counts[Kind.MEMSET],
+        "graph_launches": counts[Kind.GRAPH],
+        "first_op_ns": min((int(e.start_ns[r.start]) for e, r in used), default=None),
+        "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
+    }
+
+
+def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
+    parts = parts_of(study, start_ns, end_ns).tolist()
+    return [
+        {
+            "launches": study.launches.count(gpu, start_ns, end_ns),
+            **{f"{part}_ns": ns for part, ns in zip(PARTS, of_gpu, strict=True)},
+            "no_kernel_ns": of_gpu[PARTS.index("copy_only")] + of_gpu[PARTS.index("idle")],
+            "classes": {
+                c.name: {"sum_ns": c.sum_ns, "union_ns": c.union_ns, "kernels": c.kernels}
+                for c in class_numbers(study, gpu, start_ns, end_ns)
+            },
+        }
+        for gpu, of_gpu in enumerate(parts)
+    ]
