@@ -1,0 +1,35 @@
+"""Columns of rows, and how the (step, rank) arrays of a lap are laid out in them: rank after rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.demo.identity import global_tids
+from viewer.demo.program import Do, Step
+from viewer.demo.simulation import Lap
+
+Int64 = npt.NDArray[np.int64]
+Column = Int64 | Sequence[str | int | None] | int
+Rows = Mapping[str, Column]
+"""Columns of some rows of one table: values, or one value for all; a column that is left out is NULL."""
+
+
+def pick(steps: Sequence[Step], *kinds: Do) -> Int64:
+    """Return the places of the steps of these kinds."""
+    return np.array([i for i, s in enumerate(steps) if s.do in kinds], np.int64)
+
+
+def flat(values: Int64, which: Int64) -> Int64:
+    """Return some steps' values of shape (steps, ranks) as one column."""
+    return np.ascontiguousarray(values[which].T).ravel()
+
+
+def threads_of(lap: Lap, which: Int64) -> Int64:
+    """Return the global thread ids of some steps as one column."""
+    ranks = lap.call_start_ns.shape[1]
+    main, autograd = global_tids(ranks, "main"), global_tids(ranks, "autograd")
+    on_main = np.array([lap.program.steps[i].thread == "main" for i in which])
+    return np.where(on_main[None, :], main[:, None], autograd[:, None]).ravel()

@@ -1,0 +1,176 @@
+"""A timed lap becomes rows of CUDA calls and GPU operations, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewer.demo.columns import Column, Int64, Rows, flat, pick, threads_of
+from viewer.demo.identity import CONTEXT, Strings, global_pids, streams
+from viewer.demo.kernels import KERNELS
+from viewer.demo.options import DemoOptions
+from viewer.demo.program import Do
+from viewer.demo.simulation import Lap
+
+NO_STREAM = 4_294_967_295
+_LOSS_SEED = 1
+_CALLS = (Do.CALL, Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET, Do.STREAM_WAIT, Do.SYNC)
+_LOCAL_MEMORY_BYTES = 250_871_808
+
+
+@dataclass
+class CudaTables:
+    """Turns laps into the rows of CUDA: calls and operations. Numbers that run on (correlations, grids, events) are kept between laps."""
+
+    options: DemoOptions
+    strings: Strings
+    _issued: int = 1
+    _grids: int = 1
+    _events: int = 1
+
+    def __post_init__(self) -> None:
+        ranks = self.options.ranks
+        self._rng = np.random.default_rng((self.options.seed, _LOSS_SEED))
+        self._gpid = global_pids(ranks)
+        self._streams = streams(self.options)
+        # Every process counts its own calls from about the same number: the ids collide between them.
+        self._first_correlation = 4_000 + 11 * np.arange(ranks, dtype=np.int64)
+
+    def of(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
+        """Return the rows of a lap as (table, columns)."""
+        steps = lap.program.steps
+        calls = pick(steps, *_CALLS)
+        number = np.zeros(len(steps), np.int64)
+        number[calls] = self._issued + np.arange(len(calls))
+        self._issued += len(calls)
+        correlation = number[:, None] + self._first_correlation
+        yield "CUPTI_ACTIVITY_KIND_RUNTIME", self._runtime(lap, calls, correlation)
+        yield "CUPTI_ACTIVITY_KIND_KERNEL", self._kernels(lap, correlation)
+        yield "CUPTI_ACTIVITY_KIND_MEMCPY", self._copies(lap, correlation)
+        yield "CUPTI_ACTIVITY_KIND_MEMSET", self._sets(lap, correlation)
+        yield "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", self._syncs(lap, correlation)
+
+    def _runtime(self, lap: Lap, calls: Int64, correlation: Int64) -> Rows:
+        names = [lap.program.steps[i].api for i in calls]
+        return {
+            "start": flat(lap.call_start_ns, calls),
+            "end": flat(lap.call_end_ns, calls),
+            "eventClass": self._each([0 if n.startswith("cuda") else 1 for n in names]),
+            "globalTid": threads_of(lap, calls),
+            "correlationId": flat(correlation, calls),
+            "nameId": self._each([self.strings(n) for n in names]),
+            "returnValue": 0,
+        }
+
+    def _operations(self, lap: Lap, which: Int64, correlation: Int64) -> dict[str, Column]:
+        ranks = np.arange(self.options.ranks)
+        shift = np.array([self.options.shift.get(int(r), 0) for r in ranks], np.int64)
+        return {
+            "start": flat(lap.gpu_start_ns + shift, which),
+            "end": flat(lap.gpu_end_ns + shift, which),
+            "deviceId": np.repeat(ranks, len(which)),
+            "contextId": CONTEXT,
+            "greenContextId": 0,
+            "streamId": self._each([int(self._streams[lap.program.steps[i].stream]) for i in which]),
+            "correlationId": flat(correlation, which),
+            "globalPid": np.repeat(self._gpid, len(which)),
+        }
+
+    def _kernels(self, lap: Lap, correlation: Int64) -> Rows:
+        which = pick(lap.program.steps, Do.KERNEL, Do.COLLECTIVE)
+        kernels = [KERNELS[lap.program.steps[i].kernel] for i in which]
+        rows = self._operations(lap, which, correlation)
+        grid = self._grids + np.arange(len(which))
+        self._grids += len(which)
+        shared = [k.static_shared_bytes + k.dynamic_shared_bytes for k in kernels]
+        rows |= {
+            "demangledName": self._each([self.strings(k.name) for k in kernels]),
+            "shortName": self._each([self.strings(k.short) for k in kernels]),
+            "launchType": 1,
+            "cacheConfig": 1,
+            "registersPerThread": self._each([k.registers for k in kernels]),
+            "staticSharedMemory": self._each([k.static_shared_bytes for k in kernels]),
+            "dynamicSharedMemory": self._each([k.dynamic_shared_bytes for k in kernels]),
+            "localMemoryPerThread": 0,
+            "localMemoryTotal": _LOCAL_MEMORY_BYTES,
+            "gridId": np.tile(grid, self.options.ranks),
+            "sharedMemoryExecuted": self._each([_shared_memory_step(s) for s in shared]),
+            "sharedMemoryLimitConfig": 0,
+            "clusterX": 0,
+            "clusterY": 0,
+            "clusterZ": 0,
+            "clusterSchedulingPolicy": 0,
+            "maxPotentialClusterSize": 0,
+            "maxActiveClusters": 0,
+        }
+        for place, axis in enumerate("XYZ"):
+            rows[f"grid{axis}"] = self._each([k.grid[place] for k in kernels])
+            rows[f"block{axis}"] = self._each([k.block[place] for k in kernels])
+        return self._lose(rows)
+
+    def _copies(self, lap: Lap, correlation: Int64) -> Rows:
+        which = pick(lap.program.steps, Do.COPY)
+        steps = [lap.program.steps[i] for i in which]
+        rows = self._operations(lap, which, correlation)
+        rows |= {
+            "bytes": self._each([s.bytes for s in steps]),
+            "copyKind": self._each([s.copy_kind for s in steps]),
+            "srcKind": self._each([s.source_kind for s in steps]),
+            "dstKind": self._each([s.target_kind for s in steps]),
+            "copyCount": 1,
+        }
+        return self._lose(rows)
+
+    def _sets(self, lap: Lap, correlation: Int64) -> Rows:
+        which = pick(lap.program.steps, Do.SET)
+        steps = [lap.program.steps[i] for i in which]
+        rows = self._operations(lap, which, correlation)
+        rows |= {
+            "value": 0,
+            "bytes": self._each([s.bytes for s in steps]),
+            "memKind": self._each([s.target_kind for s in steps]),
+        }
+        return self._lose(rows)
+
+    def _syncs(self, lap: Lap, correlation: Int64) -> Rows:
+        which = pick(lap.program.steps, Do.STREAM_WAIT, Do.SYNC)
+        steps = [lap.program.steps[i] for i in which]
+        waits = np.array([s.do == Do.STREAM_WAIT for s in steps])
+        event = self._events + np.cumsum(waits)
+        self._events += int(waits.sum())
+        return {
+            "start": flat(lap.call_start_ns, which) + 300,
+            "end": flat(lap.call_end_ns, which) - 100,
+            "deviceId": np.repeat(np.arange(self.options.ranks), len(which)),
+            "contextId": CONTEXT,
+            "streamId": self._each(
+                [int(self._streams[s.stream]) if s.stream >= 0 else NO_STREAM for s in steps]
+            ),
+            "correlationId": flat(correlation, which),
+            "globalPid": np.repeat(self._gpid, len(which)),
+            "syncType": self._each(
+                [2 if s.do == Do.STREAM_WAIT else 3 if s.stream >= 0 else 4 for s in steps]
+            ),
+            "eventId": np.tile(np.where(waits, event, NO_STREAM), self.options.ranks),
+            "eventSyncId": np.tile(np.where(waits, event, 0), self.options.ranks),
+        }
+
+    def _each(self, values: list[int]) -> Int64:
+        """Return the values of some steps once for every rank."""
+        return np.tile(np.array(values, np.int64), self.options.ranks)
+
+    def _lose(self, rows: dict[str, Column]) -> Rows:
+        """Leave out the fraction of each rank's rows that is to be lost."""
+        if not self.options.lose:
+            return rows
+        device = np.asarray(rows["deviceId"])
+        fraction = np.array([self.options.lose.get(r, 0.0) for r in range(self.options.ranks)])
+        kept = self._rng.random(len(device)) >= fraction[device]
+        return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
+
+
+def _shared_memory_step(size: int) -> int:
+    """Return the carve-out that holds `size` bytes: 32 KiB, or the next of the sizes that an H200 has."""
+    return next(kib * 1024 for kib in (32, 64, 100, 132, 164, 196, 228) if size <= kib * 1024)

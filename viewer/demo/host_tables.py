@@ -1,0 +1,157 @@
+"""A timed lap becomes rows of what the host did: NVTX ranges, OS runtime calls, context switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewer.demo.columns import Int64, Rows, flat, pick, threads_of
+from viewer.demo.identity import Strings, cpus, global_tids
+from viewer.demo.options import DemoOptions
+from viewer.demo.program import SAMPLE_LAPS, SAMPLE_TEXT, Do
+from viewer.demo.simulation import Lap
+
+NVTX_PUSH_POP = 59
+OSRT_CLASS = 27
+NCCL_DOMAIN = 1
+_HOST_SEED = 2
+_LOADER_LEAD_NS = 24_000_000
+_LOADER_READS = 9
+_READING = 0.77
+_PREEMPTED_SYNC_NS = 3_000_000
+
+
+@dataclass
+class HostTables:
+    """Turns laps into the rows of the host's threads. What is still open is kept between laps."""
+
+    options: DemoOptions
+    strings: Strings
+    _sample_start: Int64 | None = None
+    _autograd_free: Int64 | None = None
+    _rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        ranks = self.options.ranks
+        self._rng = np.random.default_rng((self.options.seed, _HOST_SEED))
+        self._tids = {t: global_tids(ranks, t) for t in ("main", "autograd", "loader")}
+        self._cpus = {t: cpus(ranks, t) for t in ("main", "autograd", "loader")}
+
+    def of(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
+        """Return the rows of a lap as (table, columns)."""
+        yield "NVTX_EVENTS", self._ranges(lap)
+        if self.options.like == "distca":
+            yield from self._sample(lap)
+        waits = [*self._pauses(lap), *self._hand_overs(lap)]
+        for thread, name, start, end in waits:
+            if self.options.like == "megatron":
+                yield "OSRT_API", self._os_call(thread, name, start, end)
+            yield "SCHED_EVENTS", self._away(thread, start, end)
+        for start, end in self._preemptions(lap):
+            yield "SCHED_EVENTS", self._away("main", start, end)
+        yield from self._loader(lap)
+
+    def _ranges(self, lap: Lap) -> Rows:
+        steps, ranks = lap.program.steps, self.options.ranks
+        pushes = np.array([a for a, _ in lap.program.ranges], np.int64)
+        pops = np.array([b for _, b in lap.program.ranges], np.int64)
+        opened = [steps[a] for a in pushes]
+        texts = [s.text.format(lap=lap.index) for s in opened]
+        registered = [bool(s.domain) for s in opened]
+        return {
+            "start": flat(lap.call_start_ns, pushes),
+            "end": flat(lap.call_end_ns, pops),
+            "eventType": NVTX_PUSH_POP,
+            "color": [s.argb for s in opened] * ranks,
+            "text": [None if r else t for t, r in zip(texts, registered, strict=True)] * ranks,
+            "globalTid": threads_of(lap, pushes),
+            "textId": [self.strings(t) if r else None for t, r in zip(texts, registered, strict=True)]
+            * ranks,
+            "domainId": [NCCL_DOMAIN if r else 0 for r in registered] * ranks,
+        }
+
+    def _sample(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
+        """Return the range around a whole sample: it begins in one lap and ends in a later one."""
+        program = lap.program
+        if program.open_push is not None:
+            self._sample_start = lap.call_start_ns[program.open_push]
+        if program.open_pop is not None and self._sample_start is not None:
+            text = SAMPLE_TEXT.format(sample=lap.index // SAMPLE_LAPS)
+            yield (
+                "NVTX_EVENTS",
+                {
+                    "start": self._sample_start,
+                    "end": lap.call_end_ns[program.open_pop],
+                    "eventType": NVTX_PUSH_POP,
+                    "text": [text] * self.options.ranks,
+                    "globalTid": self._tids["main"],
+                    "domainId": 0,
+                },
+            )
+
+    def _pauses(self, lap: Lap) -> Iterator[tuple[str, str, Int64, Int64]]:
+        """Return the waits of the main thread inside calls of the operating system."""
+        for i in pick(lap.program.steps, Do.PAUSE):
+            yield "main", lap.program.steps[i].os_call, lap.call_start_ns[i], lap.call_end_ns[i]
+
+    def _hand_overs(self, lap: Lap) -> Iterator[tuple[str, str, Int64, Int64]]:
+        """Return the waits of the main and the autograd thread for each other around every backward pass."""
+        for i in pick(lap.program.steps, Do.SWITCH):
+            if lap.program.steps[i].thread == "autograd":
+                given = lap.call_start_ns[i]
+                if self._autograd_free is not None:
+                    yield "autograd", "pthread_cond_wait", self._autograd_free, lap.call_end_ns[i]
+            else:
+                yield "main", "pthread_cond_wait", given, lap.call_end_ns[i]
+                self._autograd_free = lap.call_start_ns[i] + 2_000
+
+    def _preemptions(self, lap: Lap) -> Iterator[tuple[Int64, Int64]]:
+        """Return moments in which a thread that spins in a long synchronisation loses its core."""
+        for i in pick(lap.program.steps, Do.SYNC):
+            start, length = lap.call_start_ns[i], lap.call_end_ns[i] - lap.call_start_ns[i]
+            if length.min() > _PREEMPTED_SYNC_NS:
+                at = start + (length * self._rng.uniform(0.2, 0.7, len(length))).astype(np.int64)
+                yield at, at + self._rng.integers(12_000, 70_000, len(length))
+
+    def _loader(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
+        """Return what the loader's thread does to make the batch that the main thread waits for."""
+        waits = [i for i in pick(lap.program.steps, Do.PAUSE) if lap.program.steps[i].os_call == "poll"]
+        if not waits:
+            return
+        begin, end = lap.call_start_ns[waits[0]] - _LOADER_LEAD_NS, lap.call_end_ns[waits[0]] - 90_000
+        part = (end - begin) // _LOADER_READS
+        tid, cpu = self._tids["loader"], self._cpus["loader"]
+        yield "SCHED_EVENTS", {"start": begin, "cpu": cpu, "isSchedIn": 1, "globalTid": tid, "threadState": 0}
+        for number in range(_LOADER_READS):
+            start = begin + number * part + self._rng.integers(4_000, 80_000, len(part))
+            stop = start + (part * (_READING * self._rng.uniform(0.9, 1.1, len(part)))).astype(np.int64)
+            yield "OSRT_API", self._os_call("loader", "read", start, stop)
+            yield "SCHED_EVENTS", self._away("loader", start + 1_500, stop - 1_500)
+        yield "OSRT_API", self._os_call("loader", "pthread_cond_broadcast", end - 6_000, end - 2_000)
+        yield "SCHED_EVENTS", {"start": end, "cpu": cpu, "isSchedIn": 0, "globalTid": tid, "threadState": 0}
+
+    def _os_call(self, thread: str, name: str, start: Int64, end: Int64) -> Rows:
+        return {
+            "start": start,
+            "end": end,
+            "eventClass": OSRT_CLASS,
+            "globalTid": self._tids[thread],
+            "nameId": self.strings(name),
+            "returnValue": 0,
+            "nestingLevel": 0,
+            "callchainId": 0,
+            "argumentsId": 0,
+        }
+
+    def _away(self, thread: str, start: Int64, end: Int64) -> Rows:
+        """Return the two context switches around a time in which a thread is off its core."""
+        ranks = len(start)
+        return {
+            "start": np.concatenate([start, end]),
+            "cpu": np.tile(self._cpus[thread], 2),
+            "isSchedIn": np.repeat(np.array([0, 1], np.int64), ranks),
+            "globalTid": np.tile(self._tids[thread], 2),
+            "threadState": 0,
+        }

@@ -1,0 +1,94 @@
+"""The demo trace: made from options, into a file; the default one is made once and kept."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from pathlib import Path
+
+import platformdirs
+
+from viewer.demo.cuda_tables import CudaTables
+from viewer.demo.host_tables import HostTables
+from viewer.demo.identity import Strings
+from viewer.demo.options import DemoOptions
+from viewer.demo.program import SAMPLE_LAPS
+from viewer.demo.session import closing, opening
+from viewer.demo.simulation import Job
+from viewer.demo.writer import Writer
+
+DEFAULT_LAPS = {"megatron": 10, "distca": 20}
+_SESSION_TAIL_NS = 18_000_000
+
+
+def job(options: DemoOptions) -> Job:
+    """Return the job of these options, with the number of laps that they come to.
+
+    The laps of ``distca`` come in whole samples.
+    """
+    laps = options.iterations or DEFAULT_LAPS[options.like]
+    if options.events is not None:
+        laps = max(1, round(options.events / _rows_of_a_lap(options)))
+    if options.like == "distca":
+        laps = -(-laps // SAMPLE_LAPS) * SAMPLE_LAPS
+    return Job(options, laps)
+
+
+def _rows_of_a_lap(options: DemoOptions) -> int:
+    strings = Strings()
+    tables = (CudaTables(options, strings), HostTables(options, strings))
+    *_, lap = Job(options, 2).run()
+    return sum(
+        max(len(c) for c in rows.values() if not isinstance(c, int)) for t in tables for _, rows in t.of(lap)
+    )
+
+
+def make_demo(path: str | os.PathLike[str], options: DemoOptions | None = None) -> Path:
+    """Write the demo trace as an nsys SQLite export of schema 3.24.
+
+    Parameters
+    ----------
+    path : path
+        Where; a file that is there is replaced, in one step, once the new one is whole.
+    options : DemoOptions, optional
+        Which job.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    path, options = Path(path), options or DemoOptions()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.unlink(missing_ok=True)
+    try:
+        _write(unfinished, options)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def _write(path: Path, options: DemoOptions) -> None:
+    strings = Strings()
+    cuda, host = CudaTables(options, strings), HostTables(options, strings)
+    end_ns = 0
+    with Writer(path) as writer:
+        for table, rows in opening(options, strings):
+            writer.add(table, rows)
+        for lap in job(options).run():
+            for table, rows in chain(cuda.of(lap), host.of(lap)):
+                writer.add(table, rows)
+            end_ns = max(end_ns, int(lap.call_end_ns.max()), int(lap.gpu_end_ns.max()))
+        for table, rows in closing(options, end_ns + _SESSION_TAIL_NS):
+            writer.add(table, rows)
+        writer.add("StringIds", {"id": list(strings.texts.values()), "value": list(strings.texts)})
+
+
+def default_demo() -> Path:
+    """Return the path of the default demo in the user's cache folder, made there if it is not yet."""
+    cache = os.environ.get("LIGHTBOX_CACHE_DIR") or platformdirs.user_cache_dir("lightbox")
+    options = DemoOptions()
+    path = Path(cache) / "demo" / f"demo-{options.key}.sqlite"
+    return path if path.is_file() else make_demo(path, options)

@@ -1,0 +1,85 @@
+"""What may be asked of the demo."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+DEMO_VERSION = 1
+"""Raised whenever the same options make another file: cached demos of an older number are not used."""
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """The job that is simulated, and how its recording is damaged.
+
+    Attributes
+    ----------
+    ranks : int
+        Processes, one GPU each. Tensor parallel groups are pairs of neighbours; data parallel
+        groups hold four ranks, one of every pair.
+    iterations : int or None
+        Laps; None takes ten (twenty, in four samples, with ``like="distca"``).
+    events : int or None
+        About how many rows the file shall hold (ten million for the benchmarks); sets `iterations`.
+    like : {"megatron", "distca"}
+        ``distca`` is recorded as the public context-parallel scripts do it: a range
+        ``sample_0(repeat=5)`` around five iterations and none around each, sleeps between samples,
+        compute on a stream that is not 7, context switches but no OS runtime rows.
+    slow_rank : int or None
+        The rank whose compute kernels take 6 % longer; None, or no such rank: all alike.
+    clean : bool
+        A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch prefetched.
+    shift : mapping of int to int
+        Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
+    lose : mapping of int to float
+        The fraction of a rank's GPU rows that is missing, without a word.
+    seed : int
+        Same options and seed, same file.
+    """
+
+    ranks: int = 8
+    iterations: int | None = None
+    events: int | None = None
+    like: Literal["megatron", "distca"] = "megatron"
+    slow_rank: int | None = 5
+    clean: bool = False
+    shift: Mapping[int, int] = field(default_factory=dict)
+    lose: Mapping[int, float] = field(default_factory=dict)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1:
+            raise ValueError(f"a job needs at least one rank, not {self.ranks}")
+        if self.like not in ("megatron", "distca"):
+            raise ValueError(f"like is megatron or distca, not {self.like!r}")
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
+        unknown = sorted((set(self.shift) | set(self.lose)) - set(range(self.ranks)))
+        if unknown:
+            raise ValueError(f"no such rank to damage: {unknown}")
+
+    @property
+    def straggler(self) -> int | None:
+        """The rank that is slow, None when none is."""
+        if self.clean or self.slow_rank is None or not 0 <= self.slow_rank < self.ranks:
+            return None
+        return self.slow_rank
+
+    @property
+    def key(self) -> str:
+        """Text that differs between options that make different files; fit for a file name."""
+        facts = (
+            self.ranks,
+            self.iterations,
+            self.events,
+            self.like,
+            self.straggler,
+            self.clean,
+            sorted(self.shift.items()),
+            sorted(self.lose.items()),
+            self.seed,
+        )
+        return f"v{DEMO_VERSION}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"

@@ -1,0 +1,223 @@
+"""The job as a clock sees it: host threads that issue, streams that queue in order, groups that meet.
+
+Ranks run side by side in arrays of shape (ranks,); one pass over the steps of a lap moves all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.demo.options import DemoOptions
+from viewer.demo.program import COMPUTE, SAMPLE_LAPS, STREAM_SLOTS, Do, Group, Program, distca, megatron
+
+Int64 = npt.NDArray[np.int64]
+
+START_NS = 40_000_000
+SLOW = 1.06
+CHECKPOINT_EVERY = 4
+STREAM_GAP_NS = 900
+SYNC_RETURN_NS = 7_000
+_ON_GPU = (Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET)
+
+
+@dataclass(frozen=True)
+class Lap:
+    """One iteration, timed. All arrays have shape (steps, ranks) and hold nanoseconds.
+
+    Attributes
+    ----------
+    call_start_ns, call_end_ns : ndarray of int64
+        When the host thread issued the step and went on.
+    gpu_start_ns, gpu_end_ns : ndarray of int64
+        When the operation ran; -1 for steps that put none on the GPU.
+    """
+
+    index: int
+    program: Program
+    call_start_ns: Int64
+    call_end_ns: Int64
+    gpu_start_ns: Int64
+    gpu_end_ns: Int64
+
+
+@dataclass(frozen=True)
+class GroundTruth:
+    """What the simulation knows of itself, for those who look for it in the file.
+
+    Attributes
+    ----------
+    lap_start_ns : ndarray of int64, shape (ranks, laps)
+        Start of the first operation of each lap on each GPU.
+    end_ns : ndarray of int64, shape (ranks,)
+        End of the last operation.
+    loader_ns : ndarray of int64, shape (ranks, laps)
+        How long each rank waited for its batch.
+    warm_up, checkpoints : tuple of int
+        Laps that are slow at the start; laps that save a checkpoint.
+    straggler : int or None
+        The slow rank.
+    """
+
+    lap_start_ns: Int64
+    end_ns: Int64
+    loader_ns: Int64
+    warm_up: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+    straggler: int | None
+
+
+def group_members(group: Group, ranks: int) -> list[list[int]]:
+    """Return the groups of one kind as lists of ranks."""
+    if group == "world":
+        return [list(range(ranks))]
+    if group == "tensor":
+        return [list(range(ranks))[r : r + 2] for r in range(0, ranks, 2)]
+    block = [range(ranks)[b : b + 8] for b in range(0, ranks, 8)]
+    return [
+        [r for r in ranks_of if r % 2 == side]
+        for ranks_of in block
+        for side in (0, 1)
+        if len(ranks_of) > side
+    ]
+
+
+@dataclass
+class Job:
+    """A job that can be run lap by lap, from its start, always to the same times."""
+
+    options: DemoOptions
+    laps: int
+    _programs: dict[tuple[bool, ...], Program] = field(default_factory=dict)
+
+    def is_warm_up(self, lap: int) -> bool:
+        """Whether the lap loads modules and allocates memory as it goes."""
+        return lap == 0 and not self.options.clean
+
+    def is_checkpoint(self, lap: int) -> bool:
+        """Whether the lap ends by saving a checkpoint."""
+        o = self.options
+        return o.like == "megatron" and not o.clean and lap % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1
+
+    def program(self, lap: int) -> Program:
+        """Return the steps of a lap."""
+        cold = self.is_warm_up(lap)
+        if self.options.like == "distca":
+            place = lap % SAMPLE_LAPS
+            key = (cold, place == 0, place == SAMPLE_LAPS - 1 or lap == self.laps - 1)
+            make = distca
+        else:
+            key = (cold, self.options.clean, self.is_checkpoint(lap))
+            make = megatron
+        if key not in self._programs:
+            self._programs[key] = make(*key)
+        return self._programs[key]
+
+    def run(self) -> Iterator[Lap]:
+        """Time the laps one after another."""
+        ranks = self.options.ranks
+        rng = np.random.default_rng(self.options.seed)
+        members = {g: _member_index(group_members(g, ranks)) for g in ("tensor", "data", "world")}
+        pace = np.ones(ranks)
+        if self.options.straggler is not None:
+            pace[self.options.straggler] = SLOW
+        cpu = START_NS + rng.integers(0, 180_000, ranks)
+        busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
+        for index in range(self.laps):
+            program = self.program(index)
+            lap = _time_lap(index, program, cpu, busy_until, pace, members, rng)
+            cpu = lap.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
+            yield lap
+
+
+def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
+    """Return (groups padded to one length, for each rank the group that it is in)."""
+    longest = max(map(len, groups))
+    padded = np.array([g + [g[0]] * (longest - len(g)) for g in groups], np.int64)
+    owner = np.zeros(sum(map(len, groups)), np.int64)
+    for number, group in enumerate(groups):
+        owner[group] = number
+    return padded, owner
+
+
+def _time_lap(
+    index: int,
+    program: Program,
+    cpu: Int64,
+    busy_until: Int64,
+    pace: npt.NDArray[np.float64],
+    members: dict[Group, tuple[Int64, Int64]],
+    rng: np.random.Generator,
+) -> Lap:
+    """Run all ranks through the steps of one lap; `busy_until` is moved along."""
+    steps = program.steps
+    shape = (len(steps), len(pace))
+    spread = np.array([s.spread for s in steps])[:, None]
+    host = np.array([s.host_ns for s in steps])[:, None] * np.maximum(
+        1 + spread * rng.standard_normal(shape), 0.4
+    )
+    host = host.astype(np.int64)
+    before = (
+        np.where(_is_range(steps), 700, 8_200)[:, None] * (0.7 + 0.3 * rng.standard_exponential(shape))
+    ).astype(np.int64)
+    slowed = np.array([s.do == Do.KERNEL for s in steps])[:, None]
+    work = np.array([s.work_ns for s in steps])[:, None] * np.maximum(
+        1 + spread * rng.standard_normal(shape), 0.5
+    )
+    work = np.where(slowed, work * pace, work).astype(np.int64)
+    latency = rng.integers(5_000, 6_400, shape)
+    finish_jitter = rng.integers(0, 900, shape)
+
+    call_start, call_end = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    gpu_start, gpu_end = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+    for i, step in enumerate(steps):
+        begin = cpu + before[i]
+        end = begin + host[i]
+        if step.do in _ON_GPU:
+            start = np.maximum(begin + latency[i], busy_until[step.stream] + STREAM_GAP_NS)
+            if step.group is not None:
+                padded, owner = members[step.group]
+                last = start[padded].max(axis=1)[owner]
+                stop = last + work[i][padded[:, 0]][owner] + finish_jitter[i]
+            else:
+                stop = start + work[i]
+            busy_until[step.stream] = stop
+            gpu_start[i], gpu_end[i] = start, stop
+            if step.blocking:
+                end = np.maximum(end, stop + SYNC_RETURN_NS)
+        elif step.do == Do.STREAM_WAIT:
+            np.maximum(busy_until[step.stream], busy_until[step.other], out=busy_until[step.stream])
+        elif step.do == Do.SYNC:
+            held = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
+            end = np.maximum(end, held + SYNC_RETURN_NS)
+        call_start[i], call_end[i] = begin, end
+        cpu = end
+    return Lap(index, program, call_start, call_end, gpu_start, gpu_end)
+
+
+def _is_range(steps: tuple[object, ...]) -> npt.NDArray[np.bool_]:
+    return np.array([s.do in (Do.PUSH, Do.POP) for s in steps])  # type: ignore[attr-defined]
+
+
+def ground_truth(job: Job) -> GroundTruth:
+    """Run the job and return what it knows of itself."""
+    starts: list[Int64] = []
+    loaders: list[Int64] = []
+    end = np.zeros(job.options.ranks, np.int64)
+    for lap in job.run():
+        on_gpu = lap.gpu_start_ns[:, 0] >= 0
+        starts.append(lap.gpu_start_ns[on_gpu].min(axis=0))
+        end = np.maximum(end, lap.gpu_end_ns.max(axis=0))
+        waits = [i for i, s in enumerate(lap.program.steps) if s.os_call == "poll"]
+        loaders.append((lap.call_end_ns - lap.call_start_ns)[waits].sum(axis=0))
+    return GroundTruth(
+        np.stack(starts, axis=1),
+        end,
+        np.stack(loaders, axis=1),
+        tuple(k for k in range(job.laps) if job.is_warm_up(k)),
+        tuple(k for k in range(job.laps) if job.is_checkpoint(k)),
+        job.options.straggler,
+    )
