@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from viewer.drawing.times import TimeError, parse_ns
 from viewer.demo import DemoOptions, default_demo, make_demo
+from viewer.drawing.times import TimeError, parse_ns
 
 
 def demo_options(

@@ -76,11 +76,11 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
     trace = study.trace
     session = trace.session
     yield "trace", str(trace.path)
-    duration = format_ns(session.duration_ns) if session.duration_ns is not None else "unknown"
     yield (
         "recorded by",
-        f"nsys {session.nsys_version or 'unknown'}, schema {session.schema_version or 'none'}; lasts {duration}",
+        f"nsys {session.nsys_version or 'unknown'}, schema {session.schema_version or 'none'}",
     )
+    yield "lasts", format_ns(session.duration_ns) if session.duration_ns is not None else "unknown"
     yield "recorded", ", ".join(sorted(session.recorded)) or "nothing"
     yield (
         "holds",

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -38,7 +39,10 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
         As `viewer.cli.opening.chosen_window`.
     """
     window, lap = chosen_window(study, range_text, lap)
-    facts = report(study, window, lap)
+    try:
+        facts = report(study, window, lap)
+    except ValueError as error:
+        raise typer.TyperException(str(error)) from error
     if as_json:
         json.dump(facts, sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -145,10 +149,10 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
         yield Text("There is no steady state.")
     else:
         yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
-    if facts["forward_ns"] and facts["backward_ns"]:
-        ratio = facts["backward_ns"] / facts["forward_ns"]
-        forward, backward = format_ns(facts["forward_ns"]), format_ns(facts["backward_ns"])
-        yield Text(f"Forward {forward}, backward {backward}: 1 : {ratio:.2f} (about 1 : 2 is normal)")
+    forward, backward = facts.get("forward_ns"), facts.get("backward_ns")
+    if forward and backward:
+        ratio = f"1 : {backward / forward:.2f} (about 1 : 2 is normal)"
+        yield Text(f"Forward {format_ns(forward)}, backward {format_ns(backward)}: {ratio}")
 
 
 _LAP_COLUMNS = ("no.", "marker", "length", "exposed comm.", "copies", "idle", "flag")

@@ -1,0 +1,222 @@
+"""Exit codes, one-line errors, and what a command imports."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from viewer import __version__
+from viewer.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words, **environment):
+    """Run `lightbox` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "viewer", *words],
+        cwd=ROOT,
+        env={k: v for k, v in (os.environ | environment).items() if v is not None},
+        capture_output=True,
+        check=False,
+    )
+
+
+def error_of(capsys):
+    """Return the one line on stderr."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lightbox: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_and_version_import_no_qt(word):
+    code = (
+        "import sys; from viewer.cli import main; code = main([sys.argv[1]]); "
+        "heavy = {'PySide6', 'pyqtgraph', 'numpy', 'pandas'} & {m.split('.')[0] for m in sys.modules}; "
+        "sys.exit(code or (f'imported {heavy}' if heavy else 0))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, word], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lightbox" in done.stdout
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"lightbox {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report"],
+        ["report", "x", "--nonsense"],
+        ["--nonsense"],
+        ["x.sqlite", "y.sqlite"],
+        ["report", "x", "--iteration", "-1"],
+        ["report", "x", "--range", "1ms"],
+        ["report", "x", "--range", "2ms..1ms"],
+        ["report", "x", "--range", "1ms..2ms", "--iteration", "1"],
+        ["report", "x", "--rules", "mine"],
+        ["shot", "x"],
+        ["shot", "x", "-o", "x.gif"],
+        ["shot", "x", "-o", "x.png", "--overlay", "idle,nonsense"],
+        ["shot", "x", "-o", "x.png", "--theme", "blue"],
+        ["shot", "x", "-o", "x.png", "--width", "0"],
+        ["demo", "--shift", "3:soon"],
+        ["demo", "--shift", "x:1ms"],
+        ["demo", "--lose", "1:2"],
+        ["demo", "--like", "nothing"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_line_and_2(words, capsys):
+    assert main(words) == 2
+    assert "--help)" in error_of(capsys)
+
+
+@pytest.mark.parametrize("words", [["report"], ["shot", "-o", "x.png"], ["doctor"], []], ids=str)
+def test_a_path_without_a_file_is_one_line_and_1(words, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, options = words[:1], words[1:]
+    path = tmp_path / "no such # file ?%20 漢字\n.sqlite"
+    assert main([*command, str(path), *options]) == 1
+    # doctor has already said what it found on the machine
+    err = capsys.readouterr().err
+    assert err.startswith("lightbox: ")
+    assert err.count("\n") == 1
+    assert "no such file" in err
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_a_mistyped_command_is_told_apart_from_a_file(capsys):
+    assert main(["reprot"]) == 1
+    assert "lists the commands" in error_of(capsys)
+
+
+def test_what_is_no_trace_is_one_line_and_1(tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text("these are notes\n")
+    assert main(["report", str(path)]) == 1
+    assert "notes.txt" in error_of(capsys)
+    assert list(tmp_path.iterdir()) == [tmp_path / ".home", path] or path.read_text() == "these are notes\n"
+
+
+def test_without_a_display_the_window_names_what_works(demo_path):
+    done = run(str(demo_path), DISPLAY=None, WAYLAND_DISPLAY=None, QT_QPA_PLATFORM=None)
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1
+    assert b"lightbox report" in done.stderr
+    assert b"lightbox shot" in done.stderr
+
+
+def test_report_as_json(demo_path, capsys):
+    assert main(["report", str(demo_path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["schema"] == 1
+    assert facts["trace"]["path"] == str(demo_path)
+    assert [gpu["rank"] for gpu in facts["gpus"]] == list(range(8))
+    length = facts["window"]["end_ns"] - facts["window"]["start_ns"]
+    parts = ("compute_only_ns", "hidden_comm_ns", "exposed_comm_ns", "copy_only_ns", "idle_ns")
+    assert all(sum(gpu[part] for part in parts) == length for gpu in facts["gpus"])
+
+
+def test_report_of_a_range(demo_path, capsys):
+    assert main(["report", str(demo_path), "--json", "--range", "100ms..100.5ms"]) == 0
+    window = json.loads(capsys.readouterr().out)["window"]
+    assert (window["start_ns"], window["end_ns"]) == (100_000_000, 100_500_000)
+
+
+def test_report_of_an_iteration(demo_path, demo_study, capsys):
+    assert main(["report", str(demo_path), "--json", "--iteration", "1"]) == 0
+    by_number = json.loads(capsys.readouterr().out)["window"]
+    assert main(["report", str(demo_path), "--json", "--range", "iteration 1"]) == 0
+    assert json.loads(capsys.readouterr().out)["window"] == by_number
+    assert by_number["start_ns"] == demo_study.laps().start_ns(1)
+
+
+def test_report_as_tables(demo_path, capsys):
+    assert main(["report", str(demo_path)]) == 0
+    out = capsys.readouterr().out
+    assert "Rank 5 GPU 0" in out
+    assert "exposed comm." in out
+    assert "CUPTI_ACTIVITY_KIND_KERNEL" in out
+
+
+@pytest.mark.parametrize("asked", [["--iteration", "99"], ["--range", "900s..901s"]], ids=" ".join)
+def test_what_the_trace_does_not_have_is_1(asked, demo_path, capsys):
+    assert main(["report", str(demo_path), *asked]) == 1
+    error_of(capsys)
+
+
+def test_a_path_that_is_no_text(demo_path, tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9 \xff.sqlite"
+    Path(os.fsdecode(path)).write_bytes(demo_path.read_bytes())
+    for words in ([b"report", path], [b"report", path, b"--json"]):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["gpus"]
+
+
+def test_a_file_that_is_called_like_a_command(demo_path, tmp_path, monkeypatch, capsys):
+    (tmp_path / "report").write_bytes(demo_path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    opened = []
+    monkeypatch.setattr("viewer.cli.window.open_window", lambda path, renderer: opened.append(path) or 0)
+    assert main(["./report"]) == 0
+    assert main(["report"]) == 2
+    assert opened == [Path("report")]
+
+
+def test_the_first_word_is_a_command_or_a_trace(monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        "viewer.cli.window.open_window", lambda path, renderer: opened.append((path, renderer)) or 0
+    )
+    assert main([]) == 0
+    assert main(["x.sqlite"]) == 0
+    assert main(["--renderer", "gl", "x.sqlite"]) == 0
+    assert main(["x.sqlite", "--renderer=raster"]) == 0
+    assert opened == [
+        (None, "auto"),
+        (Path("x.sqlite"), "auto"),
+        (Path("x.sqlite"), "gl"),
+        (Path("x.sqlite"), "raster"),
+    ]
+
+
+def test_the_demo_is_written_where_it_is_wanted(tmp_path, capsys):
+    out = tmp_path / "made.sqlite"
+    assert (
+        main(["demo", "--iterations", "1", "--shift", "3:250ms", "--lose", "6:0.9", "--out", str(out)]) == 0
+    )
+    assert capsys.readouterr().out == f"{out}\n"
+    assert out.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_a_demo_that_cannot_be_written_is_1(tmp_path, capsys):
+    assert (
+        main(["demo", "--iterations", "1", "--out", str(tmp_path / "no" / "such" / "folder" / "x.sqlite")])
+        == 1
+    )
+    error_of(capsys)
+
+
+def test_doctor(capsys, demo_path):
+    assert main(["doctor", str(demo_path)]) == 0
+    out = capsys.readouterr().out
+    assert f"lightbox          {__version__}" in out
+    assert "8 GPUs" in out
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(demo_path):
+    command = f"'{sys.executable}' -m viewer report '{demo_path}' --json | head -c 10"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
+    assert done.stderr == b""

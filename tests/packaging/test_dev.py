@@ -1,0 +1,169 @@
+"""What packaging/dev.py looks for, installs and runs."""
+
+import importlib.util
+import subprocess
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def dev():
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "packaging" / "dev.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def commands(dev, monkeypatch):
+    """The commands that were run, and what each shall return (0 where nothing is said)."""
+    ran, codes = [], {}
+
+    def run(command, **_):
+        ran.append([str(part) for part in command])
+        code = next((code for word, code in codes.items() if word in ran[-1]), 0)
+        return types.SimpleNamespace(returncode=code, stdout="", stderr="E: it went wrong")
+
+    monkeypatch.setattr(dev.subprocess, "run", run)
+    return types.SimpleNamespace(ran=ran, codes=codes)
+
+
+@pytest.fixture
+def without_egl(dev, monkeypatch):
+    monkeypatch.setattr(dev.sys, "platform", "linux")
+    monkeypatch.setattr(dev, "missing_packages", lambda for_tests: ["libegl1"])
+    monkeypatch.setattr(dev.shutil, "which", lambda program: f"/usr/bin/{program}")
+
+
+def test_a_library_that_is_missing_is_found_missing(dev, monkeypatch):
+    monkeypatch.setattr(dev, "_loads", lambda library: library != "libxcb-cursor.so.0")
+    monkeypatch.setattr(dev, "_is_installed", lambda file: "CJK" not in file)
+    monkeypatch.setattr(dev.shutil, "which", lambda program: None if program == "Xvfb" else program)
+    monkeypatch.setattr(dev.importlib.util, "find_spec", lambda name: None)
+    assert dev.missing_packages(for_tests=False)[0] == "libxcb-cursor0"
+    assert dev.missing_packages(for_tests=False)[1].endswith("-venv")
+    assert dev.missing_packages(for_tests=True)[:3] == ["libxcb-cursor0", "xvfb", "fonts-noto-cjk"]
+
+
+def test_root_installs_what_is_missing(dev, without_egl, commands, monkeypatch):
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 0)
+    dev.prepare_system(for_tests=False)
+    assert [command[:2] for command in commands.ran] == [["apt-get", "-q"], ["apt-get", "install"]]
+    assert commands.ran[1][-1] == "libegl1"
+
+
+def test_others_are_told_the_one_command(dev, without_egl, commands, monkeypatch, capsys):
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
+    assert dev.main(["run"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "sudo apt-get install -y --no-install-recommends libegl1" in err
+    assert commands.ran == []
+
+
+def test_an_installation_that_fails_stops(dev, without_egl, commands, monkeypatch, capsys):
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 0)
+    commands.codes["update"] = 100
+    assert dev.main(["test"]) == 1
+    assert capsys.readouterr().err == "dev.py: apt-get -q update failed: E: it went wrong\n"
+
+
+@pytest.fixture
+def checkout(dev, tmp_path, monkeypatch):
+    """A checkout of which only the files that decide on the environment are there."""
+    for file in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / file).write_text("as it was")
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+
+    def create(folder, **_):
+        (folder / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "bin" / "python").touch()
+
+    monkeypatch.setattr(dev.venv, "create", create)
+    return tmp_path
+
+
+def test_the_environment_is_made_once(dev, checkout, commands):
+    dev.prepare_venv()
+    assert "--require-hashes" in commands.ran[0]
+    assert "--editable" in commands.ran[1]
+    dev.prepare_venv()
+    assert len(commands.ran) == 2
+    (checkout / "requirements.lock").write_text("another")
+    dev.prepare_venv()
+    assert len(commands.ran) == 4
+
+
+def test_an_environment_that_failed_is_made_anew(dev, checkout, commands):
+    commands.codes["--editable"] = 1
+    with pytest.raises(dev.StopError):
+        dev.prepare_venv()
+    commands.codes.clear()
+    dev.prepare_venv()
+    assert len(commands.ran) == 4
+
+
+def test_checks_stop_at_the_first_that_fails(dev, commands, capsys):
+    commands.codes["--check"] = 3
+    assert dev.test(Path("/v/bin/python"), []) == 3
+    assert [command[0].rpartition("/")[2] for command in commands.ran] == ["ruff", "ruff"]
+    assert "ruff format failed" in capsys.readouterr().err
+
+
+def test_all_checks_run(dev, commands):
+    assert dev.test(Path("/v/bin/python"), ["-k", "one"]) == 0
+    assert [command[0].rpartition("/")[2] for command in commands.ran] == [
+        "ruff",
+        "ruff",
+        "lint-imports",
+        "mypy",
+        "python",
+    ]
+    assert commands.ran[-1][1:] == ["-m", "pytest", "-k", "one"]
+
+
+def test_without_a_display_the_demo_becomes_files(dev, commands, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(dev, "FIRST_LOOK", tmp_path / "first-look")
+    monkeypatch.setattr(dev, "has_display", lambda: False)
+    assert dev.run(Path("/v/bin/python"), []) == 0
+    assert [command[3] for command in commands.ran] == ["demo", "shot", "report"]
+    out = capsys.readouterr().out
+    assert str(tmp_path / "first-look" / "picture.png") in out
+    assert str(tmp_path / "first-look" / "report.txt") in out
+
+
+def test_with_a_display_the_window_opens(dev, commands, monkeypatch):
+    monkeypatch.setattr(dev, "has_display", lambda: True)
+    assert dev.run(Path("/v/bin/python"), ["x.sqlite"]) == 0
+    assert dev.run(Path("/v/bin/python"), []) == 0
+    assert [command[1:] for command in commands.ran] == [
+        ["-m", "viewer", "x.sqlite"],
+        ["-m", "viewer", "demo"],
+    ]
+
+
+@pytest.mark.parametrize("words", [[], ["build"], ["--help"]])
+def test_wrong_usage_is_2(dev, words, capsys):
+    assert dev.main(words) == 2
+    assert "packaging/dev.py run" in capsys.readouterr().err
+
+
+def test_the_lock_names_every_dependency():
+    locked = (ROOT / "requirements.lock").read_text().lower()
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = [text.split(";")[0].split(">")[0].split("=")[0].strip().lower() for text in wanted]
+    assert [name for name in names if f"\n{name}==" not in locked] == []
+
+
+def test_ci_runs_the_tests():
+    script = ROOT / ".ci" / "run"
+    assert "packaging/dev.py test" in script.read_text()
+    subprocess.run(["bash", "-n", str(script)], check=True)
