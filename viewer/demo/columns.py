@@ -12,7 +12,7 @@ from viewer.demo.program import Do, Step
 from viewer.demo.simulation import Lap
 
 Int64 = npt.NDArray[np.int64]
-Column = Int64 | Sequence[str | int | None] | int
+Column = Int64 | Sequence[str] | Sequence[int] | Sequence[str | int | None] | int
 Rows = Mapping[str, Column]
 """Columns of some rows of one table: values, or one value for all; a column that is left out is NULL."""
 

@@ -22,7 +22,10 @@ _LOCAL_MEMORY_BYTES = 250_871_808
 
 @dataclass
 class CudaTables:
-    """Turns laps into the rows of CUDA: calls and operations. Numbers that run on (correlations, grids, events) are kept between laps."""
+    """Turns laps into the rows of CUDA: calls and operations.
+
+    Numbers that run on (correlations, grids, events) are kept between laps.
+    """
 
     options: DemoOptions
     strings: Strings

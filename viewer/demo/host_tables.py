@@ -9,8 +9,9 @@ import numpy as np
 
 from viewer.demo.columns import Int64, Rows, flat, pick, threads_of
 from viewer.demo.identity import Strings, cpus, global_tids
+from viewer.demo.loops import SAMPLE_LAPS, SAMPLE_TEXT
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import SAMPLE_LAPS, SAMPLE_TEXT, Do
+from viewer.demo.program import Do
 from viewer.demo.simulation import Lap
 
 NVTX_PUSH_POP = 59

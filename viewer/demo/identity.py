@@ -24,7 +24,7 @@ THREADS = {"main": 0, "loader": 2, "autograd": 4}
 THREAD_NAMES = {"main": "pt_main_thread", "loader": "pt_data_pin", "autograd": "pt_autograd_0"}
 
 STREAM_IDS = {"megatron": (7, 20, 24, 28), "distca": (31, 36, 40, 7)}
-"""Stream ids by slot: compute, tensor parallel, data parallel, copies. Copies of ``distca`` take the default one."""
+"""Stream ids by slot: compute, tensor parallel, data parallel, copies (``distca``: the default one)."""
 
 
 def pids(ranks: int) -> Int64:
@@ -59,4 +59,5 @@ class Strings:
     texts: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, text: str) -> int:
+        """Return the id of a text, a new one if it has none yet."""
         return self.texts.setdefault(text, len(self.texts) + 1)

@@ -74,7 +74,8 @@ def _norm(kernel: str, params: str, block: int, shared: int) -> Kernel:
         f"transformer_engine::normalization::Kernel_traits<{types}, (unsigned int)4096, "
         "(unsigned int)1, (unsigned int)4, (unsigned int)1, (unsigned int)16>"
     )
-    name = f"void transformer_engine::normalization::{kernel}<{traits}>(transformer_engine::normalization::{params})"
+    space = "transformer_engine::normalization"
+    name = f"void {space}::{kernel}<{traits}>({space}::{params})"
     return Kernel(name, kernel, (1_056, 1, 1), (block, 1, 1), 64, 0, shared)
 
 
@@ -87,7 +88,10 @@ def _multi_tensor(depth: int, functor: str, extra: str, registers: int) -> Kerne
 
 
 _BF16_COPY = "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)]"
-_REDUCE = "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, {op}, unsigned int, float, (int)4, (int)4>>(T3)"
+_REDUCE = (
+    "void at::native::reduce_kernel<(int)512, (int)1, "
+    "at::native::ReduceOp<float, {op}, unsigned int, float, (int)4, (int)4>>(T3)"
+)
 _CUTLASS = (
     "void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_{tile}_{layout}_align8>(T1::Params)"
 )
@@ -95,7 +99,8 @@ _CUTLASS = (
 KERNELS: dict[str, Kernel] = {
     # forward
     "embedding": Kernel(
-        "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, long, long, long, bool)",
+        "void at::native::vectorized_gather_kernel<(int)16, long>"
+        "(char *, char *, T2 *, int, long, long, long, long, bool)",
         "vectorized_gather_kernel",
         (8_192, 1, 1),
         (256, 1, 1),

@@ -11,8 +11,8 @@ import platformdirs
 from viewer.demo.cuda_tables import CudaTables
 from viewer.demo.host_tables import HostTables
 from viewer.demo.identity import Strings
+from viewer.demo.loops import SAMPLE_LAPS
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import SAMPLE_LAPS
 from viewer.demo.session import closing, opening
 from viewer.demo.simulation import Job
 from viewer.demo.writer import Writer

@@ -31,7 +31,8 @@ class DemoOptions:
     slow_rank : int or None
         The rank whose compute kernels take 6 % longer; None, or no such rank: all alike.
     clean : bool
-        A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch prefetched.
+        A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
+        prefetched.
     shift : mapping of int to int
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
     lose : mapping of int to float

@@ -1,4 +1,4 @@
-"""What one iteration of the simulated job does, step by step, as every rank's host code issues it."""
+"""Steps of a host program, and the script in which an iteration is written down."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ Group = Literal["tensor", "data", "world"]
 COMPUTE, TENSOR, DATA, COPY = range(4)
 """Stream slots: the compute stream, NCCL's for the tensor and the data parallel group, the copy stream."""
 STREAM_SLOTS = 4
-
-LAYERS = 5
-MICROBATCHES = 2
-OPTIMIZER_SHARDS = 40
-CHECKPOINT_FILES = 8
 
 MEMCPY = "cudaMemcpyAsync_v3020"
 MEMSET = "cudaMemsetAsync_v3020"
@@ -50,6 +45,7 @@ class Step:
 
     ``host_ns`` is the length of the call (of the wait, for a pause), ``work_ns`` that of the
     operation it puts on `stream`. A stream wait makes `stream` wait for what `other` holds.
+    `spread` is the relative standard deviation of the work, or of the call where there is none.
     """
 
     do: Do
@@ -75,7 +71,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The steps of one iteration. `first`, `last`: whether a sample begins or ends with it."""
+    """The steps of one iteration.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        In the order in which a rank's host issues them.
+    ranges : tuple of (int, int)
+        Steps that open and close an NVTX range.
+    open_push, open_pop : int or None
+        The step that opens, or closes, the range around several iterations.
+    """
 
     steps: tuple[Step, ...]
     ranges: tuple[tuple[int, int], ...]
@@ -83,15 +89,8 @@ class Program:
     open_pop: int | None = None
 
 
-FORWARD_ARGB = 0xFF5B8FD6
-BACKWARD_ARGB = 0xFF9DBBE6
-OPTIMIZER_ARGB = 0xFFD9BC5B
-CHECKPOINT_ARGB = 0xFF55B3A1
-LOADER_ARGB = 0xFFB8A1D9
-
-
 @dataclass
-class _Writer:
+class Script:
     """Collects steps in the order in which the host issues them."""
 
     quiet: bool = False
@@ -103,13 +102,16 @@ class _Writer:
     loaded: set[str] = field(default_factory=set)
 
     def add(self, step: Step) -> None:
+        """Write down a step."""
         self.steps.append(step)
 
     def push(self, text: str, argb: int | None = None, domain: str = "") -> None:
+        """Open an NVTX range on the present thread."""
         self.opened.append(len(self.steps))
         self.add(Step(Do.PUSH, self.thread, host_ns=300, text=text, argb=argb, domain=domain))
 
     def pop(self) -> None:
+        """Close the range that was opened last."""
         self.ranges.append((self.opened.pop(), len(self.steps)))
         self.add(Step(Do.POP, self.thread, host_ns=250))
 
@@ -119,13 +121,16 @@ class _Writer:
             self.push(text, argb)
 
     def finish(self) -> None:
+        """Close what `begin` opened."""
         if not self.quiet:
             self.pop()
 
     def call(self, api: str, us: float, spread: float = 0.2) -> None:
+        """Make a CUDA call that puts nothing on the GPU."""
         self.add(Step(Do.CALL, self.thread, api, round(us * 1e3), spread=spread))
 
     def kernel(self, key: str, us: float, stream: int = COMPUTE) -> None:
+        """Launch a kernel; a cold process first loads its module and allocates its output."""
         if self.cold and key not in self.loaded:
             self.loaded.add(key)
             self.call("cuLibraryLoadData", 1_900, 0.5)
@@ -163,11 +168,13 @@ class _Writer:
         self.call(RECORD, 1.6)
 
     def await_collective(self, stream: int) -> None:
+        """Make the compute stream wait for what NCCL's stream holds."""
         self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=COMPUTE, other=stream))
 
     def copy(
         self, us: float, size: int, kind: int, source: int, target: int, stream: int, blocking: bool
     ) -> None:
+        """Copy `size` bytes; kinds as in ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND."""
         self.add(
             Step(
                 Do.COPY,
@@ -190,171 +197,14 @@ class _Writer:
         self.add(Step(Do.SYNC, self.thread, STREAM_SYNC, 2_000, stream=COMPUTE))
 
     def device_sync(self) -> None:
+        """Wait for all streams."""
         self.add(Step(Do.SYNC, self.thread, DEVICE_SYNC, 2_000, stream=-1))
 
     def pause(self, os_call: str, ms: float, spread: float = 0.06) -> None:
+        """Leave the core for a while, inside a call of the operating system."""
         self.add(Step(Do.PAUSE, self.thread, host_ns=round(ms * 1e6), os_call=os_call, spread=spread))
 
     def switch(self, thread: Thread) -> None:
+        """Hand over to another thread, which has to wake up first."""
         self.thread = thread
         self.add(Step(Do.SWITCH, thread, host_ns=14_000))
-
-
-def _forward(w: _Writer) -> None:
-    w.begin("forward", FORWARD_ARGB)
-    w.kernel("embedding", 120)
-    for layer in range(LAYERS):
-        w.begin(f"layer {layer}")
-        w.kernel("norm", 62)
-        w.kernel("qkv", 372)
-        w.kernel("rope", 46)
-        w.kernel("flash_fwd", 845)
-        w.kernel("proj", 214)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
-        w.kernel("dropout_add", 58)
-        w.kernel("norm", 62)
-        w.kernel("fc1", 724)
-        w.kernel("swiglu", 104)
-        w.kernel("fc2", 431)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
-        w.kernel("bias_add", 56)
-        w.finish()
-    w.kernel("norm", 62)
-    w.kernel("logits", 880)
-    w.kernel("max", 74)
-    w.kernel("softmax", 196)
-    w.kernel("sum", 41)
-    w.device_sync()
-    w.finish()
-
-
-def _backward(w: _Writer, last: bool) -> None:
-    drag = 1.03 if last else 1.0  # NCCL's reduce-scatters take some of the SMs
-    w.begin("backward", BACKWARD_ARGB)
-    w.switch("autograd")
-    w.kernel("loss_bwd", 230)
-    w.kernel("logits_bwd", 1_690)
-    for layer in reversed(range(LAYERS)):
-        w.begin(f"layer {layer}")
-        w.kernel("fc2_dgrad", 446 * drag)
-        w.kernel("fc2_wgrad", 452 * drag)
-        w.kernel("swiglu_bwd", 168 * drag)
-        w.kernel("fc1_dgrad", 742 * drag)
-        w.kernel("fc1_wgrad", 758 * drag)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
-        w.kernel("norm_bwd", 118 * drag)
-        w.kernel("norm_finalize", 7.5)
-        w.kernel("grad_add", 61 * drag)
-        w.kernel("proj_dgrad", 221 * drag)
-        w.kernel("proj_wgrad", 226 * drag)
-        w.kernel("flash_dot", 57 * drag)
-        w.kernel("flash_bwd", 2_020 * drag)
-        w.kernel("flash_convert", 39 * drag)
-        w.kernel("rope_bwd", 48 * drag)
-        w.kernel("qkv_dgrad", 384 * drag)
-        w.kernel("qkv_wgrad", 391 * drag)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
-        w.kernel("norm_bwd", 118 * drag)
-        w.kernel("norm_finalize", 7.5)
-        w.kernel("grad_add", 61 * drag)
-        if last:
-            w.collective("reduce_scatter", 2_450, "data", DATA, "ncclReduceScatter")
-        w.finish()
-    w.kernel("embedding_bwd", 190)
-    w.switch("main")
-    w.device_sync()
-    w.finish()
-
-
-def _optimizer(w: _Writer) -> None:
-    w.begin("optimizer", OPTIMIZER_ARGB)
-    for _ in range(3):
-        w.kernel("l2norm", 46)
-    w.kernel("l2norm_end", 4.2)
-    w.collective("all_reduce_f32", 34, "world", DATA, "ncclAllReduce")
-    w.await_collective(DATA)
-    w.item()
-    for shard in range(OPTIMIZER_SHARDS):
-        w.kernel("clip", 2.1)
-        w.kernel("scale", 4.4)
-        w.kernel("adam", 8.6 if shard % 8 else 11.5)
-        w.kernel("to_bf16", 3.3)
-        w.kernel("zero", 2.3)
-    w.collective("all_gather", 2_150, "data", DATA, "ncclAllGather")
-    w.await_collective(DATA)
-    w.finish()
-    w.collective("all_reduce_f32", 21, "world", DATA, "ncclAllReduce")
-    w.await_collective(DATA)
-    w.item()
-
-
-def _batch_copy(w: _Writer, prefetch: bool) -> None:
-    """Bring tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask."""
-    stream, source, rate = (COPY, 1, 48e3) if prefetch else (COMPUTE, 0, 13.4e3)
-    for size in (1_048_576, 1_048_576, 524_288, 67_108_864, 1_048_576):
-        w.copy(max(size / rate, 2.0), size, 1, source, 2, stream, blocking=not prefetch)
-
-
-def _checkpoint(w: _Writer) -> None:
-    w.begin("save_checkpoint", CHECKPOINT_ARGB)
-    w.device_sync()
-    for _ in range(CHECKPOINT_FILES):
-        w.copy(6_400, 160_000_000, 2, 2, 0, COMPUTE, blocking=True)
-    w.pause("open64", 0.4)
-    for _ in range(CHECKPOINT_FILES):
-        w.pause("write", 5.2)
-    w.pause("fsync", 6.0)
-    w.finish()
-
-
-def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
-    """Return one iteration of the training loop, inside its range ``Iteration {lap}``."""
-    w = _Writer(cold=cold)
-    w.push("Iteration {lap}")
-    w.begin("dataloader.next", LOADER_ARGB)
-    if clean:
-        w.call("cudaEventQuery_v3020", 1.5)
-    else:
-        w.pause("poll", 11.6)
-    w.finish()
-    if not clean:
-        _batch_copy(w, prefetch=False)
-    w.add(Step(Do.SET, "main", MEMSET, 4_100, 310_000, COMPUTE, bytes=1_073_741_824, target_kind=2))
-    for microbatch in range(MICROBATCHES):
-        if clean and microbatch == 1:
-            _batch_copy(w, prefetch=True)
-        _forward(w)
-        _backward(w, last=microbatch == MICROBATCHES - 1)
-    _optimizer(w)
-    if checkpoint:
-        _checkpoint(w)
-    w.pop()
-    return Program(tuple(w.steps), tuple(w.ranges))
-
-
-SAMPLE_LAPS = 5
-SAMPLE_TEXT = "sample_{sample}(repeat=5)"
-
-
-def distca(cold: bool, first: bool, last: bool) -> Program:
-    """Return one of the five iterations inside a range ``sample_{sample}(repeat=5)``; no range of its own."""
-    w = _Writer(quiet=True, cold=cold)
-    open_push = open_pop = None
-    if first:
-        w.pause("clock_nanosleep", 62.0, spread=0.004)
-        open_push = len(w.steps)
-        w.push(SAMPLE_TEXT)
-    _batch_copy(w, prefetch=True)
-    w.add(Step(Do.STREAM_WAIT, "main", WAIT, 1_500, stream=COMPUTE, other=COPY))
-    for microbatch in range(MICROBATCHES):
-        _forward(w)
-        _backward(w, last=microbatch == MICROBATCHES - 1)
-    _optimizer(w)
-    if last:
-        open_pop = len(w.steps)
-        w.add(Step(Do.POP, "main", host_ns=250))
-    return Program(tuple(w.steps), tuple(w.ranges), open_push, open_pop)

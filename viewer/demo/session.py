@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -29,7 +29,7 @@ NVTX_DOMAIN_CREATE = 75
 NON_BLOCKING, DEFAULT_FLAG = 2, 1
 _HIGH_PRIORITY = 4_294_967_291
 
-H200 = {
+H200: dict[str, str | int] = {
     "name": "NVIDIA H200",
     "isDiscrete": 1,
     "l2CacheSize": 62_914_560,
@@ -114,12 +114,12 @@ def closing(options: DemoOptions, duration_ns: int) -> Iterator[tuple[str, Rows]
     """Return the rows about the machine and the session, once its length is known."""
     yield from _machine(options)
     yield "ANALYSIS_DETAILS", _row(globalVid=VM, duration=duration_ns, startTime=0, stopTime=duration_ns)
-    clock = datetime.fromtimestamp(SESSION_START_UTC_NS // 10**9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    clock = datetime.fromtimestamp(SESSION_START_UTC_NS // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     yield (
         "TARGET_INFO_SESSION_START_TIME",
         {"utcEpochNs": _one(SESSION_START_UTC_NS), "utcTime": [clock], "localTime": [clock]},
     )
-    yield from _diagnostics(options, duration_ns)
+    yield from _diagnostics(duration_ns)
     settings = _settings(options)
     yield "META_DATA_CAPTURE", {"name": [n for n, _ in settings], "value": [v for _, v in settings]}
     export = _export()
@@ -128,8 +128,12 @@ def closing(options: DemoOptions, duration_ns: int) -> Iterator[tuple[str, Rows]
         yield table, {"id": [r[0] for r in rows], "name": [r[1] for r in rows], "label": [r[2] for r in rows]}
 
 
-def _one(value: int) -> list[int | None]:
+def _one(value: int) -> list[str | int | None]:
     return [value]
+
+
+def _repeated(value: str | int, times: int) -> list[str | int | None]:
+    return [value] * times
 
 
 def _row(**values: int) -> Rows:
@@ -148,7 +152,7 @@ def _machine(options: DemoOptions) -> Iterator[tuple[str, Rows]]:
             "uuid": [f"GPU-{i:08x}-0000-0000-0000-000000000000" for i in range(ranks)],
             "pwGpuId": ordinals,
             "cuDevice": ordinals,
-            **{name: [value] * ranks for name, value in H200.items()},
+            **{name: _repeated(value, ranks) for name, value in H200.items()},
         },
     )
     # Every process sees all boards and works on the one of its local rank, as torchrun starts them.
@@ -191,7 +195,7 @@ def _machine(options: DemoOptions) -> Iterator[tuple[str, Rows]]:
     )
 
 
-def _diagnostics(options: DemoOptions, duration_ns: int) -> Iterator[tuple[str, Rows]]:
+def _diagnostics(duration_ns: int) -> Iterator[tuple[str, Rows]]:
     info, warning = 1, 2
     daemon, analysis = 2, 3
     rows = [
@@ -200,7 +204,7 @@ def _diagnostics(options: DemoOptions, duration_ns: int) -> Iterator[tuple[str, 
             2_410_000,
             daemon,
             warning,
-            "CPU call stacks were not sampled: the perf event paranoid level is 2. The demo has no call chains.",
+            "CPU call stacks were not sampled: the perf event paranoid level is 2.",
         ),
         (duration_ns, analysis, info, "Profiling has stopped."),
     ]

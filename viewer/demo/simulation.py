@@ -6,21 +6,28 @@ Ranks run side by side in arrays of shape (ranks,); one pass over the steps of a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from viewer.demo.loops import SAMPLE_LAPS, distca, megatron
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import COMPUTE, SAMPLE_LAPS, STREAM_SLOTS, Do, Group, Program, distca, megatron
+from viewer.demo.program import STREAM_SLOTS, Do, Group, Program
 
 Int64 = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
 
 START_NS = 40_000_000
 SLOW = 1.06
 CHECKPOINT_EVERY = 4
+CALL_GAP_NS, RANGE_GAP_NS = 8_200, 700
+LAUNCH_SPREAD = 0.14
 STREAM_GAP_NS = 900
 SYNC_RETURN_NS = 7_000
+_GROUPS: tuple[Group, ...] = ("tensor", "data", "world")
+_megatron, _distca = cache(megatron), cache(distca)
 _ON_GPU = (Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET)
 
 
@@ -91,7 +98,6 @@ class Job:
 
     options: DemoOptions
     laps: int
-    _programs: dict[tuple[bool, ...], Program] = field(default_factory=dict)
 
     def is_warm_up(self, lap: int) -> bool:
         """Whether the lap loads modules and allocates memory as it goes."""
@@ -105,22 +111,16 @@ class Job:
     def program(self, lap: int) -> Program:
         """Return the steps of a lap."""
         cold = self.is_warm_up(lap)
+        place = lap % SAMPLE_LAPS
         if self.options.like == "distca":
-            place = lap % SAMPLE_LAPS
-            key = (cold, place == 0, place == SAMPLE_LAPS - 1 or lap == self.laps - 1)
-            make = distca
-        else:
-            key = (cold, self.options.clean, self.is_checkpoint(lap))
-            make = megatron
-        if key not in self._programs:
-            self._programs[key] = make(*key)
-        return self._programs[key]
+            return _distca(cold, place == 0, place == SAMPLE_LAPS - 1)
+        return _megatron(cold, self.options.clean, self.is_checkpoint(lap))
 
     def run(self) -> Iterator[Lap]:
         """Time the laps one after another."""
         ranks = self.options.ranks
         rng = np.random.default_rng(self.options.seed)
-        members = {g: _member_index(group_members(g, ranks)) for g in ("tensor", "data", "world")}
+        members = {g: _member_index(group_members(g, ranks)) for g in _GROUPS}
         pace = np.ones(ranks)
         if self.options.straggler is not None:
             pace[self.options.straggler] = SLOW
@@ -148,7 +148,7 @@ def _time_lap(
     program: Program,
     cpu: Int64,
     busy_until: Int64,
-    pace: npt.NDArray[np.float64],
+    pace: Float,
     members: dict[Group, tuple[Int64, Int64]],
     rng: np.random.Generator,
 ) -> Lap:
@@ -156,18 +156,13 @@ def _time_lap(
     steps = program.steps
     shape = (len(steps), len(pace))
     spread = np.array([s.spread for s in steps])[:, None]
-    host = np.array([s.host_ns for s in steps])[:, None] * np.maximum(
-        1 + spread * rng.standard_normal(shape), 0.4
-    )
-    host = host.astype(np.int64)
-    before = (
-        np.where(_is_range(steps), 700, 8_200)[:, None] * (0.7 + 0.3 * rng.standard_exponential(shape))
-    ).astype(np.int64)
-    slowed = np.array([s.do == Do.KERNEL for s in steps])[:, None]
-    work = np.array([s.work_ns for s in steps])[:, None] * np.maximum(
-        1 + spread * rng.standard_normal(shape), 0.5
-    )
-    work = np.where(slowed, work * pace, work).astype(np.int64)
+    host_spread = np.array([LAUNCH_SPREAD if s.work_ns else s.spread for s in steps])[:, None]
+    host = _about(np.array([s.host_ns for s in steps])[:, None], host_spread, shape, rng).astype(np.int64)
+    think = np.array([RANGE_GAP_NS if s.do in (Do.PUSH, Do.POP) else CALL_GAP_NS for s in steps])[:, None]
+    before = (think * (0.7 + 0.3 * rng.standard_exponential(shape))).astype(np.int64)
+    compute = np.array([s.do == Do.KERNEL for s in steps])[:, None]
+    work = _about(np.array([s.work_ns for s in steps])[:, None], spread, shape, rng)
+    work = np.where(compute, work * pace, work).astype(np.int64)
     latency = rng.integers(5_000, 6_400, shape)
     finish_jitter = rng.integers(0, 900, shape)
 
@@ -198,8 +193,9 @@ def _time_lap(
     return Lap(index, program, call_start, call_end, gpu_start, gpu_end)
 
 
-def _is_range(steps: tuple[object, ...]) -> npt.NDArray[np.bool_]:
-    return np.array([s.do in (Do.PUSH, Do.POP) for s in steps])  # type: ignore[attr-defined]
+def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random.Generator) -> Float:
+    factor: Float = np.maximum(1 + spread * rng.standard_normal(shape), 0.4)
+    return typical.astype(np.float64) * factor
 
 
 def ground_truth(job: Job) -> GroundTruth:

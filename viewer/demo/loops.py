@@ -1,0 +1,174 @@
+"""The training loops that are simulated: what one iteration does, as every rank's host code issues it."""
+
+from __future__ import annotations
+
+from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, Do, Program, Script, Step
+
+LAYERS = 5
+MICROBATCHES = 2
+OPTIMIZER_SHARDS = 40
+CHECKPOINT_FILES = 8
+SAMPLE_LAPS = 5
+SAMPLE_TEXT = "sample_{sample}(repeat=5)"
+
+FORWARD_ARGB = 0xFF5B8FD6
+BACKWARD_ARGB = 0xFF9DBBE6
+OPTIMIZER_ARGB = 0xFFD9BC5B
+CHECKPOINT_ARGB = 0xFF55B3A1
+LOADER_ARGB = 0xFFB8A1D9
+
+
+def _forward(w: Script) -> None:
+    w.begin("forward", FORWARD_ARGB)
+    w.kernel("embedding", 120)
+    for layer in range(LAYERS):
+        w.begin(f"layer {layer}")
+        w.kernel("norm", 62)
+        w.kernel("qkv", 372)
+        w.kernel("rope", 46)
+        w.kernel("flash_fwd", 845)
+        w.kernel("proj", 214)
+        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.await_collective(TENSOR)
+        w.kernel("dropout_add", 58)
+        w.kernel("norm", 62)
+        w.kernel("fc1", 724)
+        w.kernel("swiglu", 104)
+        w.kernel("fc2", 431)
+        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.await_collective(TENSOR)
+        w.kernel("bias_add", 56)
+        w.finish()
+    w.kernel("norm", 62)
+    w.kernel("logits", 880)
+    w.kernel("max", 74)
+    w.kernel("softmax", 196)
+    w.kernel("sum", 41)
+    w.device_sync()
+    w.finish()
+
+
+def _backward(w: Script, last: bool) -> None:
+    drag = 1.03 if last else 1.0  # NCCL's reduce-scatters take some of the SMs
+    w.begin("backward", BACKWARD_ARGB)
+    w.switch("autograd")
+    w.kernel("loss_bwd", 230)
+    w.kernel("logits_bwd", 1_690)
+    for layer in reversed(range(LAYERS)):
+        w.begin(f"layer {layer}")
+        w.kernel("fc2_dgrad", 446 * drag)
+        w.kernel("fc2_wgrad", 452 * drag)
+        w.kernel("swiglu_bwd", 168 * drag)
+        w.kernel("fc1_dgrad", 742 * drag)
+        w.kernel("fc1_wgrad", 758 * drag)
+        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.await_collective(TENSOR)
+        w.kernel("norm_bwd", 118 * drag)
+        w.kernel("norm_finalize", 7.5)
+        w.kernel("grad_add", 61 * drag)
+        w.kernel("proj_dgrad", 221 * drag)
+        w.kernel("proj_wgrad", 226 * drag)
+        w.kernel("flash_dot", 57 * drag)
+        w.kernel("flash_bwd", 2_020 * drag)
+        w.kernel("flash_convert", 39 * drag)
+        w.kernel("rope_bwd", 48 * drag)
+        w.kernel("qkv_dgrad", 384 * drag)
+        w.kernel("qkv_wgrad", 391 * drag)
+        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.await_collective(TENSOR)
+        w.kernel("norm_bwd", 118 * drag)
+        w.kernel("norm_finalize", 7.5)
+        w.kernel("grad_add", 61 * drag)
+        if last:
+            w.collective("reduce_scatter", 2_450, "data", DATA, "ncclReduceScatter")
+        w.finish()
+    w.kernel("embedding_bwd", 190)
+    w.switch("main")
+    w.device_sync()
+    w.finish()
+
+
+def _optimizer(w: Script) -> None:
+    w.begin("optimizer", OPTIMIZER_ARGB)
+    for _ in range(3):
+        w.kernel("l2norm", 46)
+    w.kernel("l2norm_end", 4.2)
+    w.collective("all_reduce_f32", 34, "world", DATA, "ncclAllReduce")
+    w.await_collective(DATA)
+    w.item()
+    for shard in range(OPTIMIZER_SHARDS):
+        w.kernel("clip", 2.1)
+        w.kernel("scale", 4.4)
+        w.kernel("adam", 8.6 if shard % 8 else 11.5)
+        w.kernel("to_bf16", 3.3)
+        w.kernel("zero", 2.3)
+    w.collective("all_gather", 2_150, "data", DATA, "ncclAllGather")
+    w.await_collective(DATA)
+    w.finish()
+    w.collective("all_reduce_f32", 21, "world", DATA, "ncclAllReduce")
+    w.await_collective(DATA)
+    w.item()
+
+
+def _batch_copy(w: Script, prefetch: bool) -> None:
+    """Bring tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask."""
+    stream, source, rate = (COPY, 1, 48e3) if prefetch else (COMPUTE, 0, 13.4e3)
+    for size in (1_048_576, 1_048_576, 524_288, 67_108_864, 1_048_576):
+        w.copy(max(size / rate, 2.0), size, 1, source, 2, stream, blocking=not prefetch)
+
+
+def _checkpoint(w: Script) -> None:
+    w.begin("save_checkpoint", CHECKPOINT_ARGB)
+    w.device_sync()
+    for _ in range(CHECKPOINT_FILES):
+        w.copy(6_400, 160_000_000, 2, 2, 0, COMPUTE, blocking=True)
+    w.pause("open64", 0.4)
+    for _ in range(CHECKPOINT_FILES):
+        w.pause("write", 5.2)
+    w.pause("fsync", 6.0)
+    w.finish()
+
+
+def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
+    """Return one iteration of the training loop, inside its range ``Iteration {lap}``."""
+    w = Script(cold=cold)
+    w.push("Iteration {lap}")
+    w.begin("dataloader.next", LOADER_ARGB)
+    if clean:
+        w.call("cudaEventQuery_v3020", 1.5)
+    else:
+        w.pause("poll", 11.6)
+    w.finish()
+    if not clean:
+        _batch_copy(w, prefetch=False)
+    w.add(Step(Do.SET, "main", MEMSET, 4_100, 310_000, COMPUTE, bytes=1_073_741_824, target_kind=2))
+    for microbatch in range(MICROBATCHES):
+        if clean and microbatch == 1:
+            _batch_copy(w, prefetch=True)
+        _forward(w)
+        _backward(w, last=microbatch == MICROBATCHES - 1)
+    _optimizer(w)
+    if checkpoint:
+        _checkpoint(w)
+    w.pop()
+    return Program(tuple(w.steps), tuple(w.ranges))
+
+
+def distca(cold: bool, first: bool, last: bool) -> Program:
+    """Return one of the five iterations inside a range ``sample_{sample}(repeat=5)``; no range of its own."""
+    w = Script(quiet=True, cold=cold)
+    open_push = open_pop = None
+    if first:
+        w.pause("clock_nanosleep", 62.0, spread=0.004)
+        open_push = len(w.steps)
+        w.push(SAMPLE_TEXT)
+    _batch_copy(w, prefetch=True)
+    w.add(Step(Do.STREAM_WAIT, "main", WAIT, 1_500, stream=COMPUTE, other=COPY))
+    for microbatch in range(MICROBATCHES):
+        _forward(w)
+        _backward(w, last=microbatch == MICROBATCHES - 1)
+    _optimizer(w)
+    if last:
+        open_pop = len(w.steps)
+        w.add(Step(Do.POP, "main", host_ns=250))
+    return Program(tuple(w.steps), tuple(w.ranges), open_push, open_pop)
