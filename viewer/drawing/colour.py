@@ -26,7 +26,8 @@ def channels(argb: Argb) -> npt.NDArray[np.float64]:
 def from_channels(rgb: npt.NDArray[np.float64]) -> Argb:
     """Return opaque ARGB integers of red, green and blue in [0, 1], shape (n, 3) to (n,)."""
     whole = np.floor(np.clip(rgb, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint32)
-    return np.uint32(OPAQUE) | (whole[..., 0] << 16) | (whole[..., 1] << 8) | whole[..., 2]
+    packed = np.uint32(OPAQUE) | (whole[..., 0] << 16) | (whole[..., 1] << 8) | whole[..., 2]
+    return np.asarray(packed, np.uint32)
 
 
 def luminance(argb: Argb) -> npt.NDArray[np.float64]:

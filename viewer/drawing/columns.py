@@ -167,7 +167,7 @@ def _from_grid(work: _Work, number: int, lane: Lane) -> None:
         length = int(lane.end_ns[carried] - lane.start_ns[carried])
         if length >= limit:
             wide = np.concatenate(([carried], wide))
-    work.add_bars(number, wide)
+    work.add_bars(number, np.asarray(wide, np.int64))
 
 
 def _gather_bars(
@@ -195,7 +195,8 @@ def _leave_out_bars(
     scale: Scale,
 ) -> None:
     """Take the time of the bars out of the columns, else every bar ends in a stump."""
-    if not len(lane):
+    if scale.length_ns < scale.width:
+        narrow[:] = 0  # all but empty events are bars
         return
     start = np.maximum(start, edges[lane, 0])
     end = np.minimum(end, edges[lane, -1])
@@ -209,7 +210,7 @@ def _leave_out_bars(
 
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
-    """Return the column that holds each instant; the edges are pixel edges moved by an eighth of a pixel at most."""
+    """Return the column that holds each instant: that of its pixel, or the next, where edges have moved."""
     column = np.clip((t - scale.start_ns) * scale.width // scale.length_ns, 0, scale.width - 1)
     column -= (edges[lane, column] > t) & (column > 0)
     column += (edges[lane, column + 1] <= t) & (column < scale.width - 1)
@@ -239,11 +240,8 @@ def _place_bars(
     scale: Scale,
 ) -> tuple[Bars, npt.NDArray[np.bool_]]:
     """Put the bars on device pixels; also return which columns lie under one."""
-    x0, x1 = (
-        np.floor(np.clip(scale.to_px(t), -1, scale.width + 1) + 0.5).astype(np.int32) for t in (start, end)
-    )
-    x0 = np.clip(x0, 0, scale.width)
-    x1 = np.clip(x1, 0, scale.width)
+    px = (np.clip(scale.to_px(t), 0, scale.width) for t in (start, end))
+    x0, x1 = (np.floor(x + 0.5).astype(np.int32) for x in px)
     seen = x1 > x0
     bars = Bars(lane[seen], at[seen], x0[seen], x1[seen], colour[seen])
     return bars, _marked((lanes, scale.width), bars.lane, bars.x0, bars.x1)
@@ -251,7 +249,7 @@ def _place_bars(
 
 def _colour_carried(work: _Work, lanes: Sequence[Lane], cells: npt.NDArray[np.bool_]) -> None:
     """Colour the columns in which nothing starts by the event that reaches into them."""
-    for number in np.flatnonzero(cells.any(axis=1)):
+    for number in np.flatnonzero(cells.any(axis=1)).tolist():
         column = np.flatnonzero(cells[number])
         event = np.maximum(work.first[number, column] - 1, 0)
         work.key[number, column] = lanes[number].colour[event]

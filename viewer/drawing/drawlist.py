@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class DrawList:
             return
         change = np.flatnonzero(self.colour[1:] != self.colour[:-1]) + 1
         bounds = [0, *change.tolist(), len(self)]
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in pairwise(bounds):
             yield int(self.colour[low]), low, high
 
 
@@ -63,7 +64,8 @@ def draw_list(layers: Sequence[Layer]) -> DrawList:
 def column_layer(columns: Columns, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32]) -> Layer:
     """Return the columns of lanes that lie between device rows `top` and `bottom`, shape (lanes,) each.
 
-    A column is as high as it is busy, one device pixel at least; neighbours that look alike are one rectangle.
+    A column is as high as it is busy, one device pixel at least; neighbours that look alike are one
+    rectangle.
     """
     room = (bottom - top)[:, None]
     height = np.clip(np.floor(columns.busy * room + np.float32(0.5)).astype(np.int32), 1, np.maximum(room, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +81,7 @@ class Lane:
         A zero-length event counts as 1 ns, so that no event's key is 0.
         """
         length = np.maximum(self.end_ns[low:high] - self.start_ns[low:high], 1)
-        return (length << COLOUR_BITS) | self.colour[low:high]
+        return np.asarray((length << COLOUR_BITS) | self.colour[low:high], np.int64)
 
     @cached_property
     def grid(self) -> Grid:
@@ -105,7 +106,7 @@ class Lane:
 
 
 def _bucket_bits(start_ns: Int64, last_end_ns: int) -> int:
-    """Choose the bucket so that those that hold events hold about four, and there are not many more than events.
+    """Choose the bucket so that those that hold events hold about four, without too many that hold none.
 
     A trace is dense in places and empty in others: the mean alone would put hundreds into the dense ones.
     """
@@ -128,6 +129,6 @@ def lanes_of(events: RowEvents, colour: npt.NDArray[np.uint16], limit: int) -> t
     bounds = np.searchsorted(events.depth[order], np.arange(limit + 1))
     return tuple(
         Lane(events.start_ns[at], events.end_ns[at], colour[at], at)
-        for at in (order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True))
+        for at in (order[low:high] for low, high in pairwise(bounds.tolist()))
         if len(at)
     )

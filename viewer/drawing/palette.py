@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from viewer.analysis.classify import CLASSES
 from viewer.analysis.study import Study
+from viewer.analysis.texts import PHASES
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.trace import Kind
@@ -68,9 +69,9 @@ _PHASES = {
     DARK.name: ("#456a9c", "#5a6a82", "#7a6d42"),
 }
 _PHASE_WORDS = (
-    (_BACKWARD, "backward|bwd"),
-    (_FORWARD, "forward|fwd"),
-    (_OPTIMIZER, "optimizer"),
+    (_BACKWARD, PHASES["backward"]),
+    (_FORWARD, PHASES["forward"]),
+    (_OPTIMIZER, PHASES["optimizer"]),
 )
 _SYNCHRONISE = "[Ss]ynchronize|WaitEvent"
 _COPY_CALL = "[Mm]emcpy|[Mm]emset"

@@ -39,7 +39,8 @@ class Scale:
 
     def to_px(self, t_ns: int | Int64) -> npt.NDArray[np.float64]:
         """Return where instants lie, in device pixels from the window's left edge; float64, any shape."""
-        return (np.asarray(t_ns, np.int64) - self.start_ns) * (self.width / self.length_ns)
+        offset = np.asarray(t_ns, np.int64) - self.start_ns
+        return np.asarray(offset * (self.width / self.length_ns), np.float64)
 
     def x(self, t_ns: int) -> float:
         """Return where one instant lies, in device pixels from the window's left edge."""

@@ -90,7 +90,7 @@ def overlay_tile(
     if "idle" in overlays:
         _lay(out, theme.overlay_copy, hatch * shares[_COPY] * _STRENGTH[_COPY])
         _lay(out, theme.hatch, hatch * shares[_IDLE] * _STRENGTH[_IDLE])
-    return np.floor(out * 255 + 0.5).astype(np.uint8)
+    return np.asarray(np.floor(out * 255 + 0.5), np.uint8)
 
 
 def _lay(out: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:

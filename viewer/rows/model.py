@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.trace.events import Int64, Kind, UInt32
 
 
@@ -117,6 +118,11 @@ class Row:
     def events(self) -> RowEvents | None:
         """The row's events, made when first asked for."""
         return self.load() if self.load else None
+
+    @cached_property
+    def occupied(self) -> Intervals:
+        """The union of the row's events (definitions, section 2); nothing without events."""
+        return union(self.events.start_ns, self.events.end_ns) if self.events is not None else EMPTY
 
     def walk(self) -> Iterator[Row]:
         """Yield this row and all under it, parents first."""

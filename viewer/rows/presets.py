@@ -1,0 +1,57 @@
+"""Presets: which rows are unfolded and hidden, for the views that one returns to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from viewer.rows.gpu import COMMUNICATION_DETAIL
+from viewer.rows.model import Row, RowKind
+
+Choice = tuple[frozenset[str], frozenset[str]]
+"""Keys of the rows that are unfolded, and of those that are hidden."""
+
+_OPEN = (RowKind.PROCESS, RowKind.GPU, RowKind.THREADS, RowKind.THREAD)
+
+
+def everything(roots: tuple[Row, ...]) -> Choice:
+    """Unfold processes, GPUs and threads; families of kernels stay folded under their GPU's kernels."""
+    return frozenset(r.key for root in roots for r in root.walk() if r.kind in _OPEN), frozenset()
+
+
+def lanes(roots: tuple[Row, ...]) -> Choice:  # noqa: ARG001
+    """Fold all: each process is its outline and the state lanes of its GPUs, one under another."""
+    return frozenset(), frozenset()
+
+
+def compute_and_communication(roots: tuple[Row, ...]) -> Choice:
+    """Show of every GPU its state, the stream that computes most, and those that communicate."""
+    unfolded, hidden = set(), set()
+    for root in roots:
+        unfolded.add(root.key)
+        for row in root.children:
+            if row.kind is not RowKind.GPU:
+                hidden.add(row.key)
+                continue
+            unfolded.add(row.key)
+            kept = _main_streams(row)
+            hidden.update(child.key for child in row.children if child.key not in kept)
+    return frozenset(unfolded), frozenset(hidden)
+
+
+PRESETS: dict[str, Callable[[tuple[Row, ...]], Choice]] = {
+    "everything": everything,
+    "lanes": lanes,
+    "compute + communication": compute_and_communication,
+}
+"""By name, what gives the keys to unfold and to hide; the first view is "lanes"."""
+
+
+def is_communication(stream: Row) -> bool:
+    """Return whether a stream row is mostly communication."""
+    return COMMUNICATION_DETAIL.casefold() in stream.detail.casefold()
+
+
+def _main_streams(gpu: Row) -> set[str]:
+    streams = [row for row in gpu.children if row.kind is RowKind.STREAM]
+    compute = [row.key for row in streams if not is_communication(row)][:1]
+    return {*compute, *(row.key for row in streams if is_communication(row))}

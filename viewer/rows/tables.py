@@ -1,0 +1,40 @@
+"""Row events made from the tables of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.rows.model import RowEvents
+from viewer.rows.nesting import lanes
+from viewer.trace import Kind, Trace
+
+_KINDS = tuple(Kind)
+
+
+def of_slice(trace: Trace, kind: Kind, held: slice) -> RowEvents:
+    """Return the events of one owner; the arrays are views of the table."""
+    events = trace.events[kind]
+    start, end = events.start_ns[held], events.end_ns[held]
+    argb = events.columns.get("argb")
+    own = np.asarray(argb[held], np.uint32) if argb is not None else None
+    return RowEvents(start, end, events.name_id[held], kind, held, lanes(start, end), own)
+
+
+def of_several(trace: Trace, parts: Sequence[tuple[Kind, npt.NDArray[np.int32]]]) -> RowEvents:
+    """Return events of one or several tables, each given by indices in any order."""
+    start = np.concatenate([trace.events[kind].start_ns[index] for kind, index in parts])
+    end = np.concatenate([trace.events[kind].end_ns[index] for kind, index in parts])
+    name = np.concatenate([trace.events[kind].name_id[index] for kind, index in parts])
+    order = np.argsort(start, kind="stable")
+    if (np.diff(start[order]) == 0).any():
+        order = np.lexsort((-end, start))
+    index = np.concatenate([index for _, index in parts])[order]
+    kind: Kind | npt.NDArray[np.uint8] = parts[0][0]
+    if len(parts) > 1:
+        codes = np.array([_KINDS.index(k) for k, _ in parts], np.uint8)
+        kind = np.repeat(codes, [len(i) for _, i in parts])[order]
+    start, end = start[order], end[order]
+    return RowEvents(start, end, name[order], kind, index, lanes(start, end))

@@ -1,0 +1,72 @@
+"""The tree of rows of a trace: processes in order of rank, their GPUs, their threads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from viewer.analysis.study import Study
+from viewer.rows.gpu import gpu_row, projection_rows
+from viewer.rows.model import Row, RowKind
+from viewer.rows.outline import outline
+from viewer.rows.threads import threads_row
+from viewer.trace import Gpu, Process, Trace
+
+MAX_BOARDS = 2
+_VM_BITS = 48
+
+
+def build_rows(study: Study) -> tuple[Row, ...]:
+    """Return one row per process that has events, with all rows under it; no events are made yet."""
+    trace = study.trace
+    pids = Counter(p.pid for p in trace.processes)
+    roots = (_process_row(study, p, pids[p.pid] > 1) for p in _in_order(trace))
+    return tuple(row for row in roots if row.children)
+
+
+def _in_order(trace: Trace) -> list[Process]:
+    """Ranks in order, then processes with GPUs, then the others, by pid."""
+    working = {gpu.process for gpu in trace.gpus}
+
+    def place(process: Process) -> tuple[bool, int, bool, int]:
+        rank = process.rank
+        return rank is None, rank or 0, process.index not in working, process.pid
+
+    return sorted(trace.processes, key=place)
+
+
+def _boards(gpus: list[Gpu]) -> str:
+    """Say which boards a process works on: "GPU 0 H200, GPU 1 H200 and 2 more"."""
+    shown = [
+        f"GPU {gpu.device if gpu.physical is None else gpu.physical} {gpu.name.removeprefix('NVIDIA ')}"
+        for gpu in gpus[:MAX_BOARDS]
+    ]
+    more = f" and {len(gpus) - MAX_BOARDS} more" if len(gpus) > MAX_BOARDS else ""
+    return ", ".join(text.strip() for text in shown) + more
+
+
+def _process_row(study: Study, process: Process, pid_is_shared: bool) -> Row:
+    trace = study.trace
+    gpus = [gpu for gpu in trace.gpus if gpu.process == process.index]
+    key = str(process.pid) + (f"@{process.global_pid >> _VM_BITS}" if pid_is_shared else "")
+    who = f"{process.name} [{process.pid}]" if process.rank is not None else ""
+    threads = {thread.index for thread in trace.threads_of(process.index)}
+    tracks = [t for t in trace.tracks if t.thread in threads]
+    ranges = any(trace.nvtx.offsets[t.index + 1] > trace.nvtx.offsets[t.index] for t in tracks)
+    row = Row(
+        key,
+        RowKind.PROCESS,
+        trace.process_label(process.index),
+        " · ".join(text for text in (who, _boards(gpus)) if text),
+        process=process.index,
+        gpu=gpus[0].index if len(gpus) == 1 else None,
+        load=partial(outline, trace, process.index) if ranges else None,
+    )
+    for gpu in gpus:
+        row.children.append(gpu_row(study, gpu, row, ranges and len(gpus) == 1))
+    if ranges and len(gpus) > 1:
+        row.children.extend(projection_rows(study, row, process.index))
+    found = threads_row(trace, row, process.index)
+    if found is not None:
+        row.children.append(found)
+    return row
