@@ -1,0 +1,143 @@
+"""The canvas: rows painted by the raster engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.parts import PARTS
+from viewer.drawing.bands import StateBand
+from viewer.drawing.hit import HitResult
+from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.scene import Scene
+from viewer.rows import EventRef, Row
+from viewer.state import ViewState
+from viewer.timeline import marks
+from viewer.timeline.linked import event_boxes, linked_events
+from viewer.timeline.paint import Frame, make_frame, paint_frame
+from viewer.timeline.strip import Grid, OnTimeAxis, Strip
+
+_IDLE = PARTS.index("idle")
+
+
+class ShowsRows(OnTimeAxis):
+    """What both canvases have: rows that stand somewhere, a frame, and the marks over it."""
+
+    scene: Scene | None = None
+    placed: Sequence[PlacedRow] = ()
+    _linked: tuple[EventRef | None, tuple[EventRef, ...]] = (None, ())
+
+    def set_scene(self, scene: Scene | None) -> None:
+        """Show another trace."""
+        self.scene = scene
+        self._linked = (None, ())
+        self.refresh()
+
+    def set_rows(self, placed: Sequence[PlacedRow]) -> None:
+        """Show these rows, logical pixels from the widget's top."""
+        if placed != self.placed:
+            self.placed = placed
+            self.refresh()
+
+    def placed_at(self, y: float) -> PlacedRow | None:
+        """Return the row at a logical y, with its place."""
+        return next((p for p in self.placed if p.y <= y < p.y + p.height), None)
+
+    def row_at(self, y: float) -> Row | None:
+        """Return the row at a logical y."""
+        placed = self.placed_at(y)
+        return placed.row if placed else None
+
+    def hit(self, pos: QPointF) -> HitResult | None:
+        """Return what lies under a point."""
+        if self.scene is None:
+            return None
+        x = pos.x() * self.columns() / max(1, self.width())
+        return self.scene.hit(self.placed, x, pos.y(), self.scale())
+
+    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
+        """Return the edge of an event of the row at `y` that is near an instant."""
+        row = self.row_at(y)
+        return self.scene.snap(row, time_ns, tolerance_ns) if self.scene and row else None
+
+    def holds_selection(self, pos: QPointF) -> bool:
+        """Return False: a drag on rows always begins another selection."""
+        return False
+
+    def frame(self, grid: Grid) -> Frame | None:
+        """Compute what the window shows."""
+        if self.scene is None:
+            return None
+        state = self.state
+        return make_frame(
+            self.scene,
+            self.placed,
+            self.scale(),
+            grid.rows,
+            self.theme,
+            dpr=grid.dpr,
+            origin_y=grid.y,
+            overlays=state.overlays,
+            laps=state.laps,
+        )
+
+    def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:
+        """Paint kept ranges, selection, the selected event with its other end, and the cut."""
+        state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
+        marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
+        marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
+        if state.event is not None and state.study is not None:
+            self._paint_event(painter, grid)
+        if state.hover is not None:
+            x = marks.column_of(scale, state.hover.time_ns)
+            marks.paint_cut(painter, x, grid.rows, theme, d)
+            self._paint_states_at_cut(painter, grid, x)
+
+    def _paint_event(self, painter: QPainter, grid: Grid) -> None:
+        study, event = self.state.study, self.state.event
+        if study is None or event is None:
+            return
+        if self._linked[0] != event:
+            self._linked = (event, linked_events(study, event))
+        scale, theme = self.scale(), self.theme
+        own = event_boxes(study, self.placed, event, scale, grid)
+        others = [b for e in self._linked[1] for b in event_boxes(study, self.placed, e, scale, grid)]
+        marks.paint_link(painter, own, others, theme, grid.dpr)
+        for box in others:
+            marks.paint_outline(painter, box, theme.link, theme.background, grid.dpr)
+        for box in own:
+            marks.paint_outline(painter, box, theme.event, theme.background, grid.dpr)
+
+    def _paint_states_at_cut(self, painter: QPainter, grid: Grid, x: int) -> None:
+        """Show at the cut, in every state lane, the colour of what its GPU does there."""
+        study, hover = self.state.study, self.state.hover
+        if study is None or hover is None:
+            return
+        for placed in self.placed:
+            for band in row_bands(placed.row, placed.expanded):
+                if isinstance(band, StateBand):
+                    part = study.parts[band.gpu].part_at(hover.time_ns)
+                    top, bottom = (grid.row(placed.y + band.y + h) for h in (0, band.height))
+                    colour = self.theme.background if part == _IDLE else self.theme.parts[part]
+                    marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
+
+
+class Canvas(ShowsRows, Strip):
+    """Rows on a plain widget: the base picture is kept, marks are painted over it."""
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(state, parent)
+        self.setAccessibleName("Timeline")
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint the rows."""
+        frame = self.frame(grid)
+        if frame is not None:
+            paint_frame(painter, frame)
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Paint the marks."""
+        self.paint_marks_of_rows(painter, grid)

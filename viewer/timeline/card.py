@@ -1,0 +1,73 @@
+"""Card: a small panel that floats over the timeline and is never in the pointer's way."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from viewer.drawing.palette import LIGHT, Theme
+from viewer.timeline.strip import guard
+
+PADDING = 12
+SHADOW = 6
+RADIUS = 6
+AWAY_PX = 16
+
+
+class Card(QWidget):
+    """A rounded panel with a soft shadow. A subclass says how large its content is, and paints it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
+        self.hide()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.update()
+
+    def content_size(self) -> QSize:
+        """Return the content's size in logical pixels."""
+        raise NotImplementedError
+
+    def paint_content(self, painter: QPainter, rect: QRect) -> None:
+        """Paint the content into `rect`."""
+        raise NotImplementedError
+
+    def show_beside(self, span: QRect, bounds: QRect) -> None:
+        """Show the card right of `span`, left of it if there is no room, always inside `bounds`."""
+        margin = 2 * (PADDING + SHADOW)
+        size = self.content_size() + QSize(margin, margin)
+        right = span.right() + AWAY_PX - SHADOW
+        left = span.left() - AWAY_PX + SHADOW - size.width()
+        x = right if right + size.width() <= bounds.right() or left < bounds.left() else left
+        x = max(bounds.left(), min(x, bounds.right() - size.width()))
+        y = max(bounds.top(), min(span.top() + AWAY_PX - SHADOW, bounds.bottom() - size.height()))
+        self.setGeometry(QRect(QPoint(x, y), size))
+        self.show()
+        self.raise_()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint shadow, panel and content."""
+        painter = QPainter(self)
+        try:
+            with guard(f"painting {type(self).__name__}"):
+                panel = self.rect().adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                painter.setPen(Qt.PenStyle.NoPen)
+                for step in range(SHADOW, 0, -1):
+                    painter.setBrush(QColor(0, 0, 0, 7))
+                    painter.drawRoundedRect(
+                        QRectF(panel).adjusted(-step, -step + 2, step, step), RADIUS + step, RADIUS + step
+                    )
+                painter.setBrush(QColor(self.theme.panel))
+                painter.setPen(QPen(QColor(self.theme.line), 1))
+                painter.drawRoundedRect(QRectF(panel).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+                self.paint_content(painter, panel.adjusted(PADDING, PADDING, -PADDING, -PADDING))
+        finally:
+            painter.end()

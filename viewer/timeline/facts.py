@@ -1,0 +1,218 @@
+"""What a card says of an event, of many in one column, and of an instant. Texts only; nothing is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewer.analysis.launches import Launches
+from viewer.analysis.parts import PARTS
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_bytes, format_count, format_instant, format_ns, format_rate
+from viewer.rows import EventRef
+from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.names import base_name, short_name
+
+PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
+TITLE_CHARACTERS = 300
+
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A card's text: a title, what kind of thing it is, and lines of (label, value)."""
+
+    title: str
+    subtitle: str
+    lines: tuple[Line, ...]
+
+
+def event_facts(study: Study, ref: EventRef) -> Facts:
+    """Return everything that is known of one event."""
+    trace = study.trace
+    events = trace.events[ref.kind]
+    start, end = int(events.start_ns[ref.index]), int(events.end_ns[ref.index])
+    name = trace.names[int(events.name_id[ref.index])]
+    lines = [
+        ("Begins", format_instant(start)),
+        ("Ends", f"{format_instant(end)}  (+{format_ns(end - start)})"),
+    ]
+    row = _file_row(trace, ref)
+    if ref.kind in GPU_KINDS:
+        lines += _operation(study, ref, row, end - start)
+    elif ref.kind is Kind.API:
+        lines += _api(study, ref, row)
+    elif ref.kind is Kind.NVTX:
+        lines += _nvtx(study, ref, start, end)
+    elif ref.kind is Kind.SYNC:
+        lines.append(("Process", trace.process_label(events.owner_of(ref.index))))
+    else:
+        lines.append(("Thread", _thread(trace, events.owner_of(ref.index))))
+    return Facts(_title(name, ref.kind), _SUBTITLES[ref.kind], tuple(lines))
+
+
+def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
+    """Return a GPU's part at an instant (a position in `PARTS`), and the names of what runs there."""
+    trace = study.trace
+    names = []
+    for stream in trace.streams_of(gpu):
+        for kind in GPU_KINDS:
+            events = trace.events[kind]
+            rows = events.of(stream.index)
+            last = rows.start + int(np.searchsorted(events.start_ns[rows], time_ns, side="right"))
+            names += [
+                short_name(trace.names[int(events.name_id[i])])
+                for i in range(max(rows.start, last - 4), last)
+                if events.end_ns[i] > time_ns
+            ]
+    return study.parts[gpu].part_at(time_ns), names
+
+
+_SUBTITLES = {
+    Kind.KERNEL: "Kernel",
+    Kind.MEMCPY: "Copy",
+    Kind.MEMSET: "Memory set",
+    Kind.GRAPH: "CUDA graph, recorded as one piece",
+    Kind.API: "CUDA API call",
+    Kind.SYNC: "Synchronisation",
+    Kind.NVTX: "NVTX range, on the CPU",
+    Kind.OSRT: "OS runtime call",
+    Kind.ON_CPU: "On the CPU",
+    Kind.OVERHEAD: "Profiler overhead",
+}
+
+
+def _title(name: str, kind: Kind) -> str:
+    if not name:
+        return "(no name)"
+    cut = name[:TITLE_CHARACTERS]
+    title = base_name(cut) if kind is Kind.KERNEL and len(name) > TITLE_CHARACTERS else cut
+    return title if (len(title) < len(name) and kind is Kind.KERNEL) or cut == name else f"{cut}…"
+
+
+def _file_row(trace: Trace, ref: EventRef) -> Mapping[str, Any]:
+    """Return the columns of the file, none for an event without them or where the file is gone."""
+    rows = trace.events[ref.kind].columns.get("file_row")
+    if trace.source is None or rows is None:
+        return {}
+    try:
+        return trace.source.row(ref.kind, int(rows[ref.index]))
+    except (OSError, LookupError):
+        return {}
+
+
+def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: int) -> Iterator[Line]:
+    trace = study.trace
+    events = trace.events[ref.kind]
+    stream = trace.streams[events.owner_of(ref.index)]
+    name_id = int(events.name_id[ref.index])
+    if ref.kind is Kind.KERNEL:
+        rule = study.classes.rule(name_id)
+        fired = f"rule “{rule}”" if rule else "no rule matches"
+        yield "Class", f"{study.classes.class_name(name_id)}  ({fired})"
+        yield from _launch_shape(row)
+    if "bytes" in events.columns:
+        size = int(events.columns["bytes"][ref.index])
+        yield "Size", f"{format_bytes(size)}  ({format_count(size)} bytes)"
+        if length_ns:
+            yield "Throughput", format_rate(size, length_ns)
+    kinds = [str(row[k]) for k in ("srcKind", "dstKind", "memKind") if row.get(k) is not None]
+    if kinds:
+        yield "Memory", " → ".join(kinds)
+    label = f"{stream.stream_id}{' default' if stream.is_default else ''} {stream.name}".rstrip()
+    yield "Stream", f"{label}  ({trace.gpu_label(stream.gpu)}, {trace.gpus[stream.gpu].name})"
+    yield from _launch(study, ref)
+    if (correlation := events.columns.get("correlation")) is not None:
+        yield "Correlation", str(int(correlation[ref.index]))
+
+
+def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
+    for label, letter in (("Grid", "grid"), ("Block", "block")):
+        sides = [row.get(f"{letter}{axis}") for axis in "XYZ"]
+        if None not in sides:
+            yield label, " × ".join(format_count(int(s)) for s in sides if s is not None)
+    if row.get("registersPerThread") is not None:
+        yield "Registers", f"{row['registersPerThread']} a thread"
+    static, dynamic = row.get("staticSharedMemory"), row.get("dynamicSharedMemory")
+    if static is not None and dynamic is not None:
+        yield "Shared memory", f"{format_bytes(int(static))} static, {format_bytes(int(dynamic))} dynamic"
+    if row.get("localMemoryPerThread"):
+        yield "Local memory", f"{format_bytes(int(row['localMemoryPerThread']))} a thread"
+
+
+def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
+    trace, launches = study.trace, study.launches
+    call = int(launches.api_of(ref.kind)[ref.index])
+    if call < 0:
+        yield "Launched by", "no launch record"
+        return
+    start = int(trace.events[ref.kind].start_ns[ref.index])
+    api = trace.api
+    yield "Launched by", f"{trace.names[int(api.name_id[call])]} on {_thread(trace, api.owner_of(call))}"
+    queued = max(0, start - int(api.end_ns[call]))
+    yield "Latency", f"{format_ns(start - int(api.start_ns[call]))}  (in the queue {format_ns(queued)})"
+
+
+def _api(study: Study, ref: EventRef, row: Mapping[str, Any]) -> Iterator[Line]:
+    trace = study.trace
+    yield "Thread", _thread(trace, trace.api.owner_of(ref.index))
+    if (value := row.get("returnValue")) is not None:
+        yield "Returned", "0  (success)" if value == 0 else str(value)
+    operations = study.launches.ops_of(ref.index)
+    if operations:
+        kind, index = operations[0]
+        events = trace.events[kind]
+        name = short_name(trace.names[int(events.name_id[index])])
+        more = f" and {format_count(len(operations) - 1)} more" if len(operations) > 1 else ""
+        yield "Launched", f"{name}{more}"
+        yield "Latency", format_ns(int(events.start_ns[index]) - int(trace.api.start_ns[ref.index]))
+    if (correlation := trace.api.columns.get("correlation")) is not None:
+        yield "Correlation", str(int(correlation[ref.index]))
+
+
+def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[Line]:
+    trace = study.trace
+    track = trace.tracks[trace.nvtx.owner_of(ref.index)]
+    yield "Domain", track.domain or "default"
+    yield "Thread", _thread(trace, track.thread)
+    if (is_open := trace.nvtx.columns.get("is_open")) is not None and is_open[ref.index]:
+        yield "Open", "it has no end in the file; shown to the end of the session"
+    projected = _projected(trace, study.launches, track.thread, start_ns, end_ns)
+    if projected is None:
+        yield "On the GPU", "launched nothing from this thread"
+    else:
+        first, last, count = projected
+        yield "On the GPU", f"{format_ns(last - first)}  ({format_count(count)} operations, same thread)"
+        yield "From", f"{format_instant(first)} to {format_instant(last)}"
+
+
+def _projected(
+    trace: Trace, launches: Launches, thread: int, start_ns: int, end_ns: int
+) -> tuple[int, int, int] | None:
+    """Return first start, last end and number of what the thread launched inside [start, end]."""
+    rows = trace.api.of(thread)
+    low = rows.start + int(np.searchsorted(trace.api.start_ns[rows], start_ns, side="left"))
+    high = rows.start + int(np.searchsorted(trace.api.start_ns[rows], end_ns, side="right"))
+    inside = trace.api.end_ns[low:high] <= end_ns
+    first, last, count = [], [], 0
+    for kind in GPU_KINDS:
+        calls = launches.api_of(kind)
+        held = np.flatnonzero((calls >= low) & (calls < high))
+        held = held[inside[calls[held] - low]]
+        if len(held):
+            first.append(int(trace.events[kind].start_ns[held].min()))
+            last.append(int(trace.events[kind].end_ns[held].max()))
+            count += len(held)
+    return (min(first), max(last), count) if count else None
+
+
+def _thread(trace: Trace, thread: int) -> str:
+    t = trace.threads[thread]
+    return f"{t.name} [{t.tid}], {trace.process_label(t.process)}" if t.name else f"thread {t.tid}"
+
+
+assert len(PART_TITLES) == len(PARTS)

@@ -1,0 +1,364 @@
+"""What mouse, wheel and keys do on the strips. It changes the state; it paints nothing."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QNativeGestureEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from viewer.drawing.hit import HitResult
+from viewer.rows import Row
+from viewer.state import Hover, ViewState, Window
+from viewer.timeline.strip import guard
+
+NOTCH = 1.25
+SNAP_PX = 8
+EDGE_PX = 4
+CLICK_PX = 3
+SCROLL_PX = 48
+FIT_SHARE = 0.6
+
+
+class TimeStrip(Protocol):
+    """What a gesture asks of the widget it happens on."""
+
+    def width(self) -> int: ...
+    def height(self) -> int: ...
+    def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
+    def unsetCursor(self) -> None: ...
+    def time_at(self, x: float) -> int: ...
+    def x_of(self, time_ns: int) -> float: ...
+    def row_at(self, y: float) -> Row | None: ...
+    def hit(self, pos: QPointF) -> HitResult | None: ...
+    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None: ...
+    def holds_selection(self, pos: QPointF) -> bool: ...
+
+
+@dataclass(slots=True)
+class _Drag:
+    kind: str
+    strip: TimeStrip
+    start: QPointF
+    anchor_ns: int
+    window: Window
+    selection: Window | None
+    scrolled: float = 0.0
+    moved: bool = False
+
+
+class Gestures(QObject):
+    """The one place that knows what a press, a drag, a notch and a letter mean.
+
+    Signals
+    -------
+    scrolled(int)
+        Move the rows down by so many logical pixels.
+    pointed(QWidget, QPointF)
+        The pointer rests on a strip, no button down.
+    left()
+        The pointer is elsewhere, or a drag begins.
+    clicked(QWidget, QPointF), double_clicked(QWidget, QPointF)
+        A strip may know more to do with it (the ruler: an iteration).
+    dragging(bool)
+        A selection is being dragged, or no longer.
+    """
+
+    scrolled = Signal(int)
+    pointed = Signal(object, object)
+    left = Signal()
+    clicked = Signal(object, object)
+    double_clicked = Signal(object, object)
+    dragging = Signal(bool)
+
+    def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self._drag: _Drag | None = None
+        self._space = False
+        self._drags = 0
+        self._under: TimeStrip | None = None
+        self._handlers = {
+            QEvent.Type.MouseButtonPress: self._press,
+            QEvent.Type.MouseMove: self._move,
+            QEvent.Type.MouseButtonRelease: self._release,
+            QEvent.Type.MouseButtonDblClick: self._double_click,
+            QEvent.Type.Wheel: self._wheel,
+            QEvent.Type.NativeGesture: self._pinch,
+            QEvent.Type.Leave: self._leave,
+            QEvent.Type.KeyPress: self._strip_key,
+            QEvent.Type.KeyRelease: self._key_release,
+        }
+
+    def watch(self, strip: QWidget) -> None:
+        """Act on a strip (a `TimeStrip`)."""
+        strip.installEventFilter(self)
+        strip.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Hand an event to its handler."""
+        handler = self._handlers.get(event.type())
+        if handler is None or self.state.study is None:
+            return False
+        with guard("a gesture"):
+            return bool(handler(watched, event))  # type: ignore[operator]
+        return False
+
+    @property
+    def is_dragging(self) -> bool:
+        """Whether a button is down for a drag."""
+        return self._drag is not None
+
+    # Mouse
+
+    def _press(self, strip: TimeStrip, event: QMouseEvent) -> bool:
+        pos, button = event.position(), event.button()
+        selection = self.state.selection
+        if button == Qt.MouseButton.MiddleButton or (button == Qt.MouseButton.LeftButton and self._space):
+            self._begin("pan", strip, pos, 0)
+            strip.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif button == Qt.MouseButton.LeftButton:
+            if selection and (edge := self._edge_at(strip, pos)) is not None:
+                self._begin("edge", strip, pos, selection[1 - edge])
+            elif selection and strip.holds_selection(pos):
+                self._begin("body", strip, pos, 0)
+            else:
+                self._begin("select", strip, pos, self._snapped(strip, pos, event.modifiers()))
+        else:
+            return False
+        return True
+
+    def _begin(self, kind: str, strip: TimeStrip, pos: QPointF, anchor_ns: int) -> None:
+        self._drags += 1
+        self._drag = _Drag(kind, strip, pos, anchor_ns, self.state.axis.window, self.state.selection)
+        self.left.emit()
+
+    def _move(self, strip: TimeStrip, event: QMouseEvent) -> bool:
+        pos = event.position()
+        drag = self._drag
+        if drag is None:
+            self._hover(strip, pos)
+            near = self.state.selection is not None and self._edge_at(strip, pos) is not None
+            strip.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
+            return True
+        if not drag.moved and (pos - drag.start).manhattanLength() < CLICK_PX:
+            return True
+        if not drag.moved:
+            drag.moved = True
+            self.dragging.emit(drag.kind != "pan")
+        if drag.kind == "pan":
+            self._pan_to(drag, pos)
+        elif drag.kind == "body":
+            shift = self.span_ns(strip, pos.x() - drag.start.x())
+            low, high = drag.selection or drag.window
+            self.state.select((low + shift, high + shift))
+        else:
+            self.state.select((drag.anchor_ns, self._snapped(strip, pos, event.modifiers())))
+        self._set_hover(strip, pos)
+        return True
+
+    def _release(self, strip: TimeStrip, event: QMouseEvent) -> bool:
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return False
+        strip.unsetCursor()
+        if drag.moved:
+            self.dragging.emit(False)
+        elif drag.kind in ("select", "edge", "body"):
+            hit = strip.hit(event.position())
+            self.state.select_event(hit.event if hit else None)
+            self.clicked.emit(strip, event.position())
+        self._hover(strip, event.position())
+        return True
+
+    def _double_click(self, strip: TimeStrip, event: QMouseEvent) -> bool:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return False
+        pos = event.position()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._fit(strip.hit(pos))
+            return True
+        selection = self.state.selection
+        if selection and selection[0] <= strip.time_at(pos.x()) <= selection[1]:
+            self.zoom_to_selection(deselect=True)
+        else:
+            self.double_clicked.emit(strip, pos)
+        return True
+
+    def _fit(self, hit: HitResult | None) -> None:
+        if hit is not None and hit.column is not None:
+            self.state.axis.center(hit.column.start_ns, hit.column.end_ns, FIT_SHARE)
+        elif hit is not None and hit.position is not None and hit.row.events is not None:
+            events = hit.row.events
+            start, end = int(events.start_ns[hit.position]), int(events.end_ns[hit.position])
+            self.state.axis.center(start, end, FIT_SHARE)
+
+    def _wheel(self, strip: TimeStrip, event: QWheelEvent) -> bool:
+        angle, pixels = event.angleDelta(), event.pixelDelta()
+        held = event.modifiers()
+        if held & Qt.KeyboardModifier.ControlModifier:
+            notches = (angle.y() or angle.x()) / 120
+            at = strip.time_at(event.position().x())
+            self.state.axis.zoom(NOTCH**-notches, at, "wheel")
+        elif held & Qt.KeyboardModifier.ShiftModifier or abs(angle.x()) > abs(angle.y()):
+            by = pixels.x() if pixels.x() else (angle.x() or angle.y()) / 120 * SCROLL_PX * 2
+            self.state.axis.pan(-self.span_ns(strip, by), "wheel-pan")
+        else:
+            self.scrolled.emit(-(pixels.y() or round(angle.y() / 120 * SCROLL_PX)))
+        self._hover(strip, event.position())
+        event.accept()
+        return True
+
+    def _pinch(self, strip: TimeStrip, event: QNativeGestureEvent) -> bool:
+        if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
+            return False
+        at = strip.time_at(event.position().x())
+        self.state.axis.zoom(1 / max(0.1, 1 + event.value()), at, "pinch")
+        return True
+
+    def _leave(self, strip: TimeStrip, event: QEvent) -> bool:
+        if self._drag is None:
+            self._under = None
+            self.state.set_hover(None)
+            self.left.emit()
+        return False
+
+    def _pan_to(self, drag: _Drag, pos: QPointF) -> None:
+        start, end = drag.window
+        shift = round((pos.x() - drag.start.x()) * (end - start) / max(1, drag.strip.width()))
+        self.state.axis.go(start - shift, end - shift, f"drag {self._drags}")
+        dy = pos.y() - drag.start.y()
+        step = round(drag.scrolled - dy)
+        if step:
+            drag.scrolled -= step
+            self.scrolled.emit(step)
+
+    # What is under the pointer
+
+    def _hover(self, strip: TimeStrip, pos: QPointF) -> None:
+        self._under = strip
+        self._set_hover(strip, pos)
+        self.pointed.emit(strip, pos)
+
+    def _set_hover(self, strip: TimeStrip, pos: QPointF) -> None:
+        hit = strip.hit(pos) if self._drag is None else None
+        row = strip.row_at(pos.y())
+        time_ns = strip.time_at(pos.x())
+        self.state.set_hover(Hover(time_ns, row, hit.event if hit else None))
+
+    def _edge_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
+        selection = self.state.selection
+        if selection is None:
+            return None
+        away = [abs(strip.x_of(t) - pos.x()) for t in selection]
+        nearest = away.index(min(away))
+        return nearest if away[nearest] <= EDGE_PX else None
+
+    def _snapped(self, strip: TimeStrip, pos: QPointF, held: Qt.KeyboardModifier) -> int:
+        time_ns: int = strip.time_at(pos.x())
+        if held & Qt.KeyboardModifier.ShiftModifier:
+            return time_ns
+        snapped: int | None = strip.snap(pos.y(), time_ns, self.span_ns(strip, SNAP_PX))
+        return time_ns if snapped is None else snapped
+
+    def span_ns(self, strip: TimeStrip, pixels: float) -> int:
+        """Return the length that so many logical pixels cover."""
+        start, end = self.state.axis.window
+        return round(pixels * (end - start) / max(1, strip.width()))
+
+    # Keys
+
+    def key(self, event: QKeyEvent) -> bool:
+        """Act on W, A, S, D by their place on the keyboard; say whether the key was one of them."""
+        held = event.modifiers()
+        if held & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
+            return False
+        letter = _letter(event)
+        faster = 2 if held & Qt.KeyboardModifier.ShiftModifier else 1
+        if letter in ("W", "S"):
+            self.zoom(NOTCH**-faster if letter == "W" else NOTCH**faster)
+        elif letter in ("A", "D"):
+            self.pan((-0.1 if letter == "A" else 0.1) * faster**2)
+        else:
+            return False
+        return True
+
+    def zoom(self, factor: float) -> None:
+        """Zoom at the pointer if it is on a strip, else in the middle."""
+        axis = self.state.axis
+        hover = self.state.hover
+        axis.zoom(factor, hover.time_ns if hover else sum(axis.window) // 2)
+
+    def pan(self, share: float) -> None:
+        """Move the window by a share of its length."""
+        start, end = self.state.axis.window
+        self.state.axis.pan(round((end - start) * share))
+
+    def zoom_to_selection(self, deselect: bool = False) -> None:
+        """Show the selected range, and no more."""
+        if self.state.selection is not None:
+            self.state.axis.go(*self.state.selection)
+            if deselect:
+                self.state.select(None)
+
+    def cancel(self) -> bool:
+        """Give up the drag in hand and restore what was selected before; say whether there was one."""
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return False
+        self.state.select(drag.selection)
+        self.dragging.emit(False)
+        return True
+
+    def _strip_key(self, strip: TimeStrip, event: QKeyEvent) -> bool:
+        key = event.key()
+        if key == Qt.Key.Key_Space:
+            self._space = True
+            if not event.isAutoRepeat():
+                strip.setCursor(Qt.CursorShape.OpenHandCursor)
+            return True
+        if key == Qt.Key.Key_Escape and self.cancel():
+            return True
+        if self.key(event):
+            return True
+        if event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            return False
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.pan(-0.1 if key == Qt.Key.Key_Left else 0.1)
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self.scrolled.emit(-SCROLL_PX if key == Qt.Key.Key_Up else SCROLL_PX)
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            self.scrolled.emit(-strip.height() if key == Qt.Key.Key_PageUp else strip.height())
+        else:
+            return False
+        return True
+
+    def _key_release(self, strip: TimeStrip, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_Space and not event.isAutoRepeat():
+            self._space = False
+            strip.unsetCursor()
+            return True
+        return False
+
+
+_XKB = {25: "W", 38: "A", 39: "S", 40: "D"}
+_WINDOWS = {0x11: "W", 0x1E: "A", 0x1F: "S", 0x20: "D"}
+_MAC = {13: "W", 0: "A", 1: "S", 2: "D"}
+
+
+def _letter(event: QKeyEvent) -> str:
+    """Return the letter that a US keyboard has on this key."""
+    if sys.platform == "darwin":
+        known, code = _MAC, event.nativeVirtualKey()
+        physical = QApplication.platformName() == "cocoa"
+    else:
+        known = _WINDOWS if sys.platform == "win32" else _XKB
+        code = event.nativeScanCode()
+        physical = code > 1
+    if physical:
+        return known.get(code, "")
+    key = event.key()
+    return chr(key) if Qt.Key.Key_A <= key <= Qt.Key.Key_Z else ""

@@ -1,0 +1,183 @@
+"""Marks: what is painted over the picture on every strip. All in device pixels, on any QPainter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
+
+from viewer.analysis.laps import Laps
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.theme import Theme
+from viewer.state import Measurement, Window
+from viewer.timeline.fonts import MEDIUM, font, metrics
+from viewer.trace.events import Int64
+
+CROWDED_PX = 6
+TEXT_PX = 11
+
+
+def line_width(dpr: float) -> int:
+    """Return the width of a thin line in device pixels."""
+    return max(1, int(dpr))
+
+
+def column_of(scale: Scale, time_ns: int) -> int:
+    """Return the device column of an instant; one far outside stays just outside."""
+    return snap_px(min(max(scale.x(time_ns), -8.0), scale.width + 8.0))
+
+
+def paint_selection(
+    painter: QPainter, scale: Scale, selection: Window | None, height: int, theme: Theme, dpr: float
+) -> None:
+    """Tint the selected range, and draw its two edges."""
+    if selection is None:
+        return
+    left, right = (column_of(scale, t) for t in selection)
+    painter.fillRect(left, 0, max(right - left, 1), height, QColor.fromRgba(theme.selection))
+    width = line_width(dpr)
+    for x in (left, right):
+        painter.fillRect(x - width // 2, 0, width, height, QColor(theme.selection_edge))
+
+
+def paint_measurements(
+    painter: QPainter, scale: Scale, kept: Iterable[Measurement], height: int, dpr: float
+) -> None:
+    """Draw the kept ranges lightly, each in its colour."""
+    for measurement in kept:
+        if measurement.end_ns < scale.start_ns or measurement.start_ns > scale.end_ns:
+            continue
+        colour = QColor(measurement.colour)
+        left, right = column_of(scale, measurement.start_ns), column_of(scale, measurement.end_ns)
+        colour.setAlpha(22)
+        painter.fillRect(left, 0, max(right - left, 1), height, colour)
+        colour.setAlpha(110)
+        for x in (left, right):
+            painter.fillRect(x, 0, line_width(dpr), height, colour)
+
+
+def paint_cut(painter: QPainter, x: int, height: int, theme: Theme, dpr: float) -> None:
+    """Draw the vertical cut: a dotted line through all rows."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    pen = QPen(QColor(theme.cursor), line_width(dpr))
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    pen.setDashPattern([2, 2])
+    painter.setPen(pen)
+    middle = x + line_width(dpr) / 2
+    painter.drawLine(QLineF(middle, 0, middle, height))
+
+
+def paint_boundaries(
+    painter: QPainter, scale: Scale, times_ns: Int64, top: int, bottom: int, theme: Theme, dpr: float
+) -> None:
+    """Draw dashed lines at instants (the iterations of one GPU), none where they would be a grey area."""
+    if len(times_ns) > 1 and np.median(np.diff(times_ns)) < CROWDED_PX * dpr * scale.ns_per_px:
+        return
+    seen = times_ns[(times_ns >= scale.start_ns) & (times_ns <= scale.end_ns)]
+    colour = QColor(theme.boundary)
+    colour.setAlpha(170)
+    pen = QPen(colour, line_width(dpr))
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    pen.setDashPattern([3, 2])
+    painter.setPen(pen)
+    half = line_width(dpr) / 2
+    for t in seen:
+        x = column_of(scale, int(t)) + half
+        painter.drawLine(QLineF(x, top, x, bottom))
+
+
+def paint_tag(
+    painter: QPainter,
+    text: str,
+    middle: float,
+    top: float,
+    limits: tuple[float, float],
+    fill: int,
+    ink: int,
+    dpr: float,
+    margin: float = 7.0,
+) -> QRectF:
+    """Draw a filled label centred at x = `middle`, pushed inside `limits`; return where it is."""
+    face = font(TEXT_PX * dpr, MEDIUM)
+    width = metrics(TEXT_PX * dpr, MEDIUM).horizontalAdvance(text) + 2 * margin * dpr
+    left = max(limits[0], min(middle - width / 2, limits[1] - width))
+    rect = QRectF(left, top, width, 15 * dpr)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(fill))
+    painter.drawRoundedRect(rect, 3 * dpr, 3 * dpr)
+    painter.setFont(face)
+    painter.setPen(QColor(ink))
+    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
+    return rect
+
+
+def text_baseline(top: float, height: float, pixels: float) -> float:
+    """Return the baseline at which text of this size stands in the middle of a band."""
+    measure = metrics(pixels)
+    return top + (height + measure.capHeight()) / 2
+
+
+def paint_text(
+    painter: QPainter, text: str, x: float, baseline: float, pixels: float, ink: int, weight: int = 400
+) -> None:
+    """Draw one line of text from its baseline."""
+    painter.setFont(font(pixels, weight))
+    painter.setPen(QColor(ink))
+    painter.drawText(QPointF(x, baseline), text)
+
+
+def lap_edges(laps: Laps | None) -> Int64:
+    """Return the starts of all laps and the end of the last, shape (laps + 1,); empty without laps."""
+    return laps.edges_ns if laps is not None and laps.count else np.empty(0, np.int64)
+
+
+def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: float) -> None:
+    """Draw a frame around a bar, with a line of the ground's colour that lifts it off its neighbours."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    width = line_width(dpr)
+    for grown, argb in ((2 * width, halo), (width, colour)):
+        frame = box.adjusted(-grown, -grown, grown, grown)
+        for edge in (
+            QRect(frame.left(), frame.top(), frame.width(), width),
+            QRect(frame.left(), frame.bottom() + 1 - width, frame.width(), width),
+            QRect(frame.left(), frame.top(), width, frame.height()),
+            QRect(frame.right() + 1 - width, frame.top(), width, frame.height()),
+        ):
+            painter.fillRect(edge, QColor(argb))
+
+
+def paint_link(
+    painter: QPainter, own: Sequence[QRect], others: Sequence[QRect], theme: Theme, dpr: float
+) -> None:
+    """Draw a curve from the start of an event to those of its other ends."""
+    if not own:
+        return
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    colour = QColor(theme.link)
+    colour.setAlpha(190)
+    painter.setPen(QPen(colour, 1.25 * dpr))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for other in others:
+        near = min(own, key=lambda box: abs(box.center().y() - other.center().y()))
+        begin = QPointF(near.left(), near.center().y())
+        end = QPointF(other.left(), other.center().y())
+        bend = QPointF(0, (end.y() - begin.y()) / 2)
+        path = QPainterPath(begin)
+        path.cubicTo(begin + bend, end - bend, end)
+        painter.drawPath(path)
+
+
+def paint_state_tick(
+    painter: QPainter, x: int, top: int, bottom: int, colour: int, frame: int, dpr: float
+) -> None:
+    """Draw the small square on the cut that has the colour of a GPU's state."""
+    side = snap_px(7 * dpr)
+    box = QRect(x - side // 2, (top + bottom - side) // 2, side, side)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillRect(box, QColor(frame))
+    inset = line_width(dpr)
+    painter.fillRect(box.adjusted(inset, inset, -inset, -inset), QColor(colour))

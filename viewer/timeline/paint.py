@@ -1,0 +1,237 @@
+"""Painting of rows: pure functions in device pixels, on a widget, an image, an SVG or a PDF alike.
+
+A `Frame` is everything that a window shows, computed; the functions below only put it down. Only the
+rectangles have a second way (`gl_bars`): all else is this code on both paint paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyqtgraph.Qt import compat
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter
+
+from viewer.analysis.laps import Laps
+from viewer.drawing.drawlist import DrawList
+from viewer.drawing.labels import PAD_PX, Label
+from viewer.drawing.layout import PlacedRow
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scene import Scene, StateBox
+from viewer.drawing.states import TILE_PX, overlay_tile
+from viewer.drawing.theme import Theme
+from viewer.rows import Row, RowKind
+from viewer.state import Measurement, Window
+from viewer.timeline import marks
+from viewer.timeline.fonts import cropped, font, metrics
+from viewer.trace import Trace
+
+_LABEL_PX, _SMALL_LABEL_PX, _TALL_PX = 10.5, 9.5, 13
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpan:
+    """Neighbouring rows that concern one GPU, device rows; `tile` is the overlay under them, if any."""
+
+    gpu: int
+    top: int
+    bottom: int
+    tile: QImage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a window shows, in device pixels from the area's top left corner.
+
+    Attributes
+    ----------
+    rows : tuple of (Row, int, int)
+        The rows with top and bottom.
+    argb, ink : ndarray of uint32
+        `Palette.argb` and `Palette.ink` of the theme.
+    """
+
+    scale: Scale
+    height: int
+    dpr: float
+    theme: Theme
+    rows: tuple[tuple[Row, int, int], ...]
+    spans: tuple[GpuSpan, ...]
+    states: tuple[StateBox, ...]
+    draw: DrawList
+    labels: tuple[Label, ...]
+    argb: npt.NDArray[np.uint32]
+    ink: npt.NDArray[np.uint32]
+    laps: Laps | None
+
+
+def make_frame(
+    scene: Scene,
+    placed: Sequence[PlacedRow],
+    scale: Scale,
+    height: int,
+    theme: Theme,
+    *,
+    dpr: float = 1.0,
+    origin_y: float = 0.0,
+    overlays: Collection[str] = (),
+    laps: Laps | None = None,
+) -> Frame:
+    """Compute a window.
+
+    Parameters
+    ----------
+    placed : sequence of PlacedRow
+        The rows in view, logical pixels from the area's top.
+    height : int
+        Of the area, device pixels; its width is the scale's.
+    origin_y : float
+        The area's top in its window, logical pixels (see `Scene`).
+    """
+    origin = snap_px(origin_y * dpr)
+    rows = tuple(
+        (p.row, snap_px((origin_y + p.y) * dpr) - origin, snap_px((origin_y + p.y + p.height) * dpr) - origin)
+        for p in placed
+    )
+    spans = gpu_spans(scene.study.trace, rows)
+    if overlays:
+        tiles = {s.gpu: _tile(scene, s.gpu, scale, theme, overlays) for s in spans}
+        spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
+    return Frame(
+        scale,
+        height,
+        dpr,
+        theme,
+        rows,
+        tuple(spans),
+        tuple(scene.state_boxes(placed, dpr, origin_y)),
+        scene.draw_list(placed, scale, dpr, origin_y),
+        tuple(scene.labels(placed, scale, dpr, origin_y)),
+        scene.palette.argb(theme),
+        scene.palette.ink(theme),
+        laps,
+    )
+
+
+def gpu_of(trace: Trace, row: Row) -> int | None:
+    """Return the GPU that a row concerns: its own, or the only one of its process."""
+    if row.gpu is not None or row.process is None:
+        return row.gpu
+    own = [g.index for g in trace.gpus if g.process == row.process]
+    return own[0] if len(own) == 1 else None
+
+
+def gpu_spans(trace: Trace, rows: Iterable[tuple[Row, int, int]]) -> list[GpuSpan]:
+    """Join neighbouring rows of one GPU."""
+    spans: list[GpuSpan] = []
+    for row, top, bottom in rows:
+        gpu = gpu_of(trace, row)
+        if gpu is None:
+            continue
+        if spans and spans[-1].gpu == gpu and spans[-1].bottom == top:
+            top = spans.pop().top
+        spans.append(GpuSpan(gpu, top, bottom))
+    return spans
+
+
+def paint_frame(painter: QPainter, frame: Frame) -> None:
+    """Paint a window whole."""
+    paint_ground(painter, frame)
+    paint_rects(painter, frame.draw, frame.argb)
+    paint_over(painter, frame)
+
+
+def paint_ground(painter: QPainter, frame: Frame) -> None:
+    """Paint what lies under the bars: rows, overlays, and the hatch of the state lanes."""
+    theme, width = frame.theme, frame.scale.width
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillRect(0, 0, width, frame.height, QColor(theme.background))
+    line = marks.line_width(frame.dpr)
+    for row, top, bottom in frame.rows:
+        if (row.process or 0) % 2:
+            painter.fillRect(0, top, width, bottom - top, QColor(theme.background_alternate))
+    for span in frame.spans:
+        if span.tile is not None:
+            painter.setBrushOrigin(0, 0)
+            painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
+    for row, top, _ in frame.rows:
+        colour = theme.line if row.kind is RowKind.PROCESS else theme.line_soft
+        painter.fillRect(0, top, width, line, QColor(colour))
+    if frame.rows:
+        painter.fillRect(0, frame.rows[-1][2], width, line, QColor(theme.line))
+    hatch = QBrush(_hatch(theme))
+    painter.setBrushOrigin(0, 0)
+    for box in frame.states:
+        painter.fillRect(0, box.top, width, box.bottom - box.top, QColor(theme.background))
+        painter.fillRect(0, box.top, width, box.bottom - box.top, hatch)
+
+
+def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32]) -> None:
+    """Paint the rectangles with the raster engine, one call per run of one colour."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(Qt.PenStyle.NoPen)
+    rects = np.ascontiguousarray(draw.rect, np.float64)
+    for colour, low, high in draw.runs():
+        painter.setBrush(QColor(int(argb[colour])))
+        painter.drawRects(compat.wrapinstance(rects[low:].ctypes.data, QRectF), high - low)
+
+
+def paint_over(painter: QPainter, frame: Frame) -> None:
+    """Paint what lies over the bars: names, and each GPU's own iterations."""
+    paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    if frame.laps is not None and frame.laps.count:
+        for span in frame.spans:
+            times = frame.laps.starts[span.gpu]
+            marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
+
+
+def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np.uint32], dpr: float) -> None:
+    """Write the names into the bars."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    pens = {int(c): QColor(int(c)) for c in np.unique(ink)}
+    sizes = {True: _LABEL_PX * dpr, False: _SMALL_LABEL_PX * dpr}
+    for tall, pixels in sizes.items():
+        painter.setFont(font(pixels))
+        cap = metrics(pixels).capHeight()
+        for label in labels:
+            if (label.height >= _TALL_PX * dpr) is not tall:
+                continue
+            text = cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)
+            if text:
+                painter.setPen(pens[int(ink[label.colour])])
+                baseline = label.y + (label.height + cap) / 2
+                painter.drawText(QPointF(label.x + PAD_PX * dpr, snap_px(baseline)), text)
+
+
+def paint_timeline(
+    painter: QPainter,
+    frame: Frame,
+    *,
+    selection: Window | None = None,
+    measurements: Iterable[Measurement] = (),
+) -> None:
+    """Paint a window with its marks, as export does; the canvas paints the same two in turn."""
+    paint_frame(painter, frame)
+    marks.paint_measurements(painter, frame.scale, measurements, frame.height, frame.dpr)
+    marks.paint_selection(painter, frame.scale, selection, frame.height, frame.theme, frame.dpr)
+
+
+def _tile(scene: Scene, gpu: int, scale: Scale, theme: Theme, overlays: Collection[str]) -> QImage:
+    pixels = overlay_tile(scene.state_columns(gpu, scale), scale, theme, overlays)
+    height, width, _ = pixels.shape
+    image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_ARGB32_Premultiplied)
+    return image.copy()
+
+
+def _hatch(theme: Theme) -> QImage:
+    """Return the grey hatch of idle: the same pattern as the overlay's."""
+    image = QImage(TILE_PX, TILE_PX, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    for y in range(TILE_PX):
+        for x in range(TILE_PX):
+            if (x + y) % TILE_PX < 2:
+                image.setPixelColor(QPoint(x, y), QColor(theme.hatch))
+    return image

@@ -1,0 +1,180 @@
+"""The ruler: ticks with a fixed part on the left, iterations, the pointer's time, the selection's length."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from viewer.drawing.format import format_instant, format_ns
+from viewer.drawing.hit import HitResult
+from viewer.drawing.scale import Scale
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.ticks import ticks
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.timeline import marks
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.timeline.strip import Grid, Strip, guard
+
+HEIGHT = 34
+_CHIP_TOP, _CHIP_HEIGHT = 2, 15
+_TICK, _SMALL_TICK = 6, 3
+_TEXT = 10.5
+
+
+class Ruler(Strip):
+    """The strip of time above the rows."""
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(state, parent)
+        self.setFixedHeight(HEIGHT)
+        self._tag = QRectF()
+
+    def row_at(self, y: float) -> Row | None:
+        """There are no rows on a ruler."""
+        return None
+
+    def hit(self, pos: QPointF) -> HitResult | None:
+        """There are no events on a ruler."""
+        return None
+
+    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
+        """Return the boundary of an iteration near an instant."""
+        edges = marks.lap_edges(self.state.laps)
+        if not len(edges):
+            return None
+        nearest = int(edges[np.argmin(np.abs(edges - time_ns))])
+        return nearest if abs(nearest - time_ns) <= tolerance_ns else None
+
+    def holds_selection(self, pos: QPointF) -> bool:
+        """Whether the pointer is on the selection's tag, by which it is moved as a whole."""
+        return self._tag.contains(pos)
+
+    def lap_at(self, pos: QPointF) -> int | None:
+        """Return the iteration whose label is under the pointer."""
+        laps = self.state.laps
+        if laps is None or pos.y() > _CHIP_TOP + _CHIP_HEIGHT + 1:
+            return None
+        return laps.lap_at(self.time_at(pos.x()))
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint ticks and iterations."""
+        theme, d, scale = self.theme, grid.dpr, self.scale()
+        painter.fillRect(0, 0, grid.columns, grid.rows, QColor(theme.panel))
+        found = ticks(*self.window_ns(), self.width())
+        bottom = grid.rows - 1
+        width = marks.line_width(d)
+        for times, length, colour in (
+            (found.minor, _SMALL_TICK, theme.line),
+            ([t for t, _ in found.major], _TICK, theme.text_faint),
+        ):
+            for t in times:
+                high = round(length * d)
+                painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, QColor(colour))
+        baseline = bottom - (_TICK - 2.5) * d
+        for t, label in found.major:
+            marks.paint_text(painter, label, scale.x(t) + 4 * d, baseline, _TEXT * d, theme.text_soft)
+        self._paint_laps(painter, grid, scale)
+        painter.fillRect(0, grid.rows - width, grid.columns, width, QColor(theme.line))
+
+    def _paint_laps(self, painter: QPainter, grid: Grid, scale: Scale) -> None:
+        edges = marks.lap_edges(self.state.laps)
+        if not len(edges):
+            return
+        theme, d = self.theme, grid.dpr
+        first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
+        last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
+        if (last - first) * marks.CROWDED_PX * d > grid.columns:
+            return
+        tint = QColor(theme.accent)
+        for lap in range(first, last):
+            left, right = (marks.column_of(scale, int(t)) for t in edges[lap : lap + 2])
+            chosen = lap == self.state.lap
+            painter.fillRect(left, 0, marks.line_width(d), grid.rows, QColor(theme.boundary))
+            start, room = max(left, 0), min(right, grid.columns) - max(left, 0)
+            text = self._lap_text(lap, int(edges[lap + 1] - edges[lap]), (room - 14 * d), d)
+            if text:
+                wide = metrics(_TEXT * d, MEDIUM).horizontalAdvance(text) + 12 * d
+                tint.setAlpha(70 if chosen else 30)
+                chip = QRectF(start, _CHIP_TOP * d, min(wide, room - 2), _CHIP_HEIGHT * d)
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.fillRect(chip, tint)
+                base = marks.text_baseline(chip.top(), chip.height(), _TEXT * d)
+                marks.paint_text(painter, text, start + 6 * d, base, _TEXT * d, theme.boundary, MEDIUM)
+        end = marks.column_of(scale, int(edges[-1]))
+        painter.fillRect(end, 0, marks.line_width(d), grid.rows, QColor(theme.boundary))
+
+    def _lap_text(self, lap: int, length_ns: int, room: float, d: float) -> str:
+        laps = self.state.laps
+        flag = laps.flags[lap] if laps else None
+        tail = f" · {flag}" if flag else ""
+        choices = (
+            f"Iteration {lap} · {format_ns(length_ns)}{tail}",
+            f"Iteration {lap} · {format_ns(length_ns)}",
+            f"Iteration {lap}",
+            str(lap),
+        )
+        measure = metrics(_TEXT * d, MEDIUM)
+        return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Paint kept ranges, the selection with its length, and the pointer's time."""
+        theme, d, scale = self.theme, grid.dpr, self.scale()
+        kept = self.state.measurements.items
+        marks.paint_measurements(painter, scale, kept, grid.rows, d)
+        selection = self.state.selection
+        marks.paint_selection(painter, scale, selection, grid.rows, theme, d)
+        ends = (0.0, float(grid.columns))
+        if (hover := self.state.hover) is not None:
+            x = marks.column_of(scale, hover.time_ns)
+            marks.paint_cut(painter, x, grid.rows, theme, d)
+            text = format_instant(hover.time_ns, scale.ns_per_px)
+            marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
+        self._tag = QRectF()
+        if selection is not None and selection[1] > scale.start_ns and selection[0] < scale.end_ns:
+            left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
+            text = format_ns(selection[1] - selection[0])
+            tag = marks.paint_tag(
+                painter, text, (left + right) / 2, d, ends, theme.accent, theme.accent_text, d, margin=9
+            )
+            self._tag = QRectF(tag.left() / d, tag.top() / d, tag.width() / d, tag.height() / d)
+
+
+class RulerCorner(QWidget):
+    """Left of the ruler: the fixed part of its times, and their unit."""
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self.ruler_width = 1000
+        self.setFixedHeight(HEIGHT)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint "2 s   + ms"."""
+        painter = QPainter(self)
+        try:
+            with guard("painting the ruler's corner"):
+                self._paint(painter, self.rect())
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter, rect: QRect) -> None:
+        theme = self.theme
+        painter.fillRect(rect, QColor(theme.panel))
+        found = ticks(*self.state.axis.window, self.ruler_width)
+        base = marks.text_baseline(rect.top(), rect.height(), 13)
+        origin = found.origin or "Time"
+        marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
+        x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
+        unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
+        unit = cropped(unit, rect.width() - x, 11)
+        marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
+        painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))

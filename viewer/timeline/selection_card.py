@@ -1,0 +1,217 @@
+"""The selection card: the five parts of the selected range on every GPU, exactly."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QRect, QSize, QTimer
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.measure import RangeNumbers, measure
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.state import Window
+from viewer.timeline import marks
+from viewer.timeline.card import Card
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+
+_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
+_TEXT, _SMALL, _LINE = 11, 10, 17
+_LABEL, _COLUMN, _SHARE, _COUNT = 96, 92, 44, 62
+_MAX_GPUS = 16
+_SLOW_S, _PAUSE_MS = 0.008, 60
+
+
+class SelectionCard(Card):
+    """Measures the selection. While it is dragged on a trace so large that it costs frames, after a pause."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.numbers: RangeNumbers | None = None
+        self.where = ""
+        self._cost_s = 0.0
+        self._asked: tuple[Study, Window, Laps | None, QRect, QRect] | None = None
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._measure)
+
+    def show_range(self, study: Study, window: Window, laps: Laps | None, span: QRect, bounds: QRect) -> None:
+        """Show the numbers of a range beside the place where it is selected."""
+        known = self._asked and self._asked[:3] == (study, window, laps)
+        self._asked = (study, window, laps, span, bounds)
+        if known and self.numbers is not None:
+            self.show_beside(span, bounds)
+        elif self._cost_s > _SLOW_S and self.isVisible():
+            self._pause.start()
+        else:
+            self._measure()
+
+    def dismiss(self) -> None:
+        """Hide the card; there is no selection."""
+        self._pause.stop()
+        self._asked = self.numbers = None
+        self.hide()
+
+    def _measure(self) -> None:
+        if self._asked is None:
+            return
+        study, window, laps, span, bounds = self._asked
+        began = time.perf_counter()
+        try:
+            self.numbers = measure(study, *window, laps)
+        except ValueError:
+            self.dismiss()
+            return
+        self._cost_s = time.perf_counter() - began
+        self.where = _where(self.numbers, laps)
+        self._study = study
+        self.show_beside(span, bounds)
+
+    def content_size(self) -> QSize:
+        """Return the size of the table."""
+        numbers = self.numbers
+        if numbers is None:
+            return QSize(0, 0)
+        rows = min(len(numbers.gpus), _MAX_GPUS) + (len(numbers.gpus) > _MAX_GPUS)
+        lines = 2 * bool(numbers.gpus) + len(_notes(numbers)) + 1
+        width = _LABEL + _COLUMN * len(_HEADINGS) + 2 * _COUNT
+        return QSize(width, 26 + _LINE * (rows + lines) + 22)
+
+    def paint_content(self, painter: QPainter, rect: QRect) -> None:
+        """Paint the table."""
+        numbers, theme = self.numbers, self.theme
+        if numbers is None:
+            return
+        title = format_ns(numbers.length_ns)
+        base = rect.top() + 12
+        marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
+        x = rect.left() + metrics(14, STRONG).horizontalAdvance(title) + 18
+        where = cropped(self.where, rect.right() - x, _TEXT)
+        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
+        y = rect.top() + 26
+        if numbers.gpus:
+            y = self._paint_table(painter, rect, y, numbers)
+        painter.fillRect(rect.left(), y + 5, rect.width(), 1, QColor(theme.line))
+        y += 11
+        for label, value in _notes(numbers):
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
+            left = rect.left() + 140
+            marks.paint_text(
+                painter,
+                cropped(value, rect.right() - left, _TEXT, MEDIUM),
+                left,
+                base,
+                _TEXT,
+                theme.text,
+                MEDIUM,
+            )
+            y += _LINE
+        hint = "Enter keeps the measurement · Shift while dragging: no snapping"
+        if numbers.clipped:
+            hint = f"Clipped to the recording · {hint}"
+        base = marks.text_baseline(y, _LINE, _SMALL)
+        marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
+
+    def _paint_table(self, painter: QPainter, rect: QRect, y: int, numbers: RangeNumbers) -> int:
+        theme = self.theme
+        unit, size = _unit(numbers.length_ns)
+        self._paint_line(
+            painter, rect, y, unit, [(h, "") for h in _HEADINGS], ("kernels", "launches"), soft=True
+        )
+        y += _LINE
+        for gpu in numbers.gpus[:_MAX_GPUS]:
+            parts = [*numbers.parts_ns[gpu.gpu].tolist(), int(numbers.no_kernel_ns[gpu.gpu])]
+            cells = _cells(parts, numbers.length_ns, size)
+            label = self._study.trace.gpu_label(gpu.gpu)
+            counts = (format_count(gpu.kernels), format_count(gpu.launches))
+            self._paint_line(painter, rect, y, label, cells, counts)
+            y += _LINE
+        if (more := len(numbers.gpus) - _MAX_GPUS) > 0:
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
+            y += _LINE
+        everything = [*numbers.all_ns.tolist(), int(numbers.no_kernel_ns.sum())]
+        cells = _cells(everything, numbers.length_ns * len(numbers.gpus), size)
+        counts = (format_count(numbers.kernels), format_count(numbers.launches))
+        tint = QColor(theme.accent)
+        tint.setAlpha(20)
+        painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
+        self._paint_line(painter, rect, y, "In all", cells, counts)
+        return y + _LINE
+
+    def _paint_line(
+        self,
+        painter: QPainter,
+        rect: QRect,
+        y: int,
+        label: str,
+        cells: list[tuple[str, str]],
+        counts: tuple[str, str],
+        soft: bool = False,
+    ) -> None:
+        theme = self.theme
+        base = marks.text_baseline(y, _LINE, _TEXT)
+        ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
+        marks.paint_text(painter, cropped(label, _LABEL, _TEXT), rect.left(), base, _TEXT, ink)
+        right = rect.left() + _LABEL
+        for value, share in cells:
+            right += _COLUMN
+            _paint_right(painter, share, right, base, _SMALL, theme.text_faint, REGULAR)
+            cell_ink = theme.text_faint if value == "–" else ink
+            _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
+        for count in counts:
+            right += _COUNT
+            _paint_right(painter, count, right, base, _TEXT, ink, REGULAR)
+
+
+def _paint_right(
+    painter: QPainter, text: str, right: float, base: float, pixels: float, ink: int, weight: int
+) -> None:
+    if text:
+        x = right - metrics(pixels, weight).horizontalAdvance(text)
+        marks.paint_text(painter, text, x, base, pixels, ink, weight)
+
+
+def _unit(length_ns: int) -> tuple[str, int]:
+    """Return the one unit of a table, so that its columns compare."""
+    return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
+
+
+def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str]]:
+    cells = []
+    for ns in parts_ns:
+        value = ns / size
+        decimals = 3 if value < 100 else 2 if value < 1000 else 1
+        cells.append((f"{value:,.{decimals}f}", format_share(ns / whole_ns)) if ns else ("–", ""))
+    return cells
+
+
+def _notes(numbers: RangeNumbers) -> list[tuple[str, str]]:
+    notes = []
+    if numbers.families:
+        most = "   ".join(f"{f.name} {format_share(f.share)}" for f in numbers.families)
+        notes.append(("Most kernel time", most))
+    held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
+    if empty := sum(h.empty_ns for h in held):
+        filled = (
+            ("compute elsewhere", sum(h.compute_ns for h in held)),
+            ("communication", sum(h.communication_ns for h in held)),
+            ("copy", sum(h.copy_ns for h in held)),
+            ("idle", sum(h.idle_ns for h in held)),
+        )
+        made_of = ", ".join(f"{what} {format_ns(ns)}" for what, ns in filled if ns)
+        notes.append(("Compute stream empty", f"{format_ns(empty)}: {made_of}"))
+    return notes
+
+
+def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
+    share = numbers.lap
+    if share is None or laps is None:
+        return "outside the iterations" if laps else ""
+    text = f"{format_share(share.share)} of iteration {share.lap}"
+    if share.first != share.last:
+        named = [f"iteration {k}" if k is not None else "outside" for k in (share.first, share.last)]
+        text += f" · from {named[0]} to {named[1]}"
+    return text

@@ -1,0 +1,197 @@
+"""Strip: a widget that shows the time axis; its device pixels, its cached picture, its marks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QWidget
+
+from viewer.drawing.palette import LIGHT, Theme
+from viewer.drawing.scale import Scale, snap_px
+from viewer.state import ViewState
+
+log = logging.getLogger("viewer.timeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The device pixels that a widget covers.
+
+    Qt rounds window coordinates, so a strip's own rows and columns are counted from there: at a
+    fractional scale two widgets that stand side by side then agree on every edge.
+
+    Attributes
+    ----------
+    dpr : float
+        Device pixels per logical pixel.
+    x, y : int
+        The widget's place in its window, logical pixels.
+    columns, rows : int
+        Its size in device pixels.
+    """
+
+    dpr: float
+    x: int
+    y: int
+    columns: int
+    rows: int
+
+    @classmethod
+    def of(cls, widget: QWidget) -> Grid:
+        """Measure a widget."""
+        d = widget.devicePixelRatioF()
+        at = widget.mapTo(widget.window(), QPoint())
+        columns = snap_px((at.x() + widget.width()) * d) - snap_px(at.x() * d)
+        rows = snap_px((at.y() + widget.height()) * d) - snap_px(at.y() * d)
+        return cls(d, at.x(), at.y(), columns, rows)
+
+    def column(self, x: float) -> int:
+        """Return the device column of a logical x of the widget."""
+        return snap_px((self.x + x) * self.dpr) - snap_px(self.x * self.dpr)
+
+    def row(self, y: float) -> int:
+        """Return the device row of a logical y of the widget."""
+        return snap_px((self.y + y) * self.dpr) - snap_px(self.y * self.dpr)
+
+    def enter(self, painter: QPainter) -> None:
+        """Let a raster painter of the widget count in the widget's device pixels."""
+        painter.scale(1 / self.dpr, 1 / self.dpr)
+        d = self.dpr
+        painter.translate(snap_px(self.x * d) - self.x * d, snap_px(self.y * d) - self.y * d)
+
+
+class Guard:
+    """Keeps an exception in a paint or an event handler from ending the program; logs each kind once."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    @contextmanager
+    def __call__(self, what: str, otherwise: Callable[[], None] | None = None) -> Iterator[None]:
+        """Run a block; after an exception log it, and call `otherwise`."""
+        try:
+            yield
+        except Exception as error:
+            key = f"{what}: {type(error).__name__}: {error}"
+            if key not in self._seen:
+                self._seen.add(key)
+                log.exception("%s failed", what)
+            if otherwise is not None:
+                otherwise()
+
+
+guard = Guard()
+
+
+class OnTimeAxis:
+    """What every strip has, whatever kind of widget it is: the state, a theme, time across its width."""
+
+    state: ViewState
+    theme: Theme = LIGHT
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Paint everything anew at the next paint."""
+        raise NotImplementedError
+
+    def width(self) -> int:
+        """Return the widget's width in logical pixels."""
+        raise NotImplementedError
+
+    def grid(self) -> Grid:
+        """Return the widget's device pixels."""
+        raise NotImplementedError
+
+    def window_ns(self) -> tuple[int, int]:
+        """Return the range of time from the left edge to the right edge."""
+        return self.state.axis.window
+
+    def columns(self) -> int:
+        """Return the width in device pixels."""
+        return max(1, self.grid().columns)
+
+    def scale(self) -> Scale:
+        """Return the mapping between time and device columns."""
+        return Scale(*self.window_ns(), self.columns())
+
+    def time_at(self, x: float) -> int:
+        """Return the instant under a logical x."""
+        start, end = self.window_ns()
+        return start + round(x * (end - start) / max(1, self.width()))
+
+    def x_of(self, time_ns: int) -> float:
+        """Return the logical x of an instant."""
+        start, end = self.window_ns()
+        return (time_ns - start) * self.width() / max(1, end - start)
+
+
+class Strip(OnTimeAxis, QWidget):
+    """A widget whose picture is kept, and painted anew only after `refresh`.
+
+    A subclass says what is kept (`paint_base`) and what is painted over it at every paint
+    (`paint_marks`): pointer, selection. Both paint in device pixels.
+    """
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        QWidget.__init__(self, parent)
+        self.state = state
+        self._base: QPixmap | None = None
+        self._base_grid: Grid | None = None
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def width(self) -> int:
+        """Return the width in logical pixels."""
+        return QWidget.width(self)
+
+    def refresh(self) -> None:
+        """Paint the base anew at the next paint."""
+        self._base = None
+        self.update()
+
+    def grid(self) -> Grid:
+        """Return the widget's device pixels."""
+        return Grid.of(self)
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint what is kept."""
+        raise NotImplementedError
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Paint what changes with the pointer."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the kept base, and the marks over it."""
+        grid = self.grid()
+        if grid.columns < 1 or grid.rows < 1:
+            return
+        painter = QPainter(self)
+        try:
+            with guard(f"painting {type(self).__name__}"):
+                if self._base is None or self._base_grid != grid:
+                    self._base = self._painted_base(grid)
+                    self._base_grid = grid
+                grid.enter(painter)
+                painter.drawPixmap(0, 0, self._base)
+                self.paint_marks(painter, grid)
+        finally:
+            painter.end()
+
+    def _painted_base(self, grid: Grid) -> QPixmap:
+        base = QPixmap(grid.columns, grid.rows)
+        base.fill(QColor(self.theme.background))
+        painter = QPainter(base)
+        try:
+            self.paint_base(painter, grid)
+        finally:
+            painter.end()
+        return base

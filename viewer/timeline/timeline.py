@@ -1,0 +1,348 @@
+"""The timeline: overview, ruler, pinned rows, headers and canvas, all on one time axis."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QScrollBar, QTextEdit, QWidget
+
+from viewer.drawing.scene import Scene
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.state import ViewState
+from viewer.state.navigation import go_to_lap
+from viewer.timeline import overview, ruler
+from viewer.timeline.canvas import Canvas
+from viewer.timeline.gestures import Gestures
+from viewer.timeline.gl_bars import is_hardware, renderer_name
+from viewer.timeline.gl_canvas import GlCanvas
+from viewer.timeline.headers import RowHeaders
+from viewer.timeline.hover_card import HoverCard
+from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
+from viewer.timeline.legend import Legend
+from viewer.timeline.overview import Overview, OverviewCorner
+from viewer.timeline.pinned import PinnedHeaders
+from viewer.timeline.ruler import Ruler, RulerCorner
+from viewer.timeline.selection_card import SelectionCard
+from viewer.timeline.strip import guard
+
+Renderer = Literal["auto", "gl", "raster"]
+
+HEADER_WIDTH = 340
+_MIN_HEADER, _MIN_CANVAS = 140, 200
+_SPLITTER, _GRIP = 1, 7
+_HOVER_MS = 160
+_TEXT_FIELDS = (QLineEdit, QTextEdit, QPlainTextEdit)
+
+
+class Timeline(QWidget):
+    """Composes the strips; owns the scene of the trace that is open, and no other state.
+
+    Parameters
+    ----------
+    renderer : {"auto", "gl", "raster"}
+        "auto" takes OpenGL where a GPU draws it.
+    """
+
+    def __init__(self, state: ViewState, renderer: Renderer = "auto", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self.scene: Scene | None = None
+        self.header_width = HEADER_WIDTH
+        self.gestures = Gestures(state, self)
+        self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self)
+        self.ruler_corner, self.ruler = RulerCorner(state, self), Ruler(state, self)
+        self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self)
+        self.headers = RowHeaders(state, self)
+        self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
+        self.legend = Legend(state, self)
+        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self._splitter = _Splitter(self)
+        self.selection_card, self.hover_card = SelectionCard(self), HoverCard(self)
+        self._pointed: tuple[QWidget, QPointF] | None = None
+        self._rest = QTimer(self, singleShot=True, interval=_HOVER_MS)
+        self._rest.timeout.connect(self._show_hover)
+        self._connect()
+        self._take_study()
+
+    # What is shown
+
+    @property
+    def renderer(self) -> str:
+        """Which paint path is in use: "gl" or "raster"."""
+        return "gl" if isinstance(self.canvas, GlCanvas) else "raster"
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
+        rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
+        for part in (*frame, *rows, self.selection_card, self.hover_card):
+            part.set_theme(theme)
+        self.update()
+
+    def set_legend_shown(self, shown: bool) -> None:
+        """Show or hide the legend."""
+        self.legend.setVisible(shown)
+        self._lay_out()
+
+    def set_header_width(self, width: int) -> None:
+        """Move the border between headers and canvas."""
+        most = max(_MIN_HEADER, self.width() - _MIN_CANVAS)
+        self.header_width = min(max(width, _MIN_HEADER), most)
+        self._lay_out()
+
+    def zoom(self, factor: float) -> None:
+        """Zoom at the pointer, else in the middle; below 1 is closer."""
+        self.gestures.zoom(factor)
+
+    def pan(self, share: float) -> None:
+        """Move the window by a share of its length."""
+        self.gestures.pan(share)
+
+    def zoom_to_selection(self, deselect: bool = False) -> None:
+        """Show the selected range."""
+        self.gestures.zoom_to_selection(deselect)
+
+    def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
+        if renderer == "gl" or (renderer == "auto" and is_hardware(renderer_name())):
+            return GlCanvas(self.state, lambda: QTimer.singleShot(0, self, self._fall_back), self)
+        return Canvas(self.state, self)
+
+    def _fall_back(self) -> None:
+        """Put the raster canvas in the place of one that OpenGL failed."""
+        failed, self.canvas = self.canvas, Canvas(self.state, self)
+        self.gestures.watch(self.canvas)
+        self.canvas.set_theme(self.theme)
+        self.canvas.set_scene(self.scene)
+        self.canvas.stackUnder(self.legend)
+        self.canvas.show()
+        failed.hide()
+        failed.deleteLater()
+        self._lay_out()
+        self._follow_rows()
+
+    def _connect(self) -> None:
+        state, gestures = self.state, self.gestures
+        for strip in (self.ruler, self.pinned, self.canvas):
+            gestures.watch(strip)
+        gestures.scrolled.connect(self._scroll)
+        gestures.pointed.connect(self._point)
+        gestures.left.connect(self._hide_hover)
+        gestures.double_clicked.connect(self._open)
+        gestures.clicked.connect(self._click)
+        state.study_changed.connect(self._take_study)
+        state.axis.changed.connect(self._follow_axis)
+        state.hover_changed.connect(self._update_marks)
+        state.event_changed.connect(self._update_marks)
+        state.measurements.changed.connect(self._update_marks)
+        state.selection_changed.connect(self._follow_selection)
+        state.overlays_changed.connect(self._refresh_rows)
+        state.laps_changed.connect(self._follow_laps)
+        self.headers.moved.connect(self._follow_rows)
+        self.pinned_headers.moved.connect(self._follow_pinned)
+        mirrored = self.headers.verticalScrollBar()
+        mirrored.rangeChanged.connect(self._follow_range)
+        mirrored.valueChanged.connect(self.scroll_bar.setValue)
+        self.scroll_bar.valueChanged.connect(mirrored.setValue)
+
+    # Following the state
+
+    def _take_study(self) -> None:
+        study = self.state.study
+        self.scene = Scene(study) if study else None
+        self._hide_hover()
+        self.selection_card.dismiss()
+        for canvas in (self.canvas, self.pinned):
+            canvas.set_scene(self.scene)
+        self.legend.set_palette(self.scene.palette if self.scene else None, study)
+        self._follow_pinned()
+        self._follow_rows()
+        self._follow_laps()
+
+    def _follow_axis(self) -> None:
+        for strip in (self.ruler, self.pinned, self.canvas):
+            strip.refresh()
+        self.ruler_corner.update()
+        self.overview.update()
+        self._place_selection_card()
+
+    def _refresh_rows(self) -> None:
+        self.canvas.refresh()
+        self.pinned.refresh()
+
+    def _follow_laps(self) -> None:
+        self._refresh_rows()
+        self.ruler.refresh()
+        self.overview.refresh()
+        self.overview_corner.update()
+        self._place_selection_card()
+
+    def _follow_rows(self) -> None:
+        self.canvas.set_rows(self.headers.visible_rows())
+
+    def _follow_pinned(self) -> None:
+        self.pinned.set_rows(self.pinned_headers.visible_rows())
+        self._lay_out()
+
+    def _follow_selection(self) -> None:
+        self._update_marks()
+        self.overview.update()
+        self._place_selection_card()
+
+    def _update_marks(self) -> None:
+        for strip in (self.ruler, self.pinned, self.canvas):
+            strip.update()
+
+    def _follow_range(self, low: int, high: int) -> None:
+        mirrored = self.headers.verticalScrollBar()
+        self.scroll_bar.setRange(low, high)
+        self.scroll_bar.setPageStep(mirrored.pageStep())
+        self.scroll_bar.setSingleStep(mirrored.singleStep())
+        self._lay_out()
+
+    def _scroll(self, pixels: int) -> None:
+        bar = self.headers.verticalScrollBar()
+        bar.setValue(bar.value() + pixels)
+
+    # Cards
+
+    def _bounds(self) -> QRect:
+        """Return where cards may lie: over pinned rows and canvas."""
+        return self.pinned.geometry().united(self.canvas.geometry())
+
+    def _place_selection_card(self) -> None:
+        state = self.state
+        selection, study = state.selection, state.study
+        start, end = state.axis.window
+        if study is None or selection is None or selection[1] <= start or selection[0] >= end:
+            self.selection_card.dismiss()
+            return
+        left, right = (int(self.canvas.x_of(t)) for t in selection)
+        bounds = self._bounds()
+        span = QRect(
+            QPoint(bounds.left() + max(left, 0), bounds.top()),
+            QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
+        )
+        self.selection_card.show_range(study, selection, state.laps, span, bounds)
+
+    def _point(self, strip: QWidget, pos: QPointF) -> None:
+        self._pointed = (strip, pos)
+        if self.hover_card.isVisible():
+            self._show_hover()
+        else:
+            self._rest.start()
+
+    def _hide_hover(self) -> None:
+        self._pointed = None
+        self._rest.stop()
+        self.hover_card.hide()
+
+    def _show_hover(self) -> None:
+        study = self.state.study
+        if self._pointed is None or study is None:
+            return
+        with guard("the hover card"):
+            strip, pos = self._pointed
+            at = strip.mapTo(self, pos.toPoint())
+            span = QRect(at.x() - 1, at.y(), 2, 1)
+            bounds = self._bounds()
+            hit = strip.hit(pos)
+            if hit is not None and (hit.event is not None or hit.column is not None):
+                self.hover_card.show_hit(study, hit, span, bounds)
+            elif hit is not None or strip is self.ruler:
+                scale = self.canvas.scale()
+                self.hover_card.show_cut(study, strip.time_at(pos.x()), scale.ns_per_px, span, bounds)
+            else:
+                self.hover_card.hide()
+
+    def _open(self, strip: QWidget, pos: QPointF) -> None:
+        if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
+            go_to_lap(self.state, lap)
+
+    def _click(self, strip: QWidget, pos: QPointF) -> None:
+        if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
+            self.state.set_lap(lap)
+
+    # Geometry
+
+    def _lay_out(self) -> None:
+        """Place everything; two columns whose border can be moved."""
+        width, height = self.width(), self.height()
+        left = min(self.header_width, max(_MIN_HEADER, width - _MIN_CANVAS))
+        bar = (
+            self.scroll_bar.sizeHint().width() if self.scroll_bar.maximum() > self.scroll_bar.minimum() else 0
+        )
+        self.scroll_bar.setVisible(bool(bar))
+        x = left + _SPLITTER
+        canvas_width = max(1, width - x - bar)
+        y = 0
+        foot = LEGEND_HEIGHT if not self.legend.isHidden() else 0
+        rest = height - overview.HEIGHT - ruler.HEIGHT - self.pinned_headers.height() - foot
+        for header, strip, high in (
+            (self.overview_corner, self.overview, overview.HEIGHT),
+            (self.ruler_corner, self.ruler, ruler.HEIGHT),
+            (self.pinned_headers, self.pinned, self.pinned_headers.height()),
+            (self.headers, self.canvas, max(1, rest)),
+        ):
+            header.setGeometry(0, y, left, high)
+            strip.setGeometry(x, y, canvas_width, high)
+            strip.setVisible(high > 0)
+            header.setVisible(high > 0)
+            y += high
+        top = overview.HEIGHT
+        self.scroll_bar.setGeometry(width - bar, top, bar, max(1, height - top - foot))
+        self.legend.setGeometry(0, height - LEGEND_HEIGHT, width, LEGEND_HEIGHT)
+        self._splitter.setGeometry(left - _GRIP // 2, 0, _GRIP, height - foot)
+        self._splitter.raise_()
+        self.ruler_corner.ruler_width = canvas_width
+        self._place_selection_card()
+        self._follow_rows()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Place everything anew."""
+        self._lay_out()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint what no strip covers: the border, and beside the scroll bar."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self.theme.panel))
+        painter.fillRect(self.headers.width(), 0, _SPLITTER, self.height(), QColor(self.theme.line))
+        painter.end()
+
+    def showEvent(self, event: QEvent) -> None:
+        """Listen for W, A, S and D wherever the focus is."""
+        handle = self.window().windowHandle()
+        if handle is not None:
+            handle.installEventFilter(self)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop what is waiting."""
+        self._hide_hover()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take W, A, S and D from the window, unless a text field has the focus."""
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return False
+        writing = isinstance(QApplication.focusWidget(), _TEXT_FIELDS)
+        return not writing and self.state.study is not None and self.gestures.key(event)
+
+
+class _Splitter(QWidget):
+    """The border between headers and canvas, a little wider than it looks."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(timeline)
+        self._timeline = timeline
+        self.setCursor(Qt.CursorShape.SplitHCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move the border."""
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self._timeline.set_header_width(self.mapTo(self._timeline, event.position().toPoint()).x())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Put the border back."""
+        self._timeline.set_header_width(HEADER_WIDTH)
