@@ -117,23 +117,9 @@ def test_a_window_that_ends_before_it_starts_is_refused():
         parts.totals(5, 4)
 
 
-@pytest.fixture(scope="module")
-def study_named(shared_trace):
-    from viewer.readers import read
-
-    studies = {}
-
-    def study(name):
-        if name not in studies:
-            studies[name] = Study(read(shared_trace(name), cache=False), BUILTIN)
-        return studies[name]
-
-    return study
-
-
 @pytest.mark.parametrize(("name", "pid", "device"), REFERENCE)
-def test_the_parts_of_real_traces_are_the_reference_figures(study_named, name, pid, device):
-    study = study_named(name)
+def test_the_parts_of_real_traces_are_the_reference_figures(real_study, name, pid, device):
+    study = real_study(name)
     trace = study.trace
     gpu = next(g for g in trace.gpus if (trace.processes[g.process].pid, g.device) == (pid, device))
     *expected, kernels = REFERENCE[name, pid, device]

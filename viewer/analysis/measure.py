@@ -188,5 +188,5 @@ def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[C
 def _top(study: Study, sums: dict[int, int], count: int = 3) -> tuple[Family, ...]:
     total = sum(sums.values())
     names = study.trace.names
-    best = sorted(((ns, key) for key, ns in sums.items() if ns), reverse=True)[:count]
-    return tuple(Family(names[key], ns, ns / total) for ns, key in best)
+    best = sorted((-ns, key) for key, ns in sums.items() if ns)[:count]
+    return tuple(Family(names[key], -ns, -ns / total) for ns, key in best)
