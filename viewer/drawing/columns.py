@@ -118,7 +118,7 @@ def _from_events(work: _Work, number: int, lane: Lane) -> None:
     limit = -(-work.scale.length_ns // work.scale.width)
     keys = np.zeros(high - low + 1, np.int64)
     keys[:-1] = lane.keys(low, high)
-    wide = np.flatnonzero(keys >= limit << COLOUR_BITS)
+    wide = np.flatnonzero(lane.end_ns[low:high] - lane.start_ns[low:high] >= limit)
     keys[wide] = 0
     at = wide + low
     if carried >= 0 and lane.end_ns[carried] - lane.start_ns[carried] >= limit:
