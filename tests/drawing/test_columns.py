@@ -150,7 +150,9 @@ def test_lanes_without_events_and_no_lanes_at_all():
 def test_panning_by_whole_buckets_does_not_shimmer():
     rng = np.random.default_rng(1)
     start = np.cumsum(rng.integers(20, 60, 40_000))
-    held = Lane(start, start + rng.integers(1, 20, len(start)), rng.integers(0, 9, len(start)).astype(np.uint16))
+    held = Lane(
+        start, start + rng.integers(1, 20, len(start)), rng.integers(0, 9, len(start)).astype(np.uint16)
+    )
     pixel = 64 << held.grid.bits
     first, _ = columns([held], Scale(0, 100 * pixel, 100))
     moved, _ = columns([held], Scale(7 * pixel, 107 * pixel, 100))

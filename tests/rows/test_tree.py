@@ -1,0 +1,182 @@
+import numpy as np
+import pytest
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.study import Study
+from viewer.rows import PRESETS, RowKind, build_rows
+from viewer.rows.shares import occupancy, share
+from viewer.trace import Kind
+
+
+def training():
+    """Two ranks; compute on stream 7, NCCL on stream 20, copies on stream 7; ranges on two threads."""
+    made = TraceMaker()
+    for rank in (0, 1):
+        for step in range(3):
+            at = step * 1000
+            made.range(at, at + 900, f"iteration {step}", process=rank)
+            made.range(at + 10, at + 300, "forward", process=rank)
+            made.range(at + 310, at + 890, "backward", process=rank)
+            made.call(at + 20, at + 25, process=rank, correlation=step * 10 + 1)
+            made.kernel(
+                at + 30, at + 230, "flash_fwd<1>", process=rank, correlation=step * 10 + 1, short="flash"
+            )
+            made.kernel(at + 240, at + 300, "flash_fwd<2>", process=rank, short="flash")
+            made.kernel(at + 320, at + 420, "gemm", process=rank)
+            made.kernel(at + 400, at + 500, "ncclDevKernel_AllReduce", stream=20, process=rank)
+            made.copy(at + 600, at + 640, process=rank)
+            made.copy(at + 640, at + 650, process=rank, name="Memcpy DtoH")
+            made.memset(at + 650, at + 660, process=rank)
+        made.add(Kind.OSRT, made.thread(rank, 2), 0, 50, "poll")
+    return made
+
+
+@pytest.fixture(scope="module")
+def roots():
+    return build_rows(Study(training().trace()))
+
+
+def rows(root, kind):
+    return [row for row in root.walk() if row.kind is kind]
+
+
+def test_ranks_stand_in_order_and_hold_gpu_and_threads(roots):
+    assert [root.label for root in roots] == ["Rank 0", "Rank 1"]
+    assert roots[0].detail == "python [100] · GPU 0 H200"
+    assert [row.kind for row in roots[0].children] == [RowKind.GPU, RowKind.THREADS]
+    gpu = roots[0].children[0]
+    assert [(row.label, row.detail) for row in gpu.children] == [
+        ("Kernels", ""),
+        ("Memory", ""),
+        ("Stream 7", "default"),
+        ("Stream 20", "NCCL"),
+        ("NVTX on the GPU", "whole process"),
+        ("NVTX on the GPU", "same thread"),
+    ]
+
+
+def test_keys_are_unique_and_say_where_a_row_belongs(roots):
+    keys = [row.key for root in roots for row in root.walk()]
+    assert len(keys) == len(set(keys))
+    assert "100/gpu0/stream20" in keys
+    assert "101/gpu0/kernels/flash/flash_fwd<2>" in keys
+
+
+def test_shares_are_sums_of_durations_over_those_of_the_siblings(roots):
+    gpu = roots[0].children[0]
+    kernels, memory = rows(gpu, RowKind.KERNELS)[0], rows(gpu, RowKind.MEMORY)[0]
+    assert kernels.share == pytest.approx(460 / 520)
+    assert memory.share == pytest.approx(60 / 520)
+    flash, gemm, nccl = rows(gpu, RowKind.FAMILY)
+    assert [row.label for row in (flash, gemm, nccl)] == ["flash", "gemm", "ncclDevKernel_AllReduce"]
+    assert flash.share == pytest.approx(260 / 460)
+    assert [row.share for row in flash.children] == pytest.approx([200 / 260, 60 / 260])
+    assert [row.share for row in rows(gpu, RowKind.STREAM)] == pytest.approx([420 / 520, 100 / 520])
+    assert [row.label for row in memory.children] == ["HtoD", "DtoH", "Memset"]
+
+
+def test_shares_of_a_window_are_those_of_the_whole_over_the_whole(roots):
+    for row in roots[0].walk():
+        assert share(row, 0, 10_000) == pytest.approx(row.share)
+    kernels = rows(roots[0], RowKind.KERNELS)[0]
+    assert share(kernels, 410, 610) == pytest.approx((10 + 90) / (10 + 90 + 10))
+
+
+def test_occupancy_is_the_union_over_the_window(roots):
+    kernels = rows(roots[0], RowKind.KERNELS)[0]
+    assert occupancy(kernels, 300, 500) == pytest.approx(180 / 200)
+    assert occupancy(roots[0].children[0], 0, 100) is None
+
+
+def test_a_row_holds_its_events_sorted_and_refers_to_the_table(roots):
+    study_trace = training().trace()
+    stream = rows(roots[0], RowKind.STREAM)[0]
+    events = stream.events
+    assert (np.diff(events.start_ns) >= 0).all()
+    assert {events.ref(i).kind for i in range(len(events))} == {Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET}
+    for position in range(len(events)):
+        ref = events.ref(position, stream.key)
+        assert study_trace.events[ref.kind].start_ns[ref.index] == events.start_ns[position]
+        assert study_trace.events[ref.kind].name_id[ref.index] == events.name_id[position]
+
+
+def test_the_kernels_row_lays_overlapping_streams_into_lanes(roots):
+    events = rows(roots[0], RowKind.KERNELS)[0].events
+    assert len(events) == 12
+    assert events.depth.max() == 1
+
+
+def test_a_process_shows_what_is_inside_its_iterations(roots):
+    trace = training().trace()
+    shown = [trace.names[i] for i in roots[0].events.name_id]
+    assert shown == ["forward", "backward"] * 3
+    assert [trace.nvtx.start_ns[roots[0].events.ref(i).index] for i in (0, 1)] == [10, 310]
+
+
+def test_iterations_with_many_small_ranges_are_shown_themselves():
+    made = TraceMaker()
+    for step in range(3):
+        made.range(step * 1000, step * 1000 + 990, f"Batch {step}")
+        for op in range(40):
+            made.range(step * 1000 + op * 20 + 1, step * 1000 + op * 20 + 19, f"aten::op{op}")
+    trace = made.trace()
+    (root,) = build_rows(Study(trace))
+    assert [trace.names[i] for i in root.events.name_id] == ["Batch 0", "Batch 1", "Batch 2"]
+
+
+def test_threads_hold_ranges_by_domain_calls_and_os_runtime():
+    made = training()
+    made.range(5, 20, "all_reduce", domain="NCCL")
+    made.range(5, 30, "async", event_type=60)
+    made.add(Kind.ON_CPU, made.thread(0, 1), 0, 100, "CPU 3", cpu=3)
+    root = build_rows(Study(made.trace()))[0]
+    first, second = rows(root, RowKind.THREADS)[0].children
+    assert (first.label, second.label) == ("thread 1", "thread 2")
+    assert [(row.label, row.detail) for row in first.children] == [
+        ("On the CPU", ""),
+        ("NVTX", ""),
+        ("NVTX", "start/end"),
+        ("NVTX", "NCCL"),
+        ("CUDA API", ""),
+    ]
+    assert [row.label for row in second.children] == ["OS runtime"]
+
+
+def test_projected_ranges_lie_on_the_gpu(roots):
+    trace = training().trace()
+    whole, same = rows(roots[0], RowKind.PROJECTION)
+    for row in (whole, same):
+        shown = [trace.names[i] for i in row.events.name_id]
+        assert shown.count("forward") == 3
+        assert row.events.start_ns[0] == 30
+        assert row.events.end_ns[0] == 230
+
+
+def test_two_gpus_of_a_process_share_its_projection():
+    made = TraceMaker().range(0, 100, "step").kernel(10, 20).kernel(30, 40, device=3)
+    (root,) = build_rows(Study(made.trace()))
+    assert [row.label for row in root.children] == [
+        "GPU 0", "GPU 3", "NVTX on the GPU", "NVTX on the GPU", "Threads",
+    ]  # fmt: skip
+    assert root.gpu is None
+
+
+def test_processes_without_events_have_no_row():
+    made = TraceMaker().kernel(0, 10, process=2)
+    assert [root.label for root in build_rows(Study(made.trace()))] == ["Rank 2"]
+    assert build_rows(Study(TraceMaker().trace())) == ()
+
+
+def test_preset_compute_and_communication_keeps_two_streams(roots):
+    unfolded, hidden = PRESETS["compute + communication"](roots)
+    gpu = roots[0].children[0]
+    assert gpu.key in unfolded
+    assert [row.label for row in gpu.children if row.key not in hidden] == ["Stream 7", "Stream 20"]
+    assert roots[0].children[1].key in hidden
+
+
+def test_first_view_and_everything(roots):
+    assert PRESETS["lanes"](roots) == (frozenset(), frozenset())
+    unfolded, hidden = PRESETS["everything"](roots)
+    assert not hidden
+    assert {"100", "100/gpu0", "100/threads", "100/threads/1"} <= unfolded
