@@ -1,0 +1,229 @@
+"""The one table of actions: menus, tool bar, keys and the key sheet are all made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QKeySequence
+
+from viewer.state import navigation
+from viewer.timeline.gestures import NOTCH
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+
+    Test = Callable[[MainWindow], bool]
+
+MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing that the user can do.
+
+    Attributes
+    ----------
+    id : str
+        Its name in code.
+    title, short : str
+        In the menu and the key sheet; on the tool bar.
+    menu : str
+        Where it stands, "View" or "View/Theme"; a menu's commands stand in the table's order.
+    run : callable
+        Does it; called with the window.
+    keys : tuple of str
+        Key sequences; the first is the one that menus show.
+    enabled, checked : callable or None
+        Whether it can be done, and whether it is on; None: always, and not a switch.
+    group : str
+        Commands of the same menu but another group are set apart by a line.
+    """
+
+    id: str
+    title: str
+    menu: str
+    run: Callable[[MainWindow], object]
+    keys: tuple[str, ...] = ()
+    enabled: Test | None = None
+    checked: Test | None = None
+    group: str = ""
+    short: str = ""
+
+
+def _trace(w: MainWindow) -> bool:
+    return w.state.study is not None
+
+
+def _selection(w: MainWindow) -> bool:
+    return w.state.selection is not None
+
+
+def _laps(w: MainWindow) -> bool:
+    return w.state.laps is not None
+
+
+def _row(w: MainWindow) -> bool:
+    return w.row_in_hand() is not None
+
+
+def _filter(w: MainWindow) -> bool:
+    return w.state.filter is not None
+
+
+def _slice(part: str, direction: int) -> Callable[[MainWindow], bool]:
+    return lambda w: navigation.step_slice(w.state, part, direction)
+
+
+def _event(direction: int) -> Callable[[MainWindow], bool]:
+    return lambda w: navigation.step_event(w.state, w.row_in_hand(), direction)
+
+
+def _lap(direction: int) -> Callable[[MainWindow], None]:
+    return lambda w: navigation.step_lap(w.state, direction)
+
+
+def _overlay(name: str, title: str, short: str, key: str) -> Command:
+    return Command(
+        f"overlay-{name}", f"Overlay: {title}", "View",
+        lambda w: w.state.set_overlay(name, name not in w.state.overlays),
+        (key,), _trace, lambda w: name in w.state.overlays, group="overlays", short=short,
+    )  # fmt: skip
+
+
+def _preset(name: str, title: str) -> Command:
+    return Command(
+        f"preset-{name.split()[0]}", title, "View/Show", lambda w: w.apply_preset(name), (), _trace,
+        lambda w: w.state.rows.preset == name,
+    )  # fmt: skip
+
+
+def _theme(choice: str, title: str) -> Command:
+    return Command(
+        f"theme-{choice}", title, "View/Theme", lambda w: w.choose_theme(choice),
+        checked=lambda w: w.look.choice == choice,
+    )  # fmt: skip
+
+
+def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
+    return lambda w: w.state.rows.set_expanded(
+        [r.key for root in w.state.rows.roots for r in root.walk() if r.children], expanded
+    )
+
+
+_FILE = (
+    Command("open", "Open…", "File", lambda w: w.choose_file(), ("Ctrl+O",), short="Open"),
+    Command("demo", "Open the demo", "File", lambda w: w.open(None)),
+    Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace),
+    Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
+)
+_EDIT = (
+    Command("undo", "Undo edit", "Edit", lambda w: w.state.measurements.undo(), ("Ctrl+Z",),
+            lambda w: w.state.measurements.can_undo),
+    Command("redo", "Redo edit", "Edit", lambda w: w.state.measurements.redo(), ("Ctrl+Shift+Z",),
+            lambda w: w.state.measurements.can_redo),
+    Command("find", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+F", "/"), _trace,
+            group="find"),
+)  # fmt: skip
+_VIEW = (
+    Command("fit", "Whole trace", "View", lambda w: w.state.axis.go(*w.state.axis.limits), ("Home",), _trace,
+            short="Fit"),
+    Command("zoom-in", "Zoom in at the pointer", "View", lambda w: w.timeline.gestures.zoom(1 / NOTCH),
+            ("+", "="), _trace),
+    Command("zoom-out", "Zoom out at the pointer", "View", lambda w: w.timeline.gestures.zoom(NOTCH),
+            ("-",), _trace),
+    Command("zoom-selection", "Zoom into the selection", "View",
+            lambda w: w.timeline.gestures.zoom_to_selection(), ("Z",), _selection),
+    Command("zoom-deselect", "Zoom into the selection and deselect", "View",
+            lambda w: w.timeline.gestures.zoom_to_selection(deselect=True), ("Shift+Z",), _selection),
+    Command("filter", "Filter to the selection", "View", lambda w: w.switch_filter(), ("F",),
+            lambda w: _selection(w) or _filter(w), _filter),
+    _overlay("idle", "idle", "Idle", "I"),
+    _overlay("exposed", "exposed communication", "Exposed communication", "E"),
+    Command("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
+            (), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
+    _preset("lanes", "Eight lanes: one a GPU"),
+    _preset("compute + communication", "Compute + communication of every GPU"),
+    _preset("everything", "Everything"),
+    Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _row, group="rows"),
+    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), (), _row, group="rows"),
+    Command("show-all", "Show all hidden rows", "View",
+            lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), (),
+            lambda w: bool(w.state.rows.hidden), group="rows"),
+    Command("expand-all", "Expand all", "View", _fold_all(True), (), _trace, group="rows"),
+    Command("collapse-all", "Collapse all", "View", _fold_all(False), (), _trace, group="rows"),
+    _theme("system", "Like the system"),
+    _theme("light", "Light"),
+    _theme("dark", "Dark"),
+)  # fmt: skip
+_GO = (
+    Command("back", "Back", "Go", lambda w: w.state.axis.back(), ("Backspace",),
+            lambda w: w.state.axis.can_back, short="‹"),
+    Command("forward", "Forward", "Go", lambda w: w.state.axis.forward(), ("Shift+Backspace",),
+            lambda w: w.state.axis.can_forward, short="›"),
+    Command("go-to", "Go to a time…", "Go", lambda w: w.ask_where(), ("Ctrl+G",), _trace),
+    Command("next-lap", "Next iteration", "Go", _lap(1), ("]",), _laps, group="laps", short="›"),
+    Command("previous-lap", "Previous iteration", "Go", _lap(-1), ("[",), _laps, group="laps", short="‹"),
+    Command("fit-lap", "Fit the iteration", "Go", lambda w: navigation.fit_lap(w.state), ("\\",), _laps,
+            group="laps"),
+    Command("next-idle", "Next idle slice", "Go", _slice("idle", 1), ("G",), _trace, group="slices"),
+    Command("previous-idle", "Previous idle slice", "Go", _slice("idle", -1), ("Shift+G",), _trace,
+            group="slices"),
+    Command("next-exposed", "Next exposed communication", "Go", _slice("exposed_comm", 1), ("X",), _trace,
+            group="slices"),
+    Command("previous-exposed", "Previous exposed communication", "Go", _slice("exposed_comm", -1),
+            ("Shift+X",), _trace, group="slices"),
+    Command("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
+    Command("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
+)  # fmt: skip
+_OTHER = (
+    Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
+    Command("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
+    Command("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules()),
+    Command(
+        "apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), (), _trace
+    ),
+    Command("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
+    Command("about", "About Lightbox", "Help", lambda w: w.show_about()),
+)
+
+COMMANDS: tuple[Command, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)
+
+
+def make_actions(window: MainWindow) -> dict[str, QAction]:
+    """Return a QAction for every command, by its id, with its keys alive in the whole window."""
+    return {command.id: _action(command, window) for command in COMMANDS}
+
+
+def refresh_actions(window: MainWindow, actions: dict[str, QAction]) -> None:
+    """Say again which commands can be done, and which are on."""
+    for command in COMMANDS:
+        action = actions[command.id]
+        action.setEnabled(command.enabled is None or command.enabled(window))
+        if command.checked is not None:
+            action.setChecked(command.checked(window))
+
+
+def key_text(command: Command) -> str:
+    """Return the command's first key as people write it, "" for none."""
+    text = (
+        QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText) if command.keys else ""
+    )
+    return _KEY_NAMES.get(text, text)
+
+
+_KEY_NAMES = {"Return": "Enter", "Esc": "Esc", "-": "−"}
+
+
+def _action(command: Command, window: MainWindow) -> QAction:
+    action = QAction(command.title, window)
+    action.setObjectName(command.id)
+    action.setIconText(command.short or command.title)
+    action.setShortcuts([QKeySequence(key) for key in command.keys])
+    action.setCheckable(command.checked is not None)
+    key = key_text(command)
+    action.setToolTip(f"{command.title}  ({key})" if key else command.title)
+    action.triggered.connect(lambda: window.do(command))
+    window.addAction(action)
+    return action

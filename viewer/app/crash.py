@@ -1,0 +1,127 @@
+"""What happens when something goes wrong: it is logged, shown once, and never ends the program."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import platform
+import sys
+import threading
+import traceback
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+
+import platformdirs
+import PySide6
+from PySide6.QtCore import QObject, Signal, qVersion
+
+from viewer import __version__
+
+log = logging.getLogger("viewer")
+LINES_KEPT = 400
+REPORT_LINES = 80
+
+
+class LogRing(logging.Handler):
+    """Keeps the last lines of the log in memory, for a report."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+class CrashGuard(QObject):
+    """Owner of the exception hooks and of the file that a hard crash leaves behind.
+
+    Signals
+    -------
+    happened(str, str)
+        An exception of a kind that was not shown yet: one line for people, and the report to copy.
+    """
+
+    happened = Signal(str, str)
+
+    def __init__(self, folder: Path | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.ring = LogRing()
+        self._folder = folder or Path(platformdirs.user_state_dir("lightbox", appauthor=False))
+        self._shown: set[str] = set()
+        self._file = None
+        self.last_crash = ""
+
+    def install(self) -> None:
+        """Take over the hooks; read what a hard crash of the last session left."""
+        log.addHandler(self.ring)
+        log.addHandler(_Escalation(self))
+        sys.excepthook = self._on_exception
+        threading.excepthook = self._on_thread_exception
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / "crash.txt"
+            self.last_crash = path.read_text(errors="replace") if path.exists() else ""
+            self._file = path.open("w")
+            faulthandler.enable(self._file)
+        except OSError as error:
+            log.warning("no crash file: %s", error)
+
+    def uninstall(self) -> None:
+        """Give the hooks back; a session that ends here did not crash."""
+        sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
+        for handler in [h for h in log.handlers if isinstance(h, LogRing | _Escalation)]:
+            log.removeHandler(handler)
+        if self._file is not None:
+            faulthandler.disable()
+            self._file.close()
+            Path(self._file.name).unlink(missing_ok=True)
+            self._file = None
+
+    def report(self, what: str) -> str:
+        """Return the text that a person pastes into an issue."""
+        head = [
+            f"Lightbox {__version__}",
+            f"Python {platform.python_version()}, PySide6 {PySide6.__version__}, Qt {qVersion()}",
+            platform.platform(),
+        ]
+        return "\n".join(
+            [*head, "", what.rstrip(), "", "Last lines of the log:", *list(self.ring.lines)[-REPORT_LINES:]]
+        )
+
+    def show(self, kind: str, line: str, what: str) -> None:
+        """Tell the window about an exception, once per kind."""
+        if kind not in self._shown:
+            self._shown.add(kind)
+            self.happened.emit(line, self.report(what))
+
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        log.error("unexpected", exc_info=(kind, error, trace))
+
+    def _on_thread_exception(self, hooked: threading.ExceptHookArgs) -> None:
+        if hooked.exc_value is not None:
+            self._on_exception(hooked.exc_type, hooked.exc_value, hooked.exc_traceback)
+
+
+class _Escalation(logging.Handler):
+    """Shows every logged exception, wherever it was caught."""
+
+    def __init__(self, guard: CrashGuard) -> None:
+        super().__init__(logging.ERROR)
+        self._guard = guard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.exc_info or record.exc_info[1] is None:
+            return
+        error = record.exc_info[1]
+        frames = traceback.extract_tb(record.exc_info[2])
+        place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+        what = "".join(traceback.format_exception(error))
+        self._guard.show(f"{type(error).__name__} {place}", f"{type(error).__name__}: {error}", what)

@@ -1,0 +1,36 @@
+"""The docks below the timeline. A panel is one line in `PANELS`."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+
+from viewer.panels.measurements import MeasurementsPanel
+from viewer.panels.panel import Panel
+from viewer.state import ViewState
+
+PANELS: tuple[type[Panel], ...] = (MeasurementsPanel,)
+
+
+def add_docks(window: QMainWindow, state: ViewState) -> list[QDockWidget]:
+    """Put every panel into a dock, as tabs of one area; the first is in front."""
+    bottom = Qt.DockWidgetArea.BottomDockWidgetArea
+    window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+    docks: list[QDockWidget] = []
+    for kind in PANELS:
+        panel = kind(state)
+        dock = QDockWidget(panel.title, window)
+        dock.setObjectName(f"dock-{panel.title}")
+        dock.setTitleBarWidget(QWidget())
+        dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
+        dock.setWidget(panel)
+        panel.badge_changed.connect(
+            lambda text, d=dock, p=panel: d.setWindowTitle(f"{p.title}  {text}".rstrip())
+        )
+        window.addDockWidget(bottom, dock)
+        if docks:
+            window.tabifyDockWidget(docks[0], dock)
+        docks.append(dock)
+    if docks:
+        docks[0].raise_()
+    return docks

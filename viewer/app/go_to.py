@@ -1,0 +1,45 @@
+"""Go to a time, a range or an iteration that is typed."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QInputDialog, QWidget
+
+from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
+from viewer.state import ViewState
+from viewer.state.navigation import go_to_lap
+
+
+def go_to(state: ViewState, text: str) -> None:
+    """Go where a text says: "2.1s" to the middle of the window, "2.1s..2.35s" and "iteration 7" fill it.
+
+    Raises
+    ------
+    TimeError
+        If it is none of these.
+    """
+    if (lap := parse_lap(text)) is not None:
+        if state.laps is None or lap >= state.laps.count:
+            raise TimeError(f"there is no iteration {lap}")
+        go_to_lap(state, lap)
+    elif ".." in text:
+        state.axis.go(*parse_range(text, state.axis.limits))
+    else:
+        time_ns = parse_ns(text)
+        start, end = state.axis.window
+        state.axis.go(time_ns - (end - start) // 2, time_ns - (end - start) // 2 + end - start)
+
+
+def ask_where(state: ViewState, parent: QWidget) -> None:
+    """Ask for a time until it is one, and go there."""
+    label = "A time (2.1s, 812ms), a range (2.1s..2.35s) or an iteration (iteration 7):"
+    text = ""
+    while True:
+        text, is_given = QInputDialog.getText(parent, "Go to", label, text=text)
+        if not is_given:
+            return
+        try:
+            go_to(state, text)
+        except TimeError as error:
+            label = f"{error}:"
+        else:
+            return

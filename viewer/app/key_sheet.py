@@ -1,0 +1,93 @@
+"""The key sheet: every key from the table of actions, and what mouse and wheel do."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.app.actions import COMMANDS, MENUS, key_text
+
+GESTURES: tuple[tuple[str, str], ...] = (
+    ("Drag", "Select a range and measure it"),
+    ("Shift while dragging", "No snapping to events"),
+    ("Drag an edge, or inside", "Change or move the selection"),
+    ("Double-click the selection", "Zoom into it and deselect"),
+    ("Ctrl + wheel", "Zoom at the pointer"),
+    ("Wheel", "Move the rows"),
+    ("Shift + wheel", "Move along the time"),
+    ("Middle drag, Space + drag", "Move time and rows"),
+    ("Ctrl + double-click", "Fit an event"),
+    ("Right-click a row", "Pin, hide, expand"),
+    ("Drag a pinned row", "Change the order"),
+)
+PLACES: tuple[tuple[str, str], ...] = (
+    ("W, S", "Zoom in, out at the pointer"),
+    ("A, D", "Move left, right along the time"),
+    ("Shift + W, A, S, D", "The same, faster"),
+    ("← →", "Move along the time"),
+    ("↑ ↓, Page up, Page down", "Move the rows"),
+)
+
+
+def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return (heading, [(key, what it does)]) of everything that has a key."""
+    groups = [("Mouse", list(GESTURES)), ("In the timeline", list(PLACES))]
+    for menu in MENUS:
+        keyed = [
+            (key_text(c), c.title.rstrip("…")) for c in COMMANDS if c.keys and c.menu.split("/")[0] == menu
+        ]
+        if keyed:
+            groups.append((menu, keyed))
+    return groups
+
+
+class KeySheet(QDialog):
+    """A page of keys; any of Esc, ? and Enter closes it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Keys and gestures")
+        columns = QHBoxLayout()
+        columns.setSpacing(36)
+        groups = key_groups()
+        whole = sum(len(keys) + 2 for _, keys in groups)
+        column, filled = QVBoxLayout(), 0
+        for heading, keys in groups:
+            if filled > whole / 3 and columns.count() < 2:
+                column.addStretch()
+                columns.addLayout(column)
+                column, filled = QVBoxLayout(), 0
+            column.addLayout(_table(heading, keys))
+            filled += len(keys) + 2
+        column.addStretch()
+        columns.addLayout(column)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        whole_page = QVBoxLayout(self)
+        whole_page.setContentsMargins(24, 20, 24, 16)
+        whole_page.addLayout(columns)
+        whole_page.addWidget(buttons)
+
+
+def _table(heading: str, keys: list[tuple[str, str]]) -> QGridLayout:
+    table = QGridLayout()
+    table.setHorizontalSpacing(18)
+    table.setVerticalSpacing(3)
+    table.setContentsMargins(0, 0, 0, 12)
+    title = QLabel(f"<b>{heading}</b>")
+    table.addWidget(title, 0, 0, 1, 2)
+    for row, (key, what) in enumerate(keys, 1):
+        cap = QLabel(key)
+        cap.setObjectName("soft")
+        table.addWidget(cap, row, 0, Qt.AlignmentFlag.AlignLeft)
+        table.addWidget(QLabel(what), row, 1)
+    table.setColumnStretch(1, 1)
+    return table

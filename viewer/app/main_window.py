@@ -1,0 +1,296 @@
+"""The main window: it composes the parts and answers what the table of actions asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDesktopServices,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+)
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+
+from viewer import __version__
+from viewer.analysis.classify import Rules
+from viewer.app import settings as remembered
+from viewer.app.actions import Command, make_actions, refresh_actions
+from viewer.app.crash import CrashGuard
+from viewer.app.docks import add_docks
+from viewer.app.go_to import ask_where
+from viewer.app.key_sheet import KeySheet
+from viewer.app.keys import KeyRouter
+from viewer.app.menus import build_menus
+from viewer.app.notices import NoticeBar, ProgressStrip
+from viewer.app.opening import Opened, Opening
+from viewer.app.settings import Settings
+from viewer.app.theme import Look
+from viewer.app.tool_bar import ToolBar
+from viewer.app.welcome import Welcome
+from viewer.drawing.theme import Theme
+from viewer.rows import Row
+from viewer.rows.presets import PRESETS
+from viewer.state import RowState, ViewState
+from viewer.timeline.timeline import Renderer, Timeline
+
+FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
+FIRST_SIZE = (1440, 860)
+
+
+class MainWindow(QMainWindow):
+    """One window on one trace.
+
+    Parameters
+    ----------
+    settings : Settings
+    look : Look
+    crashes : CrashGuard
+        Its exceptions are shown here.
+    renderer : {"auto", "gl", "raster"}
+    """
+
+    def __init__(
+        self, settings: Settings, look: Look, crashes: CrashGuard, renderer: Renderer = "auto"
+    ) -> None:
+        super().__init__()
+        self.settings, self.look = settings, look
+        self.is_demo = False
+        self.state = ViewState(self)
+        self.timeline = Timeline(self.state, renderer)
+        self.opening = Opening(self)
+        self.welcome = Welcome()
+        self.notice, self.progress = NoticeBar(), ProgressStrip()
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self.timeline)
+        self.setCentralWidget(self._central())
+        self.actions_by_id = make_actions(self)
+        self.tools = ToolBar(self.state, self.actions_by_id, self)
+        self.addToolBar(self.tools)
+        self.docks = add_docks(self, self.state)
+        build_menus(self, self.actions_by_id, [dock.toggleViewAction() for dock in self.docks])
+        self._keys = KeyRouter(self)
+        self.setAcceptDrops(True)
+        self._connect(crashes)
+        self._restore()
+        self._take_theme(look.theme)
+        self._show_page()
+
+    def _central(self) -> QWidget:
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part in (self.notice, self.progress):
+            column.addWidget(part)
+        column.addWidget(self.pages, 1)
+        return centre
+
+    def _connect(self, crashes: CrashGuard) -> None:
+        state, opening = self.state, self.opening
+        crashes.happened.connect(self._on_crash)
+        self.look.changed.connect(self._take_theme)
+        opening.started.connect(self.progress.start)
+        opening.progress.connect(self.progress.set_progress)
+        opening.ended.connect(self.progress.hide)
+        opening.opened.connect(self._on_opened)
+        opening.failed.connect(self.notice.tell)
+        self.progress.cancelled.connect(opening.cancel)
+        self.welcome.open_requested.connect(self.choose_file)
+        self.welcome.demo_requested.connect(lambda: self.open(None))
+        self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
+        self.tools.find.left.connect(self.timeline.canvas.setFocus)
+        for changed in (
+            state.study_changed, state.selection_changed, state.overlays_changed, state.laps_changed,
+            state.hover_changed, state.axis.changed, state.rows.changed, state.measurements.changed,
+        ):  # fmt: skip
+            changed.connect(self.refresh)
+
+    def refresh(self) -> None:
+        """Show in menus and tool bar what can be done now."""
+        refresh_actions(self, self.actions_by_id)
+        self.tools.refresh()
+
+    def do(self, command: Command) -> None:
+        """Carry out a command of the table."""
+        command.run(self)
+        self.refresh()
+
+    # Opening
+
+    def open(self, path: Path | None) -> None:
+        """Open a file (None: the built-in demo); the present trace stays until that has worked."""
+        self.notice.hide()
+        self.opening.open(path)
+
+    def choose_file(self) -> None:
+        """Ask for a file and open it."""
+        recent = self.settings.recent()
+        folder = str(recent[0].parent) if recent else ""
+        name, _ = QFileDialog.getOpenFileName(self, "Open a trace", folder, FILES)
+        if name:
+            self.open(Path(name))
+
+    def close_trace(self) -> None:
+        """Look at nothing."""
+        self.state.set_study(None)
+        self.notice.hide()
+        self._show_page()
+
+    def _on_opened(self, result: Opened) -> None:
+        study, state = result.study, self.state
+        old = state.study.trace if state.study else None
+        window, folded = state.axis.window, (set(state.rows.expanded), set(state.rows.hidden))
+        state.set_study(study, result.roots)
+        self.is_demo = result.is_demo
+        if old is study.trace:
+            state.axis.go(*window)
+            state.rows.update(lambda rows: (rows.expanded.update(folded[0]), rows.hidden.update(folded[1])))
+        else:
+            self.apply_preset("lanes")
+            if not result.is_demo:
+                self.settings.add_recent(study.trace.path)
+        self._show_page()
+        told = [*map(str, study.rules.errors), *study.trace.notes]
+        if told:
+            self.notice.tell("\n".join(told))
+
+    def _show_page(self) -> None:
+        trace = self.state.study.trace if self.state.study else None
+        self.welcome.set_recent(self.settings.recent())
+        self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
+        for dock in self.docks:
+            dock.setEnabled(trace is not None)
+        name = "demo" if trace and self.is_demo else trace.path.name if trace else ""
+        self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
+        if trace:
+            self.timeline.canvas.setFocus()
+        self.refresh()
+
+    # What the actions ask for
+
+    def row_in_hand(self) -> Row | None:
+        """Return the row under the pointer, else the keyboard's."""
+        hover = self.state.hover
+        return hover.row if hover and hover.row else self.timeline.headers.current_row()
+
+    def apply_preset(self, name: str) -> None:
+        """Unfold and hide the rows of a preset."""
+        expanded, hidden = PRESETS[name](self.state.rows.roots)
+
+        def change(rows: RowState) -> None:
+            rows.expanded, rows.hidden, rows.preset = set(expanded), set(hidden), name
+
+        self.state.rows.update(change)
+
+    def choose_theme(self, choice: str) -> None:
+        """Follow the system's theme, or stay light or dark; also at the next start."""
+        self.settings.set(remembered.THEME, choice)
+        self.look.choose(choice)
+
+    def switch_filter(self) -> None:
+        """Look at the selected range only, or at the whole trace again."""
+        self.state.set_filter(None if self.state.filter else self.state.selection)
+
+    def switch_pin(self) -> None:
+        """Pin the row in hand, or take it off."""
+        if (row := self.row_in_hand()) is not None:
+            self.state.rows.set_pinned(row.key, row.key not in self.state.rows.pinned)
+
+    def hide_row(self) -> None:
+        """Hide the row in hand."""
+        if (row := self.row_in_hand()) is not None:
+            self.state.rows.set_hidden([row.key], True)
+
+    def find_rows(self) -> None:
+        """Go to the row filter."""
+        self.tools.find.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.tools.find.selectAll()
+
+    def ask_where(self) -> None:
+        """Ask for a time and go there."""
+        ask_where(self.state, self)
+
+    def keep(self) -> None:
+        """Keep the selected range as a measurement."""
+        if self.state.selection is not None:
+            self.state.measurements.keep(*self.state.selection)
+
+    def deselect(self) -> None:
+        """Give up the drag, else the selected range, else the selected event."""
+        if self.timeline.gestures.cancel():
+            return
+        if self.state.selection is not None:
+            self.state.select(None)
+        else:
+            self.state.select_event(None)
+
+    def edit_rules(self) -> None:
+        """Open the table of kernel classes in the user's editor."""
+        path = Rules.user_copy()
+        opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+        what = "Edit the kernel classes, save, then apply them" if opened else "Edit the kernel classes here"
+        self.notice.tell(f"{what}: {path}", "Apply", self.apply_rules)
+
+    def apply_rules(self) -> None:
+        """Compute the numbers again with the kernel classes as they stand in the file now."""
+        self.notice.hide()
+        if self.state.study is not None:
+            self.opening.study(self.state.study.trace)
+
+    def show_keys(self) -> None:
+        """Show the key sheet."""
+        KeySheet(self).exec()
+
+    def show_about(self) -> None:
+        """Say what this is."""
+        QMessageBox.about(
+            self, "About Lightbox",
+            f"Lightbox {__version__}\n\nReads the trace of a multi-GPU training run, "
+            "and measures what the eye sees.",
+        )  # fmt: skip
+
+    # The window
+
+    def _take_theme(self, theme: Theme) -> None:
+        self.timeline.set_theme(theme)
+        self.tools.set_theme(theme)
+        self.refresh()
+
+    def tell_last_crash(self, report: str) -> None:
+        """Offer what a crash of the last session left."""
+        text = "Lightbox ended unexpectedly the last time."
+        self.notice.tell(text, "Copy report", lambda: QGuiApplication.clipboard().setText(report))
+
+    def _on_crash(self, line: str, report: str) -> None:
+        text = f"Something went wrong, and Lightbox goes on: {line}"
+        self.notice.tell(text, "Copy report", lambda: QGuiApplication.clipboard().setText(report))
+
+    def _restore(self) -> None:
+        get = self.settings.get
+        self.resize(*FIRST_SIZE)
+        self.restoreGeometry(get(remembered.GEOMETRY))
+        self.restoreState(get(remembered.LAYOUT), remembered.VERSION)
+        if width := get(remembered.HEADER_WIDTH):
+            self.timeline.header_width = width
+        for name in get(remembered.OVERLAYS):
+            self.state.set_overlay(name, True)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        put = self.settings.set
+        put(remembered.GEOMETRY, self.saveGeometry().data())
+        put(remembered.LAYOUT, self.saveState(remembered.VERSION).data())
+        put(remembered.HEADER_WIDTH, self.timeline.header_width)
+        put(remembered.OVERLAYS, sorted(self.state.overlays))
+        self.opening.shut_down()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls() and event.mimeData().urls()[0].isLocalFile():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.open(Path(event.mimeData().urls()[0].toLocalFile()))

@@ -1,0 +1,76 @@
+"""The menu bar, from the table of actions, and the menus whose entries depend on the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from viewer.app.actions import COMMANDS, MENUS
+from viewer.timeline.row_menu import rows_of_stream, stream_ids
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+
+RECENT_PLACE, STREAMS_PLACE, PANELS_PLACE = "demo", "pin", "theme-system"
+
+
+def build_menus(window: MainWindow, actions: dict[str, QAction], panels: Iterable[QAction]) -> None:
+    """Fill the menu bar of a window."""
+    menus: dict[str, QMenu] = {title: window.menuBar().addMenu(title) for title in MENUS}
+    groups: dict[str, str] = {}
+    for command in COMMANDS:
+        top = command.menu.split("/")[0]
+        if command.id == RECENT_PLACE:
+            _add_filled(menus[top], "Open recent", lambda menu: _fill_recent(window, menu))
+        elif command.id == STREAMS_PLACE:
+            _add_filled(menus[top], "Streams", lambda menu: _fill_streams(window, menu))
+        elif command.id == PANELS_PLACE:
+            _add_panels(menus[top], panels)
+        menu = _menu(menus, command.menu)
+        if groups.setdefault(command.menu, command.group) != command.group:
+            menu.addSeparator()
+            groups[command.menu] = command.group
+        menu.addAction(actions[command.id])
+
+
+def _menu(menus: dict[str, QMenu], path: str) -> QMenu:
+    if path not in menus:
+        top, _, title = path.partition("/")
+        menus[path] = menus[top].addMenu(title)
+    return menus[path]
+
+
+def _add_filled(menu: QMenu, title: str, fill: object) -> None:
+    below = menu.addMenu(title)
+    below.aboutToShow.connect(lambda: fill(below))  # type: ignore[operator]
+
+
+def _add_panels(menu: QMenu, panels: Iterable[QAction]) -> None:
+    if shown := list(panels):
+        menu.addSeparator()
+        menu.addMenu("Panels").addActions(shown)
+
+
+def _fill_recent(window: MainWindow, menu: QMenu) -> None:
+    menu.clear()
+    for path in window.settings.recent():
+        menu.addAction(str(path), lambda path=path: window.open(path))
+    menu.setToolTipsVisible(True)
+    if menu.isEmpty():
+        menu.addAction("No files yet").setEnabled(False)
+
+
+def _fill_streams(window: MainWindow, menu: QMenu) -> None:
+    menu.clear()
+    rows = window.state.rows
+    for number in stream_ids(window.state):
+        keys = rows_of_stream(window.state, number)
+        action = menu.addAction(f"Stream {number} on all GPUs")
+        action.setCheckable(True)
+        action.setChecked(not all(key in rows.hidden for key in keys))
+        action.toggled.connect(lambda shown, keys=keys: rows.set_hidden(keys, not shown))
+    if menu.isEmpty():
+        menu.addAction("No streams").setEnabled(False)

@@ -1,0 +1,89 @@
+"""Strips above the timeline: what is being read, and what went wrong. Neither is ever in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QWidget
+
+STEPS = 1000
+
+
+class NoticeBar(QFrame):
+    """One plain message, with at most one thing to do about it; it stays until it is closed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.label = QLabel()
+        self.label.setWordWrap(True)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.button = QPushButton()
+        self.button.clicked.connect(self._act)
+        close = QToolButton()
+        close.setText("✕")
+        close.setAccessibleName("Close the message")
+        close.clicked.connect(self.hide)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 6, 8, 6)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button)
+        row.addWidget(close)
+        self._action: Callable[[], None] | None = None
+        self.hide()
+
+    def tell(self, text: str, title: str = "", action: Callable[[], None] | None = None) -> None:
+        """Show a message instead of the one before; with a `title`, a button that calls `action`."""
+        self.label.setText(text)
+        self.setAccessibleName(text)
+        self.button.setText(title)
+        self.button.setVisible(action is not None)
+        self._action = action
+        self.show()
+
+    def _act(self) -> None:
+        if self._action is not None:
+            self._action()
+
+
+class ProgressStrip(QFrame):
+    """What is being read, how far it is, and a way to stop it.
+
+    Signals
+    -------
+    cancelled()
+        The user wants no more of it.
+    """
+
+    cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.label = QLabel()
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setMaximumWidth(360)
+        self.button = QPushButton("Cancel")
+        self.button.clicked.connect(self.cancelled)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 6, 8, 6)
+        row.setSpacing(12)
+        row.addWidget(self.label)
+        row.addWidget(self.bar, 1)
+        row.addStretch()
+        row.addWidget(self.button)
+        self.hide()
+
+    def start(self, name: str) -> None:
+        """Begin with a file."""
+        self.name = name
+        self.set_progress("", -1.0)
+        self.show()
+
+    def set_progress(self, what: str, share: float) -> None:
+        """Say what is being read and how much of all is done, in [0, 1]; below 0: not known."""
+        self.label.setText(f"Opening {self.name}" + (f": {what}" if what else "…"))
+        self.bar.setRange(0, STEPS if share >= 0 else 0)
+        self.bar.setValue(round(share * STEPS) if share >= 0 else -1)

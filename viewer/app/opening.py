@@ -1,0 +1,189 @@
+"""Opening a trace beside the window's own work: reading, then the numbers and the rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QThread, Signal
+
+from viewer.analysis.study import Study
+from viewer.demo import default_demo
+from viewer.readers import Cancelled, ReadError, read
+from viewer.rows import Row
+from viewer.rows.tree import build_rows
+from viewer.trace import Trace
+
+log = logging.getLogger("viewer.app")
+READ_SHARE = 0.8
+
+Progress = Callable[[str, float], None]
+Asked = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trace that is ready to be looked at."""
+
+    study: Study
+    roots: tuple[Row, ...]
+    is_demo: bool = False
+
+
+def open_file(path: Path | None, progress: Progress, cancelled: Asked) -> Opened:
+    """Read a trace (None: the built-in demo) and compute what the first view shows.
+
+    Raises
+    ------
+    ReadError
+        If it cannot be read.
+    Cancelled
+        If `cancelled` said so.
+    """
+    source = path
+    if source is None:
+        progress("making the demo", -1.0)
+        source = default_demo()
+    trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled)
+    return study_trace(trace, progress, cancelled, is_demo=path is None)
+
+
+def study_trace(trace: Trace, progress: Progress, cancelled: Asked, is_demo: bool = False) -> Opened:
+    """Compute what the first view of a trace shows.
+
+    Raises
+    ------
+    Cancelled
+        If `cancelled` said so.
+    """
+    study = Study(trace)
+    steps: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("kernel classes", lambda: study.classes),
+        ("the parts of each GPU's time", lambda: study.parts),
+        ("iterations", lambda: study.laps()),
+        ("rows", lambda: build_rows(study)),
+    )
+    made: object = ()
+    for number, (what, step) in enumerate(steps):
+        if cancelled():
+            raise Cancelled
+        progress(what, READ_SHARE + (1 - READ_SHARE) * number / len(steps))
+        made = step()
+    return Opened(study, made, is_demo)  # type: ignore[arg-type]
+
+
+class _Job(QThread):
+    progress = Signal(str, float)
+    opened = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, work: Callable[[Progress, Asked], Opened], name: str) -> None:
+        super().__init__()
+        self._work = work
+        self.name = name
+
+    def run(self) -> None:
+        try:
+            result = self._work(self.progress.emit, self.isInterruptionRequested)
+        except Cancelled:
+            pass
+        except ReadError as error:
+            self.failed.emit(str(error))
+        except MemoryError:
+            self.failed.emit(f"{self.name} needs more memory than this machine has")
+        except Exception:
+            log.exception("opening %s", self.name)
+            self.failed.emit(f"{self.name} cannot be opened: an error of this program, see the report")
+        else:
+            self.opened.emit(result)
+
+
+class Opening(QObject):
+    """Opens one trace at a time in a thread; what an overtaken or cancelled one yields is dropped.
+
+    Signals
+    -------
+    started(str), progress(str, float)
+        The name of what is opened; what is being read and the share done, below 0 if not known.
+    opened(Opened), failed(str)
+        How it ended; a cancelled one ends with neither.
+    ended()
+        Nothing is being opened any more.
+    """
+
+    started = Signal(str)
+    progress = Signal(str, float)
+    opened = Signal(object)
+    failed = Signal(str)
+    ended = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job: _Job | None = None
+        self._running: set[_Job] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being opened."""
+        return self._job is not None
+
+    def open(self, path: Path | None) -> None:
+        """Open a file, or the built-in demo."""
+        name = path.name if path else "the demo"
+        self._start(lambda progress, cancelled: open_file(path, progress, cancelled), name)
+
+    def study(self, trace: Trace) -> None:
+        """Compute a trace's numbers again: the kernel classes are others."""
+        self._start(lambda progress, cancelled: study_trace(trace, progress, cancelled), trace.path.name)
+
+    def cancel(self) -> None:
+        """Give up what is being opened."""
+        if self._job is not None:
+            self._job.requestInterruption()
+            self._job = None
+            self.ended.emit()
+
+    def shut_down(self) -> None:
+        """Give up, and wait until no thread is left."""
+        self.cancel()
+        for job in tuple(self._running):
+            job.wait()
+
+    def _start(self, work: Callable[[Progress, Asked], Opened], name: str) -> None:
+        if self._job is not None:
+            self._job.requestInterruption()
+        job = self._job = _Job(work, name)
+        self._running.add(job)
+        job.progress.connect(self._on_progress)
+        job.opened.connect(self._on_opened)
+        job.failed.connect(self._on_failed)
+        job.finished.connect(self._on_finished)
+        self.started.emit(name)
+        job.start()
+
+    def _is_stale(self) -> bool:
+        return self.sender() is not self._job
+
+    def _on_progress(self, what: str, share: float) -> None:
+        if not self._is_stale():
+            self.progress.emit(what, share)
+
+    def _on_opened(self, result: Opened) -> None:
+        if not self._is_stale():
+            self._job = None
+            self.ended.emit()
+            self.opened.emit(result)
+
+    def _on_failed(self, text: str) -> None:
+        if not self._is_stale():
+            self._job = None
+            self.ended.emit()
+            self.failed.emit(text)
+
+    def _on_finished(self) -> None:
+        job = self.sender()
+        if isinstance(job, _Job):
+            self._running.discard(job)
+            job.deleteLater()

@@ -1,0 +1,94 @@
+"""What is remembered between sessions: typed, versioned, and forgiving about what it finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from PySide6.QtCore import QByteArray, QSettings
+
+T = TypeVar("T")
+VERSION = 1
+RECENT_LIMIT = 12
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One remembered value.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the file.
+    default : T
+        What holds where nothing, or something of the wrong type, is stored.
+    read : callable
+        Turns the stored JSON value into a T; raises ValueError, TypeError or KeyError where it cannot.
+    """
+
+    key: str
+    default: T
+    read: Callable[[Any], T]
+
+
+def _one_of(*values: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in values:
+            raise ValueError(value)
+        return str(value)
+
+    return read
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise TypeError(value)
+    return tuple(value)
+
+
+THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
+OVERLAYS = Setting("overlays", ("idle", "exposed"), _texts)
+RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
+GEOMETRY = Setting("geometry", b"", bytes.fromhex)
+LAYOUT = Setting("layout", b"", bytes.fromhex)
+HEADER_WIDTH = Setting("header_width", 0, int)
+
+
+class Settings:
+    """The settings file of the user.
+
+    Values are stored as JSON texts, so that they come back with the type they had on every system.
+    Keys that this version does not know are left alone.
+    """
+
+    def __init__(self) -> None:
+        self._file = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "Lightbox", "Lightbox")
+        self._file.setValue("version", VERSION)
+
+    def get(self, setting: Setting[T]) -> T:
+        """Return a value, the default where nothing sensible is stored."""
+        stored = self._file.value(setting.key)
+        if stored is None:
+            return setting.default
+        try:
+            return setting.read(json.loads(str(stored)))
+        except (ValueError, TypeError, KeyError):
+            return setting.default
+
+    def set(self, setting: Setting[T], value: T) -> None:
+        """Remember a value."""
+        plain = bytes(value).hex() if isinstance(value, bytes | bytearray | QByteArray) else value
+        self._file.setValue(setting.key, json.dumps(plain))
+
+    def add_recent(self, path: Path) -> None:
+        """Put a file in front of the recent ones."""
+        text = str(path.absolute())
+        others = [p for p in self.get(RECENT) if p != text]
+        self.set(RECENT, (text, *others)[:RECENT_LIMIT])
+
+    def recent(self) -> tuple[Path, ...]:
+        """Return the recent files that still exist, the latest first."""
+        return tuple(p for t in self.get(RECENT) if (p := Path(t)).exists())

@@ -1,0 +1,154 @@
+"""Light and dark: the palette and the style sheet of the window's frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from viewer.drawing.colour import mix
+from viewer.drawing.theme import DARK, LIGHT, Theme
+from viewer.timeline.fonts import font
+
+CHOICES = ("system", "light", "dark")
+TEXT_PX = 13
+
+
+class Look(QObject):
+    """Owner of the theme: the user's choice, or what the system says.
+
+    Signals
+    -------
+    changed(Theme)
+        The window is to be painted in this theme.
+    """
+
+    changed = Signal(object)
+
+    def __init__(self, app: QApplication, choice: str) -> None:
+        super().__init__(app)
+        self._app = app
+        self.choice = choice
+        app.setStyle("Fusion")
+        app.setFont(font(TEXT_PX))
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._apply)
+        self._apply()
+
+    @property
+    def theme(self) -> Theme:
+        """The theme that holds now."""
+        system_is_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        return DARK if self.choice == "dark" or (self.choice == "system" and system_is_dark) else LIGHT
+
+    def choose(self, choice: str) -> None:
+        """Follow the system, or stay light or dark."""
+        self.choice = choice
+        self._apply()
+
+    def _apply(self) -> None:
+        self._app.setPalette(palette(self.theme))
+        self._app.setStyleSheet(style_sheet(self.theme))
+        self.changed.emit(self.theme)
+
+
+def palette(theme: Theme) -> QPalette:
+    """Return Qt's palette in the theme's colours."""
+    roles = QPalette.ColorRole
+    colours = {
+        roles.Window: theme.panel,
+        roles.WindowText: theme.text,
+        roles.Base: theme.background,
+        roles.AlternateBase: theme.background_alternate,
+        roles.Text: theme.text,
+        roles.Button: theme.panel,
+        roles.ButtonText: theme.text,
+        roles.BrightText: theme.error,
+        roles.ToolTipBase: theme.panel,
+        roles.ToolTipText: theme.text,
+        roles.PlaceholderText: theme.text_faint,
+        roles.Highlight: theme.accent,
+        roles.HighlightedText: theme.accent_text,
+        roles.Link: theme.accent,
+        roles.LinkVisited: theme.accent,
+        roles.Light: theme.background,
+        roles.Midlight: theme.line_soft,
+        roles.Mid: theme.line,
+        roles.Dark: theme.text_faint,
+        roles.Shadow: theme.line,
+    }
+    made = QPalette()
+    for role, argb in colours.items():
+        made.setColor(role, QColor.fromRgba(argb))
+    for role in (roles.WindowText, roles.Text, roles.ButtonText):
+        made.setColor(QPalette.ColorGroup.Disabled, role, QColor.fromRgba(theme.text_faint))
+    return made
+
+
+def css(argb: int) -> str:
+    """Return an opaque ARGB colour as a style sheet writes it."""
+    return f"#{argb & 0xFFFFFF:06x}"
+
+
+def style_sheet(theme: Theme) -> str:
+    """Return the style sheet of the frame: calm buttons, pills that can be on, tabs that are underlined."""
+    panel, line, text = css(theme.panel), css(theme.line), css(theme.text)
+    soft, faint, accent = css(theme.text_soft), css(theme.text_faint), css(theme.accent)
+    hover, pressed = css(theme.background_alternate), css(theme.line_soft)
+    on = css(int(mix(np.array([theme.panel], np.uint32), theme.accent, 0.14)[0]))
+    return f"""
+    QMainWindow, QMainWindow::separator {{ background: {panel}; }}
+    QMainWindow::separator {{ height: 5px; width: 5px; }}
+    QMainWindow::separator:hover {{ background: {line}; }}
+    QMenuBar {{ background: {panel}; padding: 3px 6px 1px 6px; }}
+    QMenuBar::item {{ background: transparent; padding: 4px 10px; border-radius: 4px; }}
+    QMenuBar::item:selected {{ background: {pressed}; }}
+    QMenu {{ background: {panel}; border: 1px solid {line}; padding: 5px; }}
+    QMenu::item {{ padding: 5px 26px 5px 26px; border-radius: 4px; }}
+    QMenu::item:selected {{ background: {on}; color: {text}; }}
+    QMenu::item:disabled {{ color: {faint}; }}
+    QMenu::separator {{ height: 1px; background: {line}; margin: 5px 8px; }}
+    QMenu::indicator {{ width: 14px; height: 14px; left: 6px; }}
+    QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
+    QToolBar {{
+        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 5px 8px; spacing: 6px;
+    }}
+    QToolBar QLabel {{ color: {soft}; padding: 0 4px 0 8px; }}
+    QToolBar QToolButton, QPushButton {{
+        background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 5px;
+        padding: 4px 12px; min-height: 18px;
+    }}
+    QToolBar QToolButton:hover, QPushButton:hover {{ background: {hover}; border-color: {faint}; }}
+    QToolBar QToolButton:pressed, QPushButton:pressed {{ background: {pressed}; }}
+    QToolBar QToolButton:disabled, QPushButton:disabled {{ color: {faint}; }}
+    QToolBar QToolButton:focus, QPushButton:focus {{ border-color: {accent}; }}
+    QToolBar QToolButton#step {{ padding: 4px 8px; }}
+    QToolBar QToolButton#pill:checked {{ background: {on}; border-color: {accent}; }}
+    QPushButton:default {{ background: {accent}; border-color: {accent}; color: {css(theme.accent_text)}; }}
+    QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {panel}; }}
+    QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 4px 7px; }}
+    QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
+    QLineEdit {{
+        background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
+        padding: 4px 8px; min-height: 18px; selection-background-color: {accent};
+    }}
+    QLineEdit:focus {{ border-color: {accent}; }}
+    QMainWindow > QTabBar {{ background: {panel}; }}
+    QMainWindow > QTabBar::tab {{
+        background: transparent; color: {soft}; border: 0; border-bottom: 2px solid transparent;
+        padding: 7px 13px 6px 13px; margin: 0 2px;
+    }}
+    QMainWindow > QTabBar::tab:hover {{ color: {text}; }}
+    QMainWindow > QTabBar::tab:selected {{ color: {text}; border-bottom-color: {accent}; }}
+    QHeaderView::section {{
+        background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
+    }}
+    QTableView {{ border: 0; background: {css(theme.background)}; }}
+    QProgressBar {{ background: {pressed}; border: 0; border-radius: 3px; max-height: 6px; }}
+    QProgressBar::chunk {{ background: {accent}; border-radius: 3px; }}
+    #notice {{ background: {on}; border-bottom: 1px solid {line}; }}
+    #notice QToolButton {{ border: 0; background: transparent; padding: 3px 6px; }}
+    #soft {{ color: {soft}; }}
+    #title {{ font-size: 22px; font-weight: 600; }}
+    #emptyState {{ color: {soft}; }}
+    """

@@ -1,0 +1,152 @@
+"""The tool bar: calm buttons, the iteration in hand, the overlays as pills, the row filter."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
+
+from viewer.app.icons import swatch
+from viewer.drawing.format import format_ns
+from viewer.drawing.theme import Theme
+from viewer.state import ViewState
+from viewer.state.navigation import current_lap
+
+TYPING_PAUSE_MS = 80
+
+
+class FindBox(QLineEdit):
+    """The row filter; Esc clears it and leaves.
+
+    Signals
+    -------
+    left()
+        The user is done with it.
+    """
+
+    left = Signal()
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.setPlaceholderText("Filter rows   Ctrl+F")
+        self.setAccessibleName("Filter the rows by text")
+        self.setClearButtonEnabled(True)
+        self.setFixedWidth(220)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self.apply)
+        self.textChanged.connect(self._pause.start)
+        self.returnPressed.connect(self.left)
+        state.study_changed.connect(self.clear)
+
+    def apply(self) -> None:
+        """Filter the rows by what stands in the box."""
+        self._pause.stop()
+        self.state.rows.set_filter(self.text())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.clear()
+            self.apply()
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class IterationBox(QFrame):
+    """Which iteration is in hand, with a step to either side."""
+
+    def __init__(self, state: ViewState, actions: dict[str, QAction], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.setObjectName("iteration")
+        self._middle = _button(actions["fit-lap"])
+        self._middle.setMinimumWidth(64)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(1, 0, 1, 0)
+        row.setSpacing(0)
+        row.addWidget(_button(actions["previous-lap"]))
+        row.addWidget(self._middle)
+        row.addWidget(_button(actions["next-lap"]))
+        self._actions = actions
+
+    def refresh(self) -> None:
+        """Show the lap in hand, else the one in the middle of the window."""
+        laps, lap = self.state.laps, current_lap(self.state)
+        fit = self._actions["fit-lap"]
+        if laps is None:
+            fit.setIconText("none")
+            fit.setToolTip("No iterations were found" if self.state.study else "")
+            return
+        shown = "–" if lap is None else lap
+        fit.setIconText(f"{shown} of {laps.count}")
+        if lap is not None:
+            length = format_ns(laps.end_ns(lap) - laps.start_ns(lap))
+            fit.setToolTip(f"{laps.names[lap]}, {length}: fit it  (\\)")
+
+
+class ToolBar(QToolBar):
+    """The one tool bar of the window."""
+
+    def __init__(self, state: ViewState, actions: dict[str, QAction], parent: QWidget) -> None:
+        super().__init__("Tool bar", parent)
+        self.setObjectName("tool-bar")
+        self.setMovable(False)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._actions = actions
+        self.state = state
+        for name in ("open", "fit"):
+            self.addWidget(_button(actions[name]))
+        for name in ("back", "forward"):
+            self.addWidget(_button(actions[name], "step"))
+        self.addWidget(QLabel("Iteration"))
+        self.iteration = IterationBox(state, actions)
+        self.addWidget(self.iteration)
+        self.addWidget(_space(6))
+        for name in ("overlay-idle", "overlay-exposed"):
+            self.addWidget(_button(actions[name], "pill"))
+        self._filter = self.addWidget(_button(actions["filter"], "pill"))
+        stretch = QWidget()
+        stretch.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.addWidget(stretch)
+        self.find = FindBox(state)
+        self.addWidget(self.find)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take the colours of the overlays."""
+        self._actions["overlay-idle"].setIcon(swatch(theme.text_faint))
+        self._actions["overlay-exposed"].setIcon(swatch(theme.overlay_exposed))
+
+    def refresh(self) -> None:
+        """Show the state as it is now."""
+        self.iteration.refresh()
+        window = self.state.filter
+        self._filter.setVisible(window is not None)
+        if window is not None:
+            self._actions["filter"].setIconText(f"Filtered to {format_ns(window[1] - window[0])}")
+
+
+def _button(action: QAction, name: str = "") -> QToolButton:
+    button = QToolButton()
+    button.setDefaultAction(action)
+    button.setObjectName(name)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    return button
+
+
+def _space(width: int) -> QWidget:
+    space = QWidget()
+    space.setFixedWidth(width)
+    return space

@@ -1,0 +1,78 @@
+"""The empty window: it says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from viewer.app.icons import app_icon
+
+RECENT_SHOWN = 6
+
+
+class Welcome(QWidget):
+    """What is shown while no trace is open.
+
+    Signals
+    -------
+    open_requested(), demo_requested()
+        A file is to be chosen; the demo is to be opened.
+    recent_requested(str)
+        One of the recent files is to be opened.
+    """
+
+    open_requested = Signal()
+    demo_requested = Signal()
+    recent_requested = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        icon, title = QLabel(), QLabel("Hang up a trace")
+        icon.setPixmap(app_icon().pixmap(QSize(64, 64), self.devicePixelRatioF()))
+        title.setObjectName("title")
+        text = QLabel(
+            "Open a report of Nsight Systems (.nsys-rep, .qdrep), its SQLite, Parquet or Arrow export,\n"
+            "or drop one here. No report at hand? The demo is a training job of eight ranks."
+        )
+        text.setObjectName("soft")
+        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        opener, demo = QPushButton("Open a report…"), QPushButton("Open the demo")
+        opener.setDefault(True)
+        opener.clicked.connect(self.open_requested)
+        demo.clicked.connect(self.demo_requested)
+        buttons = QHBoxLayout()
+        buttons.addStretch()
+        buttons.addWidget(opener)
+        buttons.addWidget(demo)
+        buttons.addStretch()
+        self._recent = QLabel()
+        self._recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._recent.setTextFormat(Qt.TextFormat.RichText)
+        self._recent.linkActivated.connect(self._open_recent)
+        self._paths: tuple[Path, ...] = ()
+        column = QVBoxLayout(self)
+        column.setSpacing(14)
+        column.addStretch(2)
+        for widget in (icon, title, text):
+            column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addLayout(buttons)
+        column.addWidget(self._recent)
+        column.addStretch(3)
+
+    def set_recent(self, paths: tuple[Path, ...]) -> None:
+        """Offer files that were open before."""
+        self._paths = paths[:RECENT_SHOWN]
+        links = [
+            f'<a href="{number}" style="text-decoration: none">{_escaped(path.name)}</a>'
+            for number, path in enumerate(self._paths)
+        ]
+        self._recent.setText("<br>".join(["Recent", *links]) if links else "")
+
+    def _open_recent(self, link: str) -> None:
+        self.recent_requested.emit(str(self._paths[int(link)]))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
