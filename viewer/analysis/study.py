@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.boards import SharedBoard, shared_boards
 from viewer.analysis.classify import KernelClasses, Rules, classify
 from viewer.analysis.holes import Holes, find_holes
 from viewer.analysis.launches import Launches
@@ -18,7 +19,9 @@ from viewer.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from viewer.analysis.candidates import Candidate
+    from viewer.analysis.collectives import Collectives
     from viewer.analysis.laps import Laps
+    from viewer.analysis.phases import Phases
 
 Projection = Literal["thread", "process"]
 
@@ -40,6 +43,7 @@ class Study:
         self._holes: dict[int, Holes] = {}
         self._families: dict[int, Tally] = {}
         self._laps: dict[int, Laps | None] = {}
+        self._phases: dict[int, Phases | None] = {}
         self._projections: dict[Projection, pd.DataFrame] = {}
 
     @cached_property
@@ -66,6 +70,11 @@ class Study:
         if gpu not in self._orders:
             self._orders[gpu] = gpu_order(self.trace, gpu)
         return self._orders[gpu]
+
+    @cached_property
+    def shared_boards(self) -> tuple[SharedBoard, ...]:
+        """The physical GPUs that several processes share."""
+        return shared_boards(self)
 
     def holes(self, gpu: int) -> Holes:
         """Return the gaps of a GPU's compute stream and what fills them."""
@@ -104,6 +113,22 @@ class Study:
 
             self._laps[candidate] = find_laps(self, candidate)
         return self._laps[candidate]
+
+    def phases(self, candidate: int = 0) -> Phases | None:
+        """Return forward, backward and optimizer over those iterations (definitions, section 5)."""
+        if candidate not in self._phases:
+            from viewer.analysis.phases import find_phases
+
+            laps = self.laps(candidate)
+            self._phases[candidate] = find_phases(self, laps) if laps else None
+        return self._phases[candidate]
+
+    @cached_property
+    def collectives(self) -> Collectives:
+        """The collectives matched over the ranks (definitions, section 8)."""
+        from viewer.analysis.collectives import find_collectives
+
+        return find_collectives(self)
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (definitions, section 5)."""

@@ -1,0 +1,180 @@
+"""Copies and sets: how much, how fast, on which stream, and whether anything hides them (section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.intervals import union
+from viewer.analysis.laps import Laps
+from viewer.analysis.launched import Indices
+from viewer.analysis.order import rows_of_gpu
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+HTOD = 1
+MIN_IN_FRONT_BYTES = 64 * 1024
+_PAGEABLE = 0
+
+
+def copies(study: Study, start_ns: int, end_ns: int) -> pd.DataFrame:
+    """Return the copies and sets of each GPU inside a window, by kind.
+
+    Those that straddle an edge count whole in `bytes` and `sum_ns`, with the part inside in the unions.
+
+    Returns
+    -------
+    DataFrame
+        `gpu`, `kind` ("Memcpy HtoD"), `count`, `bytes`, `sum_ns`, `throughput_gb_s` (10⁹ bytes a second),
+        `union_ns`, `hidden_ns` (beside a kernel), `copy_only_ns`, `streams` ("7, 20"), `on_compute_stream`
+        (count on a stream that also runs compute kernels), `pageable` (count).
+    """
+    pieces = [
+        _of_gpu(study, gpu.index, kind, start_ns, end_ns)
+        for gpu in study.trace.gpus
+        for kind in (Kind.MEMCPY, Kind.MEMSET)
+    ]
+    rows = [row for piece in pieces for row in piece]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+_COLUMNS = [
+    "gpu",
+    "kind",
+    "count",
+    "bytes",
+    "sum_ns",
+    "throughput_gb_s",
+    "union_ns",
+    "hidden_ns",
+    "copy_only_ns",
+    "streams",
+    "on_compute_stream",
+    "pageable",
+]
+
+
+def _of_gpu(study: Study, gpu: int, kind: Kind, start_ns: int, end_ns: int) -> list[dict[str, object]]:
+    trace, events = study.trace, study.trace.events[kind]
+    rows = rows_of_gpu(trace, kind, gpu)
+    rows = rows[(events.start_ns[rows] < end_ns) & (events.end_ns[rows] > start_ns)]
+    if not len(rows):
+        return []
+    stream = np.searchsorted(events.offsets, rows, side="right") - 1
+    computes = _compute_streams(study, gpu)
+    occupied = study.occupancy(gpu)
+    kernels = (occupied.compute | occupied.communication).clip(start_ns, end_ns)
+    found: list[dict[str, object]] = []
+    for name in np.unique(events.name_id[rows]).tolist():
+        mine = rows[events.name_id[rows] == name]
+        of_stream = stream[events.name_id[rows] == name]
+        size = int(events.columns["bytes"][mine].astype(np.int64).sum())
+        length = int((events.end_ns[mine] - events.start_ns[mine]).sum())
+        covered = union(events.start_ns[mine], events.end_ns[mine]).clip(start_ns, end_ns)
+        hidden = (covered & kernels).total()
+        ids = sorted({trace.streams[s].stream_id for s in np.unique(of_stream).tolist()})
+        found.append(
+            {
+                "gpu": gpu,
+                "kind": trace.names[name],
+                "count": len(mine),
+                "bytes": size,
+                "sum_ns": length,
+                "throughput_gb_s": size / length if length else 0.0,
+                "union_ns": covered.total(),
+                "hidden_ns": hidden,
+                "copy_only_ns": covered.total() - hidden,
+                "streams": ", ".join(map(str, ids)),
+                "on_compute_stream": int(np.isin(of_stream, computes).sum()),
+                "pageable": _pageable(study, kind, mine),
+            }
+        )
+    return found
+
+
+def _compute_streams(study: Study, gpu: int) -> list[int]:
+    kernels = study.trace.kernels
+    return [
+        stream.index
+        for stream in study.trace.streams_of(gpu)
+        if not study.classes.is_comm(kernels.name_id[kernels.of(stream.index)]).all()
+    ]
+
+
+def _pageable(study: Study, kind: Kind, rows: Indices) -> int:
+    if kind is not Kind.MEMCPY:
+        return 0
+    columns = study.trace.events[kind].columns
+    on_host = {1: ("src_kind",), 2: ("dst_kind",)}
+    count = 0
+    for copy_kind, ends in on_host.items():
+        mine = rows[columns["copy_kind"][rows] == copy_kind]
+        count += sum(int((columns[end][mine] == _PAGEABLE).sum()) for end in ends)
+    return count
+
+
+@dataclass(frozen=True)
+class InFront:
+    """Copies that a lap's first kernel has to wait for, by GPU and lap.
+
+    Attributes
+    ----------
+    count : ndarray of int64, shape (gpus, laps)
+    length_ns : ndarray of int64, shape (gpus, laps)
+        Time that they cover.
+    bytes : ndarray of int64, shape (gpus, laps)
+    start_ns : ndarray of int64, shape (gpus, laps)
+        Start of the first of them; -1 without any.
+    """
+
+    count: Int64
+    length_ns: Int64
+    bytes: Int64
+    start_ns: Int64
+
+
+def in_front(study: Study, laps: Laps) -> InFront:
+    """Return the copies to the device, of 64 KiB and more, between a lap's first kernel and the one before it."""
+    shape = (len(study.trace.gpus), laps.count)
+    none = np.zeros(shape, np.int64)
+    found = InFront(none, none.copy(), none.copy(), none - 1)
+    events = study.trace.events[Kind.MEMCPY]
+    for gpu in study.trace.gpus:
+        rows = rows_of_gpu(study.trace, Kind.MEMCPY, gpu.index)
+        if not len(rows):
+            continue
+        big = (events.columns["copy_kind"][rows] == HTOD) & (
+            events.columns["bytes"][rows] >= MIN_IN_FRONT_BYTES
+        )
+        rows = rows[big]
+        low, first = _before_first_kernel(study, laps, gpu.index)
+        for lap in range(laps.count):
+            held = rows[(events.start_ns[rows] >= low[lap]) & (events.start_ns[rows] < first[lap])]
+            if len(held):
+                covered = union(events.start_ns[held], events.end_ns[held])
+                found.count[gpu.index, lap] = len(held)
+                found.length_ns[gpu.index, lap] = covered.total()
+                found.bytes[gpu.index, lap] = int(events.columns["bytes"][held].astype(np.int64).sum())
+                found.start_ns[gpu.index, lap] = int(covered.start_ns[0]) if len(covered) else low[lap]
+    return found
+
+
+def _before_first_kernel(study: Study, laps: Laps, gpu: int) -> tuple[Int64, Int64]:
+    """Return per lap the start of the last compute kernel before it, and that of its own first one."""
+    kernels = study.trace.kernels
+    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    rows = rows[~study.classes.is_comm(kernels.name_id[rows])]
+    starts = np.sort(kernels.start_ns[rows])
+    begin, end = laps.windows(gpu)
+    if not len(starts):
+        return begin, begin
+    at = np.searchsorted(starts, begin, side="left")
+    first = np.minimum(np.where(at < len(starts), starts[np.minimum(at, len(starts) - 1)], begin), end)
+    before = np.where(at > 0, starts[np.maximum(at - 1, 0)], begin)
+    return np.minimum(before, begin), first

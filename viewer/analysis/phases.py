@@ -1,0 +1,244 @@
+"""Forward, backward and optimizer: which kernels each launched, and how long it keeps the GPU (section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.intervals import Intervals, union
+from viewer.analysis.laps import Laps
+from viewer.analysis.launched import Cover, Indices, Launched, Mask, ranges_of
+from viewer.analysis.texts import in_phase, is_library_domain
+from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+PHASES = ("forward", "backward", "optimizer")
+OWN_IN_BACKWARD = "own launches in backward"
+_ALL = (*PHASES, OWN_IN_BACKWARD)
+
+BY_RANGE = "NVTX ranges"
+BY_THREAD = "launched by the autograd thread: no range is called backward"
+NOT_FOUND = "no such range"
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """One phase on every GPU, by the operations that it launched.
+
+    Attributes
+    ----------
+    name : str
+        "forward", "backward", "optimizer", or the range owner's own launches inside backward.
+    how : str
+        By what it was found.
+    compute : tuple of Intervals, one per GPU
+        Union of its compute kernels; no communication.
+    extent : tuple of Intervals, one per GPU
+        From the first start to the last end of its operations in each lap.
+    kernels : tuple of ndarray, one per GPU
+        Its kernels, compute and communication, indices into ``trace.kernels``, by start.
+    """
+
+    name: str
+    how: str
+    compute: tuple[Intervals, ...]
+    extent: tuple[Intervals, ...]
+    kernels: tuple[Indices, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """The phases over the laps.
+
+    Attributes
+    ----------
+    compute_ns : mapping of str to ndarray of int64, shape (gpus, laps)
+        Per phase: the time covered by its compute kernels in each lap.
+    has_both : ndarray of bool, shape (gpus, laps)
+        Laps that have a forward and a backward.
+    basis : tuple of int
+        The laps that medians are taken over.
+    """
+
+    phases: tuple[Phase, ...]
+    compute_ns: dict[str, Int64]
+    has_both: Mask
+    basis: tuple[int, ...]
+
+    def phase(self, name: str) -> Phase | None:
+        """Return one phase, None if the trace has none of that name."""
+        return next((p for p in self.phases if p.name == name), None)
+
+    def median_ns(self, name: str) -> int | None:
+        """Return the median over the laps of the basis, as the mean over the GPUs; None where there is none.
+
+        Forward and backward count in laps that have both.
+        """
+        if name not in self.compute_ns or not self.basis:
+            return None
+        basis = list(self.basis)
+        held = self.compute_ns[name] > 0
+        if name in ("forward", "backward"):
+            held = held & (self.has_both if self.has_both.any() else True)
+        medians = [
+            int(np.median(lengths[basis][mask[basis]]))
+            for lengths, mask in zip(self.compute_ns[name], held, strict=True)
+            if mask[basis].any()
+        ]
+        return sum(medians) // len(medians) if medians else None
+
+    @cached_property
+    def forward_ns(self) -> int | None:
+        """Median time of compute kernels in forward, ns."""
+        return self.median_ns("forward")
+
+    @cached_property
+    def backward_ns(self) -> int | None:
+        """Median time of compute kernels in backward, ns; without the optimizer and the owner's own launches."""
+        return self.median_ns("backward")
+
+    @property
+    def ratio(self) -> float | None:
+        """Backward over forward: about 2 is normal, 3 points at activation checkpointing."""
+        if not self.forward_ns or self.backward_ns is None:
+            return None
+        return self.backward_ns / self.forward_ns
+
+
+def find_phases(study: Study, laps: Laps) -> Phases:
+    """Return what each phase launched and how long it kept each GPU, lap by lap."""
+    gpus = len(study.trace.gpus)
+    found = {name: [_NOTHING] * gpus for name in _ALL}
+    how = dict.fromkeys(_ALL, NOT_FOUND)
+    for process in study.trace.processes:
+        own_gpus = [g.index for g in study.trace.gpus if g.process == process.index]
+        if not own_gpus:
+            continue
+        cover = Cover(study, process.index)
+        masks, said = _attributed(cover, process.index)
+        how |= {name: said[name] for name in said if masks[name].any()}
+        for gpu in own_gpus:
+            for name in _ALL:
+                mask = masks[name] & (cover.launched.gpu == gpu)
+                found[name][gpu] = _on_gpu(study, cover.launched, mask, laps, gpu)
+    how[OWN_IN_BACKWARD] = how["backward"]
+    phases = tuple(
+        Phase(name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
+        for name in _ALL
+        if any(len(kernels) for _, _, kernels in found[name])
+    )
+    compute = {
+        p.name: np.array([p.compute[g].covered(*laps.windows(g)) for g in range(gpus)]) for p in phases
+    }
+    nothing = np.zeros((gpus, laps.count), np.int64)
+    both = (compute.get("forward", nothing) > 0) & (compute.get("backward", nothing) > 0)
+    return Phases(phases, compute, both, laps.basis)
+
+
+_OnGpu = tuple[Intervals, Intervals, Indices]
+_NONE = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+_NOTHING: _OnGpu = (_NONE, _NONE, np.empty(0, np.int64))
+
+
+def _attributed(cover: Cover, process: int) -> tuple[dict[str, Mask], dict[str, str]]:
+    """Return which operations each phase launched.
+
+    An operation inside several belongs to the optimizer before backward, and to backward before forward: what
+    backward computes again is backward. What the owner of the backward range launches itself there, while
+    another thread launches the gradients, is apart.
+    """
+    covered = {name: _covered(cover, process, name) for name in PHASES}
+    own = _own_thread(cover, process, "backward")
+    said = dict.fromkeys(PHASES, BY_RANGE)
+    optimizer, backward = covered["optimizer"], covered["backward"] & ~covered["optimizer"]
+    if not covered["backward"].any():
+        backward = _by_autograd_thread(cover, process) & ~optimizer
+        own, said["backward"] = np.zeros_like(backward), BY_THREAD
+    adopted = backward & ~own
+    apart = backward & own if adopted.sum() > (backward & own).sum() // 4 else np.zeros_like(backward)
+    backward = backward & ~apart
+    forward = covered["forward"] & ~covered["backward"] & ~optimizer & ~backward
+    masks = {"forward": forward, "backward": backward, "optimizer": optimizer, OWN_IN_BACKWARD: apart}
+    return masks, said
+
+
+def _covered(cover: Cover, process: int, phase: str, mode: str = "process") -> Mask:
+    """Return which operations lie in a range of that phase."""
+    trace = cover.trace
+    inside = np.zeros(len(cover.launched), bool)
+    for track in trace.tracks:
+        if trace.threads[track.thread].process != process or is_library_domain(track.domain):
+            continue
+        ranges = ranges_of(trace, track.index)
+        names, where = np.unique(trace.nvtx.name_id[ranges], return_inverse=True)
+        ranges = ranges[in_phase(trace.names, names, phase)[where]] if len(names) else ranges
+        if len(ranges):
+            start, end = trace.nvtx.start_ns[ranges], trace.nvtx.end_ns[ranges]
+            inside |= cover.outermost(track.thread, track.domain, start, end, mode) >= 0
+    return inside
+
+
+def _own_thread(cover: Cover, process: int, phase: str) -> Mask:
+    return _covered(cover, process, phase, "thread")
+
+
+def _by_autograd_thread(cover: Cover, process: int) -> Mask:
+    """Return what the autograd thread launched: by its name, else the other thread with most launches.
+
+    Without that name it is only looked for where there is a forward: not every second thread is autograd's.
+    """
+    threads, launched = cover.trace.threads, cover.launched
+    mask = np.zeros(len(launched), bool)
+    named = [t for t in launched.threads if threads[t].name.startswith("pt_autograd")]
+    if not named and not _covered(cover, process, "forward").any():
+        return mask
+    if not named:
+        by_launches = sorted(launched.threads, key=lambda t: _length(launched.threads[t]))
+        if len(by_launches) < 2:
+            return mask
+        owner = _owner(cover, process, by_launches[-1])
+        named = [t for t in by_launches if t != owner][-1:]
+    for thread in named:
+        mask[launched.threads[thread]] = True
+    return mask
+
+
+def _owner(cover: Cover, process: int, default: int) -> int:
+    """Return the thread that has the forward ranges, else the one with most launches."""
+    own = _own_thread(cover, process, "forward")
+    counts = {t: int(own[rows].sum()) for t, rows in cover.launched.threads.items()}
+    best = max(counts, key=lambda t: counts[t])
+    return best if counts[best] else default
+
+
+def _length(rows: slice) -> int:
+    return int(rows.stop - rows.start)
+
+
+def _on_gpu(study: Study, ops: Launched, mask: Mask, laps: Laps, gpu: int) -> _OnGpu:
+    """Return compute union, extent per lap, and kernels of some operations on one GPU."""
+    kernel, graph = GPU_KINDS.index(Kind.KERNEL), GPU_KINDS.index(Kind.GRAPH)
+    is_comm = study.classes.is_comm(ops.name_id) & (ops.kind == kernel)
+    compute = mask & ((ops.kind == kernel) | (ops.kind == graph)) & ~is_comm
+    kernels = ops.index[mask & (ops.kind == kernel)]
+    kernels = kernels[np.argsort(study.trace.kernels.start_ns[kernels], kind="stable")]
+    extent = _extent(ops.start_ns[mask], ops.end_ns[mask], laps.starts[gpu])
+    return union(ops.start_ns[compute], ops.end_ns[compute]), extent, kernels
+
+
+def _extent(start: Int64, end: Int64, edges: Int64) -> Intervals:
+    """Return first start to last end of the operations of each lap, those outside all laps left out."""
+    lap = np.searchsorted(edges, start, side="right") - 1
+    held = (lap >= 0) & (lap < len(edges) - 1)
+    lap, start, end = lap[held], start[held], end[held]
+    order = np.argsort(lap, kind="stable")
+    if not len(order):
+        return _NONE
+    first = np.flatnonzero(np.concatenate(([True], np.diff(lap[order]) != 0)))
+    return union(np.minimum.reduceat(start[order], first), np.maximum.reduceat(end[order], first))

@@ -1,0 +1,78 @@
+"""Time that the CPU spends in synchronising calls, and how much of it the GPU is idle (section 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.intervals import union
+from viewer.trace.events import UInt32
+
+if TYPE_CHECKING:
+    from viewer.analysis.launched import Mask
+    from viewer.analysis.study import Study
+    from viewer.trace import Trace
+
+SYNCHRONISING = frozenset(
+    {
+        "cudaDeviceSynchronize",
+        "cudaThreadSynchronize",
+        "cudaStreamSynchronize",
+        "cudaStreamSynchronize_ptsz",
+        "cudaEventSynchronize",
+        "cudaMemcpy",
+        "cudaMemcpy_ptds",
+        "cudaMemcpy2D",
+        "cudaMemcpyToSymbol",
+        "cudaMemcpyFromSymbol",
+        "cuCtxSynchronize",
+        "cuStreamSynchronize",
+        "cuEventSynchronize",
+        "cuMemcpyHtoD",
+        "cuMemcpyDtoH",
+    }
+)
+"""Calls that return when the GPU is done."""
+
+_COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns"]
+
+
+def is_synchronising(trace: Trace, name_id: UInt32) -> Mask:
+    """Return which API calls wait for the GPU, by their names."""
+    used = np.unique(name_id)
+    waits = np.zeros(len(trace.names), bool)
+    waits[used] = [name in SYNCHRONISING for name in trace.names.take(used)]
+    return np.asarray(waits[name_id])
+
+
+def syncs(study: Study, start_ns: int, end_ns: int) -> pd.DataFrame:
+    """Return the time in synchronising calls inside a window, by GPU and call; the last row of a GPU is all.
+
+    Time in a call is no stall by itself: what counts is `idle_ns`, where the GPU has nothing to do meanwhile.
+
+    Returns
+    -------
+    DataFrame
+        `gpu`, `call` ("all" for any of them), `count`, `sum_ns` (clipped to the window), `union_ns` over the
+        threads of the GPU's process, and of that `idle_ns`.
+    """
+    trace, api = study.trace, study.trace.api
+    waits = np.flatnonzero(is_synchronising(trace, api.name_id)) if len(api) else np.empty(0, np.int64)
+    waits = waits[(api.start_ns[waits] < end_ns) & (api.end_ns[waits] > start_ns)]
+    thread = np.searchsorted(api.offsets, waits, side="right") - 1
+    process = np.array([t.process for t in trace.threads], np.int64)[thread] if len(waits) else thread
+    rows: list[tuple[object, ...]] = []
+    for gpu in trace.gpus:
+        idle = study.parts[gpu.index].intervals("idle", start_ns=start_ns, end_ns=end_ns)
+        mine = waits[process == gpu.process]
+        names = np.unique(api.name_id[mine]).tolist()
+        for name in [*names, None] if names else []:
+            calls = mine if name is None else mine[api.name_id[mine] == name]
+            start, end = np.maximum(api.start_ns[calls], start_ns), np.minimum(api.end_ns[calls], end_ns)
+            covered = union(start, end)
+            label = "all" if name is None else trace.names[name]
+            total = int((end - start).sum())
+            rows.append((gpu.index, label, len(calls), total, covered.total(), (covered & idle).total()))
+    return pd.DataFrame(rows, columns=_COLUMNS)
