@@ -18,7 +18,7 @@ from viewer.timeline.facts import PART_TITLES, event_facts, running_at
 from viewer.timeline.fonts import MEDIUM, STRONG, cropped, font, metrics
 from viewer.trace.names import short_name
 
-WIDTH = 460
+WIDTH = 480
 _TITLE, _TEXT, _LINE = 12.5, 11, 17
 _TITLE_LINES = 3
 _MAX_CUT_GPUS = 24
@@ -77,7 +77,7 @@ class HoverCard(Card):
 
     def content_size(self) -> QSize:
         """Return the size of title and lines."""
-        value = max((metrics(_TEXT).horizontalAdvance(i.value) for i in self.items), default=0.0)
+        value = max((metrics(_TEXT, MEDIUM).horizontalAdvance(i.value) for i in self.items), default=0.0)
         wide = max(self._label_width() + value, metrics(_TITLE, STRONG).horizontalAdvance(self.title))
         width = min(WIDTH, int(max(wide, metrics(_TEXT).horizontalAdvance(self.subtitle))) + 2)
         height = self._title_rect(width).height() + _LINE + 7 + _LINE * len(self.items)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -18,7 +20,8 @@ from viewer.timeline.strip import guard
 
 HEIGHT = 22
 _TEXT, _SWATCH, _GAP = 10.5, 9, 14
-_STATES = ("compute", "hidden communication", "exposed communication", "copy", "idle")
+_IDLE = "idle"
+_STATES = ("compute", "hidden communication", "exposed communication", "copy", _IDLE)
 
 
 class Legend(QWidget):
@@ -40,7 +43,7 @@ class Legend(QWidget):
     def set_palette(self, palette: Palette | None, study: Study | None) -> None:
         """Show the classes of another trace."""
         self._palette = palette
-        self._classes = _classes_of(study) if study else ()
+        self._classes = classes_of(study) if study else ()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -48,42 +51,48 @@ class Legend(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the legend"):
-                self._paint(painter)
+                paint_legend(painter, self.rect(), self.theme, self._palette, self._classes)
         finally:
             painter.end()
 
-    def _paint(self, painter: QPainter) -> None:
-        theme = self.theme
-        painter.fillRect(self.rect(), QColor(theme.panel))
-        painter.fillRect(0, 0, self.width(), 1, QColor(theme.line))
-        x = self._paint_heading(painter, 12, "GPU state")
-        for name, argb in zip(_STATES, theme.parts, strict=True):
-            x = self._paint_entry(painter, x, name, argb, hatched=name == "idle")
-        if self._palette is not None and self._classes:
-            x = self._paint_heading(painter, x + _GAP, "Kernels")
-            for name in self._classes:
-                if x < self.width():
-                    x = self._paint_entry(painter, x, name, self._palette.class_colour(name, theme))
 
-    def _paint_heading(self, painter: QPainter, x: float, text: str) -> float:
-        base = marks.text_baseline(0, self.height(), _TEXT)
-        marks.paint_text(painter, text, x, base, _TEXT, self.theme.text_faint)
-        return x + metrics(_TEXT).horizontalAdvance(text) + 10
-
-    def _paint_entry(self, painter: QPainter, x: float, name: str, argb: int, hatched: bool = False) -> float:
-        width = _SWATCH + 5 + metrics(_TEXT).horizontalAdvance(name)
-        if x + width > self.width() - 8:
-            return float(self.width())
-        box = QRectF(x, (self.height() - _SWATCH) / 2, _SWATCH, _SWATCH)
-        painter.fillRect(box, QColor(argb))
-        if hatched:
-            painter.setBrushOrigin(QPointF(0, 0))
-            painter.fillRect(box, QBrush(QColor(self.theme.text_faint), Qt.BrushStyle.BDiagPattern))
-        base = marks.text_baseline(0, self.height(), _TEXT)
-        marks.paint_text(painter, name, x + _SWATCH + 5, base, _TEXT, self.theme.text_soft)
-        return x + width + _GAP
-
-
-def _classes_of(study: Study) -> tuple[str, ...]:
+def classes_of(study: Study) -> tuple[str, ...]:
+    """Return the kernel classes that a trace holds, in order of `CLASSES`."""
     held = np.unique(study.classes.class_of[np.unique(study.trace.kernels.name_id)])
     return tuple(CLASSES[c] for c in held)
+
+
+def paint_legend(
+    painter: QPainter, rect: QRect, theme: Theme, palette: Palette | None, classes: Sequence[str]
+) -> None:
+    """Paint as many entries into `rect` as there is room for; logical pixels."""
+    painter.fillRect(rect, QColor(theme.panel))
+    painter.fillRect(rect.left(), rect.top(), rect.width(), 1, QColor(theme.line))
+    x = _paint_heading(painter, rect, rect.left() + 12.0, theme, "GPU state")
+    for name, argb in zip(_STATES, theme.parts, strict=True):
+        x = _paint_entry(painter, rect, x, theme, name, argb)
+    if palette is not None and classes:
+        x = _paint_heading(painter, rect, x + _GAP, theme, "Kernels")
+        for name in classes:
+            x = _paint_entry(painter, rect, x, theme, name, palette.class_colour(name, theme))
+
+
+def _paint_heading(painter: QPainter, rect: QRect, x: float, theme: Theme, text: str) -> float:
+    base = marks.text_baseline(rect.top(), rect.height(), _TEXT)
+    marks.paint_text(painter, text, x, base, _TEXT, theme.text_faint)
+    return x + metrics(_TEXT).horizontalAdvance(text) + 10
+
+
+def _paint_entry(painter: QPainter, rect: QRect, x: float, theme: Theme, name: str, argb: int) -> float:
+    """Paint a swatch with its name, and return where the next one goes: outside once the room is used up."""
+    width = _SWATCH + 5 + metrics(_TEXT).horizontalAdvance(name)
+    if x + width > rect.right() - 7:
+        return float(rect.right() + 1)
+    box = QRectF(x, rect.top() + (rect.height() - _SWATCH) / 2, _SWATCH, _SWATCH)
+    painter.fillRect(box, QColor(argb))
+    if name == _IDLE:
+        painter.setBrushOrigin(QPointF(0, 0))
+        painter.fillRect(box, QBrush(QColor(theme.text_faint), Qt.BrushStyle.BDiagPattern))
+    base = marks.text_baseline(rect.top(), rect.height(), _TEXT)
+    marks.paint_text(painter, name, x + _SWATCH + 5, base, _TEXT, theme.text_soft)
+    return x + width + _GAP

@@ -7,13 +7,14 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from viewer.analysis.laps import Laps
 from viewer.drawing.format import format_instant, format_ns
 from viewer.drawing.hit import HitResult
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.ticks import ticks
 from viewer.rows import Row
-from viewer.state import ViewState
+from viewer.state import ViewState, Window
 from viewer.timeline import marks
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import Grid, Strip, guard
@@ -22,6 +23,89 @@ HEIGHT = 34
 _CHIP_TOP, _CHIP_HEIGHT = 2, 15
 _TICK, _SMALL_TICK = 6, 3
 _TEXT = 10.5
+
+
+def paint_ruler(
+    painter: QPainter, scale: Scale, height: int, theme: Theme, dpr: float, laps: Laps | None, lap: int | None
+) -> None:
+    """Paint ticks and iterations in device pixels, `lap` as the one in hand."""
+    painter.fillRect(0, 0, scale.width, height, QColor(theme.panel))
+    found = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
+    bottom, width = height - 1, marks.line_width(dpr)
+    for times, length, colour in (
+        (found.minor, _SMALL_TICK, theme.line),
+        ([t for t, _ in found.major], _TICK, theme.text_faint),
+    ):
+        for t in times:
+            high = round(length * dpr)
+            painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, QColor(colour))
+    baseline = bottom - (_TICK - 2.5) * dpr
+    for t, label in found.major:
+        marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
+    if laps is not None:
+        _paint_laps(painter, scale, height, theme, dpr, laps, lap)
+    painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
+
+
+def _paint_laps(
+    painter: QPainter,
+    scale: Scale,
+    height: int,
+    theme: Theme,
+    dpr: float,
+    laps: Laps,
+    lap_in_hand: int | None,
+) -> None:
+    edges = marks.lap_edges(laps)
+    if not len(edges):
+        return
+    first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
+    last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
+    if (last - first) * marks.CROWDED_PX * dpr > scale.width:
+        return
+    tint = QColor(theme.accent)
+    for lap in range(first, last):
+        left, right = (marks.column_of(scale, int(t)) for t in edges[lap : lap + 2])
+        painter.fillRect(left, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+        start, room = max(left, 0), min(right, scale.width) - max(left, 0)
+        length_ns = int(edges[lap + 1] - edges[lap])
+        text = _lap_text(lap, length_ns, laps.flags[lap], room - 14 * dpr, dpr)
+        if text:
+            wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
+            tint.setAlpha(70 if lap == lap_in_hand else 30)
+            chip = QRectF(start, _CHIP_TOP * dpr, min(wide, room - 2), _CHIP_HEIGHT * dpr)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.fillRect(chip, tint)
+            base = marks.text_baseline(chip.top(), chip.height(), _TEXT * dpr)
+            marks.paint_text(painter, text, start + 6 * dpr, base, _TEXT * dpr, theme.boundary, MEDIUM)
+    end = marks.column_of(scale, int(edges[-1]))
+    painter.fillRect(end, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+
+
+def _lap_text(lap: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:
+    tail = f" · {flag}" if flag else ""
+    choices = (
+        f"Iteration {lap} · {format_ns(length_ns)}{tail}",
+        f"Iteration {lap} · {format_ns(length_ns)}",
+        f"Iteration {lap}",
+        str(lap),
+    )
+    measure = metrics(_TEXT * dpr, MEDIUM)
+    return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
+
+
+def paint_corner(painter: QPainter, rect: QRect, window: Window, ruler_width: int, theme: Theme) -> None:
+    """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from."""
+    painter.fillRect(rect, QColor(theme.panel))
+    found = ticks(*window, ruler_width)
+    base = marks.text_baseline(rect.top(), rect.height(), 13)
+    origin = found.origin or "Time"
+    marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
+    x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
+    unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
+    unit = cropped(unit, rect.width() - x, 11)
+    marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
+    painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
 
 
 class Ruler(Strip):
@@ -61,63 +145,7 @@ class Ruler(Strip):
 
     def paint_base(self, painter: QPainter, grid: Grid) -> None:
         """Paint ticks and iterations."""
-        theme, d, scale = self.theme, grid.dpr, self.scale()
-        painter.fillRect(0, 0, grid.columns, grid.rows, QColor(theme.panel))
-        found = ticks(*self.window_ns(), self.width())
-        bottom = grid.rows - 1
-        width = marks.line_width(d)
-        for times, length, colour in (
-            (found.minor, _SMALL_TICK, theme.line),
-            ([t for t, _ in found.major], _TICK, theme.text_faint),
-        ):
-            for t in times:
-                high = round(length * d)
-                painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, QColor(colour))
-        baseline = bottom - (_TICK - 2.5) * d
-        for t, label in found.major:
-            marks.paint_text(painter, label, scale.x(t) + 4 * d, baseline, _TEXT * d, theme.text_soft)
-        self._paint_laps(painter, grid, scale)
-        painter.fillRect(0, grid.rows - width, grid.columns, width, QColor(theme.line))
-
-    def _paint_laps(self, painter: QPainter, grid: Grid, scale: Scale) -> None:
-        edges = marks.lap_edges(self.state.laps)
-        if not len(edges):
-            return
-        theme, d = self.theme, grid.dpr
-        first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
-        last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
-        if (last - first) * marks.CROWDED_PX * d > grid.columns:
-            return
-        tint = QColor(theme.accent)
-        for lap in range(first, last):
-            left, right = (marks.column_of(scale, int(t)) for t in edges[lap : lap + 2])
-            chosen = lap == self.state.lap
-            painter.fillRect(left, 0, marks.line_width(d), grid.rows, QColor(theme.boundary))
-            start, room = max(left, 0), min(right, grid.columns) - max(left, 0)
-            text = self._lap_text(lap, int(edges[lap + 1] - edges[lap]), (room - 14 * d), d)
-            if text:
-                wide = metrics(_TEXT * d, MEDIUM).horizontalAdvance(text) + 12 * d
-                tint.setAlpha(70 if chosen else 30)
-                chip = QRectF(start, _CHIP_TOP * d, min(wide, room - 2), _CHIP_HEIGHT * d)
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.fillRect(chip, tint)
-                base = marks.text_baseline(chip.top(), chip.height(), _TEXT * d)
-                marks.paint_text(painter, text, start + 6 * d, base, _TEXT * d, theme.boundary, MEDIUM)
-        end = marks.column_of(scale, int(edges[-1]))
-        painter.fillRect(end, 0, marks.line_width(d), grid.rows, QColor(theme.boundary))
-
-    def _lap_text(self, lap: int, length_ns: int, room: float, d: float) -> str:
-        laps = self.state.laps
-        flag = laps.flags[lap] if laps else None
-        tail = f" · {flag}" if flag else ""
-        choices = (
-            f"Iteration {lap} · {format_ns(length_ns)}{tail}",
-            f"Iteration {lap} · {format_ns(length_ns)}",
-            f"Iteration {lap}",
-            str(lap),
-        )
-        measure = metrics(_TEXT * d, MEDIUM)
-        return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
+        paint_ruler(painter, self.scale(), grid.rows, self.theme, grid.dpr, self.state.laps, self.state.lap)
 
     def paint_marks(self, painter: QPainter, grid: Grid) -> None:
         """Paint kept ranges, the selection with its length, and the pointer's time."""
@@ -162,19 +190,6 @@ class RulerCorner(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the ruler's corner"):
-                self._paint(painter, self.rect())
+                paint_corner(painter, self.rect(), self.state.axis.window, self.ruler_width, self.theme)
         finally:
             painter.end()
-
-    def _paint(self, painter: QPainter, rect: QRect) -> None:
-        theme = self.theme
-        painter.fillRect(rect, QColor(theme.panel))
-        found = ticks(*self.state.axis.window, self.ruler_width)
-        base = marks.text_baseline(rect.top(), rect.height(), 13)
-        origin = found.origin or "Time"
-        marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
-        x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
-        unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
-        unit = cropped(unit, rect.width() - x, 11)
-        marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
-        painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))

@@ -16,11 +16,14 @@ from viewer.state import Window
 from viewer.timeline import marks
 from viewer.timeline.card import Card
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.trace import Trace
+from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
 _TEXT, _SMALL, _LINE = 11, 10, 17
-_LABEL, _COLUMN, _SHARE, _COUNT = 96, 92, 44, 62
+_COLUMN, _SHARE, _COUNT, _MAX_LABEL = 84, 42, 58, 110
 _MAX_GPUS = 16
+_TITLE_HEIGHT, _RULE = 24, 9
 _SLOW_S, _PAUSE_MS = 0.008, 60
 
 
@@ -31,6 +34,7 @@ class SelectionCard(Card):
         super().__init__(parent)
         self.numbers: RangeNumbers | None = None
         self.where = ""
+        self._labels: dict[int, str] = {}
         self._cost_s = 0.0
         self._asked: tuple[Study, Window, Laps | None, QRect, QRect] | None = None
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
@@ -65,7 +69,7 @@ class SelectionCard(Card):
             return
         self._cost_s = time.perf_counter() - began
         self.where = _where(self.numbers, laps)
-        self._study = study
+        self._labels = _labels(study.trace)
         self.show_beside(span, bounds)
 
     def content_size(self) -> QSize:
@@ -75,8 +79,14 @@ class SelectionCard(Card):
             return QSize(0, 0)
         rows = min(len(numbers.gpus), _MAX_GPUS) + (len(numbers.gpus) > _MAX_GPUS)
         lines = 2 * bool(numbers.gpus) + len(_notes(numbers)) + 1
-        width = _LABEL + _COLUMN * len(_HEADINGS) + 2 * _COUNT
-        return QSize(width, 26 + _LINE * (rows + lines) + 22)
+        width = self._label_width() + _COLUMN * (len(_HEADINGS) - 1) + 3 * _COUNT
+        return QSize(width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+
+    def _label_width(self) -> int:
+        labels = self._labels.values()
+        return min(
+            _MAX_LABEL, round(max((metrics(_TEXT).horizontalAdvance(t) for t in labels), default=0)) + 6
+        )
 
     def paint_content(self, painter: QPainter, rect: QRect) -> None:
         """Paint the table."""
@@ -89,11 +99,11 @@ class SelectionCard(Card):
         x = rect.left() + metrics(14, STRONG).horizontalAdvance(title) + 18
         where = cropped(self.where, rect.right() - x, _TEXT)
         marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
-        y = rect.top() + 26
+        y = rect.top() + _TITLE_HEIGHT
         if numbers.gpus:
             y = self._paint_table(painter, rect, y, numbers)
-        painter.fillRect(rect.left(), y + 5, rect.width(), 1, QColor(theme.line))
-        y += 11
+        painter.fillRect(rect.left(), y + 4, rect.width(), 1, QColor(theme.line))
+        y += _RULE
         for label, value in _notes(numbers):
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
@@ -124,7 +134,7 @@ class SelectionCard(Card):
         for gpu in numbers.gpus[:_MAX_GPUS]:
             parts = [*numbers.parts_ns[gpu.gpu].tolist(), int(numbers.no_kernel_ns[gpu.gpu])]
             cells = _cells(parts, numbers.length_ns, size)
-            label = self._study.trace.gpu_label(gpu.gpu)
+            label = self._labels[gpu.gpu]
             counts = (format_count(gpu.kernels), format_count(gpu.launches))
             self._paint_line(painter, rect, y, label, cells, counts)
             y += _LINE
@@ -154,13 +164,16 @@ class SelectionCard(Card):
         theme = self.theme
         base = marks.text_baseline(y, _LINE, _TEXT)
         ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
-        marks.paint_text(painter, cropped(label, _LABEL, _TEXT), rect.left(), base, _TEXT, ink)
-        right = rect.left() + _LABEL
-        for value, share in cells:
+        room = self._label_width()
+        marks.paint_text(painter, cropped(label, room, _TEXT), rect.left(), base, _TEXT, ink)
+        right = rect.left() + room
+        for value, share in cells[:-1]:
             right += _COLUMN
             _paint_right(painter, share, right, base, _SMALL, theme.text_faint, REGULAR)
             cell_ink = theme.text_faint if value == "–" else ink
             _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
+        right += _COUNT
+        _paint_right(painter, cells[-1][0], right, base, _TEXT, ink, weight)
         for count in counts:
             right += _COUNT
             _paint_right(painter, count, right, base, _TEXT, ink, REGULAR)
@@ -172,6 +185,13 @@ def _paint_right(
     if text:
         x = right - metrics(pixels, weight).horizontalAdvance(text)
         marks.paint_text(painter, text, x, base, pixels, ink, weight)
+
+
+def _labels(trace: Trace) -> dict[int, str]:
+    """Return what to call each GPU: its rank alone where every process has one."""
+    alone = len({g.process for g in trace.gpus}) == len(trace.gpus)
+    name = trace.process_label if alone else trace.gpu_label
+    return {g.index: name(g.process if alone else g.index) for g in trace.gpus}
 
 
 def _unit(length_ns: int) -> tuple[str, int]:
@@ -191,7 +211,7 @@ def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str
 def _notes(numbers: RangeNumbers) -> list[tuple[str, str]]:
     notes = []
     if numbers.families:
-        most = "   ".join(f"{f.name} {format_share(f.share)}" for f in numbers.families)
+        most = "   ".join(f"{short_name(f.name)} {format_share(f.share)}" for f in numbers.families)
         notes.append(("Most kernel time", most))
     held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
     if empty := sum(h.empty_ns for h in held):
@@ -211,7 +231,6 @@ def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
     if share is None or laps is None:
         return "outside the iterations" if laps else ""
     text = f"{format_share(share.share)} of iteration {share.lap}"
-    if share.first != share.last:
-        named = [f"iteration {k}" if k is not None else "outside" for k in (share.first, share.last)]
-        text += f" · from {named[0]} to {named[1]}"
+    if len(share.laps) > 1:
+        text += f" · touches iterations {share.laps[0]} to {share.laps[-1]}"
     return text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QScrollBar, QTextEdit, QWidget
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QScrollBar, QWidget
 
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme
@@ -32,8 +32,7 @@ Renderer = Literal["auto", "gl", "raster"]
 HEADER_WIDTH = 340
 _MIN_HEADER, _MIN_CANVAS = 140, 200
 _SPLITTER, _GRIP = 1, 7
-_HOVER_MS = 160
-_TEXT_FIELDS = (QLineEdit, QTextEdit, QPlainTextEdit)
+_EVENT_MS, _CUT_MS = 250, 600
 
 
 class Timeline(QWidget):
@@ -58,11 +57,11 @@ class Timeline(QWidget):
         self.headers = RowHeaders(state, self)
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
         self.legend = Legend(state, self)
-        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self, maximum=0)
         self._splitter = _Splitter(self)
         self.selection_card, self.hover_card = SelectionCard(self), HoverCard(self)
         self._pointed: tuple[QWidget, QPointF] | None = None
-        self._rest = QTimer(self, singleShot=True, interval=_HOVER_MS)
+        self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
         self._connect()
         self._take_study()
@@ -93,18 +92,6 @@ class Timeline(QWidget):
         most = max(_MIN_HEADER, self.width() - _MIN_CANVAS)
         self.header_width = min(max(width, _MIN_HEADER), most)
         self._lay_out()
-
-    def zoom(self, factor: float) -> None:
-        """Zoom at the pointer, else in the middle; below 1 is closer."""
-        self.gestures.zoom(factor)
-
-    def pan(self, share: float) -> None:
-        """Move the window by a share of its length."""
-        self.gestures.pan(share)
-
-    def zoom_to_selection(self, deselect: bool = False) -> None:
-        """Show the selected range."""
-        self.gestures.zoom_to_selection(deselect)
 
     def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
         if renderer == "gl" or (renderer == "auto" and is_hardware(renderer_name())):
@@ -226,14 +213,17 @@ class Timeline(QWidget):
             QPoint(bounds.left() + max(left, 0), bounds.top()),
             QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
         )
-        self.selection_card.show_range(study, selection, state.laps, span, bounds)
+        with guard("the selection card", self.selection_card.dismiss):
+            self.selection_card.show_range(study, selection, state.laps, span, bounds)
 
     def _point(self, strip: QWidget, pos: QPointF) -> None:
         self._pointed = (strip, pos)
         if self.hover_card.isVisible():
             self._show_hover()
         else:
-            self._rest.start()
+            hit = strip.hit(pos)
+            on_event = hit is not None and (hit.event is not None or hit.column is not None)
+            self._rest.start(_EVENT_MS if on_event else _CUT_MS)
 
     def _hide_hover(self) -> None:
         self._pointed = None
@@ -252,11 +242,16 @@ class Timeline(QWidget):
             hit = strip.hit(pos)
             if hit is not None and (hit.event is not None or hit.column is not None):
                 self.hover_card.show_hit(study, hit, span, bounds)
-            elif hit is not None or strip is self.ruler:
+            elif (hit is not None or strip is self.ruler) and not self._is_selected(strip.time_at(pos.x())):
                 scale = self.canvas.scale()
                 self.hover_card.show_cut(study, strip.time_at(pos.x()), scale.ns_per_px, span, bounds)
             else:
                 self.hover_card.hide()
+
+    def _is_selected(self, time_ns: int) -> bool:
+        """Return whether an instant lies in the selection, whose own card then says more than the cut."""
+        selection = self.state.selection
+        return selection is not None and selection[0] <= time_ns <= selection[1]
 
     def _open(self, strip: QWidget, pos: QPointF) -> None:
         if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
@@ -312,22 +307,9 @@ class Timeline(QWidget):
         painter.fillRect(self.headers.width(), 0, _SPLITTER, self.height(), QColor(self.theme.line))
         painter.end()
 
-    def showEvent(self, event: QEvent) -> None:
-        """Listen for W, A, S and D wherever the focus is."""
-        handle = self.window().windowHandle()
-        if handle is not None:
-            handle.installEventFilter(self)
-
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is waiting."""
         self._hide_hover()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take W, A, S and D from the window, unless a text field has the focus."""
-        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
-            return False
-        writing = isinstance(QApplication.focusWidget(), _TEXT_FIELDS)
-        return not writing and self.state.study is not None and self.gestures.key(event)
 
 
 class _Splitter(QWidget):
