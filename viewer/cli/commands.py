@@ -171,7 +171,7 @@ def _demo(
     from viewer.cli.demo import demo_options, write_demo
     from viewer.cli.window import open_window
 
-    options = demo_options(iterations, events, like, shift or [], lose or [], clean)
+    options = demo_options(iterations, events, like.value, shift or [], lose or [], clean)
     path = write_demo(options, out)
     if out is not None:
         print(path)  # noqa: T201
@@ -229,6 +229,15 @@ def _shot(
     shot = Shot(range_, iteration, tuple(rows or ()), overlays, theme, width, scale)
     take(open_study(trace, rules), shot, out)
     print(out)  # noqa: T201
+    return 0
+
+
+@app.command("renderer", hidden=True)
+def _print_renderer() -> int:
+    """Print the name of the OpenGL renderer; `doctor` asks for it in a process that may die of it."""
+    from viewer.cli.doctor import print_renderer
+
+    print_renderer()
     return 0
 
 

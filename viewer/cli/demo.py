@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -13,7 +12,12 @@ from viewer.drawing.times import TimeError, parse_ns
 
 
 def demo_options(
-    iterations: int | None, events: int | None, like: str, shift: list[str], lose: list[str], clean: bool
+    iterations: int | None,
+    events: int | None,
+    like: Literal["megatron", "distca"],
+    shift: list[str],
+    lose: list[str],
+    clean: bool,
 ) -> DemoOptions:
     """Return the options of a demo trace.
 
@@ -22,8 +26,13 @@ def demo_options(
     typer.BadParameter
         If a rank, a time or a share cannot be understood.
     """
-    given = {"events": events, "like": like, "shift": _shifts(shift), "lose": _losses(lose), "clean": clean}
-    return DemoOptions(**given, **({"iterations": iterations} if iterations else {}))
+    shifts, losses = _shifts(shift), _losses(lose)
+    try:
+        return DemoOptions(
+            iterations=iterations, events=events, like=like, shift=shifts, lose=losses, clean=clean
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def write_demo(options: DemoOptions, out: Path | None) -> Path:
@@ -41,10 +50,8 @@ def write_demo(options: DemoOptions, out: Path | None) -> Path:
             return make_demo(out, options)
         if options == DemoOptions():
             return default_demo()
-        told = repr([(f.name, getattr(options, f.name)) for f in fields(options)])
-        folder = cache_folder() / "demo"
-        folder.mkdir(parents=True, exist_ok=True)
-        return make_demo(folder / f"demo-{sha256(told.encode()).hexdigest()[:12]}.sqlite", options)
+        kept = cache_folder() / "demo" / f"demo-{options.key}.sqlite"
+        return kept if kept.is_file() else make_demo(kept, options)
     except OSError as error:
         raise typer.TyperException(f"the demo cannot be written: {error}") from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +25,8 @@ PACKAGES = (
     "adbc-driver-sqlite",
     "fontpkg-inter",
 )
+
+PATIENCE_S = 20
 
 
 def print_doctor(trace: Path | None) -> None:
@@ -61,12 +65,33 @@ def _version(package: str) -> str:
         return "missing"
 
 
+def print_renderer() -> None:
+    """Print what OpenGL calls its renderer; an empty line where there is none."""
+    from PySide6.QtGui import QGuiApplication
+
+    from viewer.timeline.gl_bars import renderer_name
+
+    app = QGuiApplication.instance() or QGuiApplication([])
+    print(renderer_name(), flush=True)  # noqa: T201
+    del app
+
+
 def _renderer() -> str:
     if not has_display():
-        return "raster (without a display)"
-    from viewer.timeline.gl_probe import probe
+        return "raster: there is no display"
+    command = [sys.executable, *(() if getattr(sys, "frozen", False) else ("-m", "viewer")), "renderer"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "raster: OpenGL does not answer"
+    if done.returncode:
+        return "raster: the display or OpenGL cannot be used"
+    from viewer.timeline.gl_bars import is_hardware
 
-    return probe()
+    name = done.stdout.strip()
+    if is_hardware(name):
+        return f"gl: {name}"
+    return f"raster: {name or 'no OpenGL 3.3'} is slower"
 
 
 def _trace(path: Path) -> Iterator[tuple[str, str]]:

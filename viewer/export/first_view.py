@@ -1,0 +1,71 @@
+"""What a picture shows when nobody has looked yet: the first view, or the rows that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from viewer.analysis.study import Study
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.export.picture import PictureError, View
+from viewer.rows import Row
+from viewer.rows.tree import build_rows
+from viewer.state import Window
+
+
+def first_view(
+    study: Study,
+    window_ns: Window | None = None,
+    *,
+    lap: int | None = None,
+    patterns: Sequence[str] = (),
+    overlays: frozenset[str] = frozenset(),
+    theme: Theme = LIGHT,
+) -> View:
+    """Return a view of a trace.
+
+    Parameters
+    ----------
+    window_ns : (int, int), optional
+        By default the whole window of the trace, or the iteration `lap`.
+    patterns : sequence of str
+        Show the topmost rows whose path holds all words of one of these, below what they belong to; by
+        default every process, folded.
+
+    Raises
+    ------
+    PictureError
+        If no row matches a pattern.
+    """
+    laps = study.laps()
+    if window_ns is None:
+        has_lap = lap is not None and laps is not None
+        window_ns = (laps.start_ns(lap), laps.end_ns(lap)) if has_lap else study.trace.window_ns
+    roots = build_rows(study)
+    rows = chosen_rows(roots, patterns) if patterns else [(row, False) for row in roots]
+    return View(study, rows, window_ns, theme, overlays, laps, lap)
+
+
+def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row, bool]]:
+    """Return the topmost rows that match, each below its ancestors, in the order of the tree.
+
+    Raises
+    ------
+    PictureError
+        If no row matches a pattern.
+    """
+    chosen: set[str] = set()
+    for pattern in patterns:
+        words = pattern.casefold().split()
+        found = {row.key for root in roots for row in _topmost(root, words)}
+        if not words or not found:
+            raise PictureError(f"no row holds '{pattern}'; words of a row's path are 'Rank 3' or 'Stream 7'")
+        chosen |= found
+    rows = [row for root in roots for row in root.walk()]
+    above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}
+    return [(row, row.key in above) for row in rows if row.key in chosen or row.key in above]
+
+
+def _topmost(row: Row, words: list[str]) -> list[Row]:
+    if all(word in row.text_path.casefold() for word in words):
+        return [row]
+    return [found for child in row.children for found in _topmost(child, words)]
