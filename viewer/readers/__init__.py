@@ -1,1 +1,77 @@
-""""""
+"""A file becomes a Trace."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from viewer.readers import cache as store
+from viewer.readers import nsys
+from viewer.readers.build import build
+from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
+from viewer.readers.facts import doctor_facts
+from viewer.readers.opening import open_tables
+from viewer.readers.sniff import Container, FileKind, sniff
+from viewer.readers.source import FileSource
+from viewer.trace.model import Trace
+
+__all__ = ["Cancel", "Cancelled", "FileKind", "Progress", "ReadError", "doctor_facts", "read", "sniff"]
+
+_EXPORT_SHARE = 0.6
+"""How much of the progress bar the export of a report takes."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    progress: Progress | None = None,
+    cancelled: Cancel | None = None,
+    cache: bool = True,
+) -> Trace:
+    """Read a trace: an export (SQLite, parquetdir, arrowdir) or, through nsys, a report.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Opened read-only; nothing is ever written beside it.
+    progress : callable, optional
+        Called with what is being done and a fraction from 0 to 1.
+    cancelled : callable, optional
+        Asked often; when it returns True the work ends with `Cancelled`.
+    cache : bool
+        Whether to use and fill the store of parsed traces.
+
+    Raises
+    ------
+    ReadError
+        The file cannot be read. The message is one line and says what to do.
+    Cancelled
+    """
+    path = Path(path)
+    kind = sniff(path)
+    entry = store.Entry.of(path)
+    if cache and (stored := entry.load(path)) is not None:
+        return stored
+    tables_path = path
+    if kind.container is Container.REPORT:
+        exporting = _part_of(progress, 0.0, _EXPORT_SHARE)
+        tables_path = entry.export() or nsys.export(path, kind.version, entry.folder, exporting, cancelled)
+        progress = _part_of(progress, _EXPORT_SHARE, 1.0)
+        kind = sniff(tables_path)
+    tables = open_tables(tables_path, kind)
+    try:
+        source = FileSource(partial(open_tables, tables_path))
+        trace = build(path, tables, source, progress, cancelled)
+    finally:
+        tables.close()
+    if cache and entry.save(trace):
+        return entry.load(path) or trace
+    return trace
+
+
+def _part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """Return a progress that fills a part of another."""
+    if progress is None:
+        return None
+    whole = progress
+    return lambda what, done: whole(what, begin + (end - begin) * done)

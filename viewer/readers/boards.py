@@ -1,0 +1,120 @@
+"""The boards in the machine: which physical GPU a process's device is, and its default streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from viewer.readers.tables import Tables
+from viewer.trace.model import Gpu
+
+_StreamKey = tuple[int, int, int]
+"""(pid, context, stream id)"""
+_NULL_STREAM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    number: int
+    name: str
+    bus: str
+    cuda: int | None
+    sm_count: int | None
+    memory_bytes: int | None
+
+
+class Boards:
+    """What TARGET_INFO_* tells about GPUs and streams."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._boards = _read_boards(tables)
+        self._of_device = {
+            (pid, device): number
+            for number, device, pid in tables.records("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid")
+            if isinstance(number, int)
+        }
+        self._default, self._created = _read_streams(tables)
+        self._ambiguous: set[int] = set()
+
+    def expect(self, devices: Sequence[tuple[int, int]], streams: Set[_StreamKey]) -> None:
+        """Tell which (pid, device ordinal) pairs and which streams there are.
+
+        Where several processes call their GPU by the same ordinal and the file does not map them, as
+        with CUDA_VISIBLE_DEVICES, the ordinal does not tell the board. A context's only stream in use that
+        was never created, while the file lists those that were, is its default one.
+        """
+        told = {(pid, context) for pid, context, _ in self._default}
+        listed = {(pid, context) for pid, context, _ in self._created} - told
+        uncreated = [one for one in streams - self._created if one[:2] in listed]
+        alone = Counter(one[:2] for one in uncreated)
+        self._default |= {one for one in uncreated if alone[one[:2]] == 1}
+        if len(self._boards) > 1:
+            unmapped = Counter(device for pid, device in devices if (pid, device) not in self._of_device)
+            self._ambiguous = {device for device, processes in unmapped.items() if processes > 1}
+
+    def gpu(self, index: int, process: int, pid: int, device: int) -> Gpu:
+        """Return the GPU that a process knows by a device ordinal."""
+        board = self._board(pid, device)
+        if board is not None:
+            return Gpu(
+                index,
+                process,
+                device,
+                board.name,
+                board.number,
+                board.bus,
+                board.sm_count,
+                board.memory_bytes,
+            )
+        models = {one.name for one in self._boards}
+        return Gpu(index, process, device, models.pop() if len(models) == 1 else "")
+
+    def is_default_stream(self, pid: int, context: int, stream: int) -> bool:
+        """Say whether a stream is its context's default one."""
+        return (pid, context, stream) in self._default
+
+    def _board(self, pid: int, device: int) -> _Board | None:
+        by_number = {board.number: board for board in self._boards}
+        if (pid, device) in self._of_device:
+            return by_number.get(self._of_device[pid, device])
+        if device in self._ambiguous:
+            return None
+        ordinals = [board.cuda for board in self._boards]
+        if None not in ordinals and len(set(ordinals)) == len(ordinals):
+            return next((board for board in self._boards if board.cuda == device), None)
+        return by_number.get(device)
+
+
+def _read_boards(tables: Tables) -> list[_Board]:
+    """Read the boards, those left out that no CUDA device can be."""
+    columns = ("id", "name", "busLocation", "cuDevice", "smCount", "totalMemory")
+    boards = []
+    for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"):
+        for number, name, bus, cuda, sm_count, memory in tables.records(table, *columns):
+            if isinstance(number, int):
+                boards.append(
+                    _Board(number, str(name or ""), str(bus or ""), *map(_whole, (cuda, sm_count, memory)))
+                )
+        if boards:
+            break
+    able = [board for board in boards if board.sm_count]
+    return able or boards
+
+
+def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey]]:
+    """Return the streams that are some context's null stream, and all that the file lists."""
+    default = set()
+    for table, stream_column in (
+        ("TARGET_INFO_CUDA_CONTEXT_INFO", "nullStreamId"),
+        ("TARGET_INFO_CUDA_NULL_STREAM", "streamId"),
+    ):
+        for pid, context, stream in tables.records(table, "processId", "contextId", stream_column):
+            default.add((pid, context, stream))
+    streams = tables.records("TARGET_INFO_CUDA_STREAM", "processId", "contextId", "streamId", "flag")
+    default |= {(pid, context, stream) for pid, context, stream, flag in streams if flag == _NULL_STREAM}
+    return default, {(pid, context, stream) for pid, context, stream, _ in streams}
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,140 @@
+"""Parsed traces are stored, so that a second opening only maps files.
+
+An entry is a folder named by the trace's path, size and time of change. It holds the parse as
+uncompressed Arrow IPC, one file per table, and the export where the trace is a report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import platformdirs
+import pyarrow as pa
+
+from viewer.readers import stored
+from viewer.readers.opening import open_tables
+from viewer.readers.source import FileSource
+from viewer.trace.model import Trace
+
+_PARSE = f"parse-{stored.VERSION}"
+_EXPORT = "export"
+_LONGEST_UNUSED_S = 30 * 86_400
+_LARGEST_BYTES = 20 * 2**30
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again; LIGHTBOX_CACHE_DIR overrides it."""
+    chosen = os.environ.get("LIGHTBOX_CACHE_DIR")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("lightbox", appauthor=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is stored of one trace."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, path: Path) -> Entry:
+        """Return the entry of a trace as it is now; another size or time of change is another entry."""
+        files = sorted(path.iterdir()) if path.is_dir() else [path, path.with_name(path.name + "-wal")]
+        seen = [os.fsencode(path.absolute())]
+        for file in files:
+            if file.exists():
+                facts = file.stat()
+                seen.append(f"{facts.st_size} {facts.st_mtime_ns}".encode())
+        return cls(cache_folder() / "traces" / hashlib.sha256(b"\0".join(seen)).hexdigest()[:32])
+
+    def load(self, path: Path) -> Trace | None:
+        """Return the stored trace; None where there is none, or it is damaged and was removed."""
+        parse = self.folder / _PARSE
+        if not parse.is_dir():
+            return None
+        try:
+            tables_path = self.export() or path
+            source = FileSource(partial(open_tables, tables_path))
+            trace = stored.load(parse, path, source)
+            os.utime(self.folder)
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+            shutil.rmtree(parse, ignore_errors=True)
+            return None
+        return trace
+
+    def save(self, trace: Trace) -> bool:
+        """Store a trace, all or nothing; False where that failed, as on a full disk."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp(prefix="part-", dir=self.folder))
+        except OSError:
+            return False
+        try:
+            stored.save(part, trace)
+            shutil.rmtree(self.folder / _PARSE, ignore_errors=True)
+            part.rename(self.folder / _PARSE)
+        except (OSError, pa.ArrowException):
+            return False
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        prune(keep=self.folder)
+        return True
+
+    def export(self) -> Path | None:
+        """Return the export that nsys made of a report, None where there is none."""
+        return next((self.folder / _EXPORT).glob("*"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFacts:
+    """What an entry takes, and when it was last used (seconds since 1970)."""
+
+    folder: Path
+    size_bytes: int
+    used_s: float
+
+
+def entries() -> list[EntryFacts]:
+    """Return the entries, the one used last first."""
+    found = []
+    root = cache_folder() / "traces"
+    for folder in root.iterdir() if root.is_dir() else ():
+        try:
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            found.append(EntryFacts(folder, size, folder.stat().st_mtime))
+        except OSError:
+            continue
+    return sorted(found, key=lambda entry: -entry.used_s)
+
+
+def clear() -> int:
+    """Remove all entries; return how many bytes they took."""
+    size = sum(entry.size_bytes for entry in entries())
+    shutil.rmtree(cache_folder() / "traces", ignore_errors=True)
+    return size
+
+
+def prune(keep: Path, largest_bytes: int = _LARGEST_BYTES) -> None:
+    """Remove entries that were not used for long, then the oldest while all take too much.
+
+    Parts of parses that another program did not finish, and parses of other versions of this one,
+    go after a day.
+    """
+    now = time.time()
+    total = 0
+    for entry in entries():
+        total += entry.size_bytes
+        old = now - entry.used_s > _LONGEST_UNUSED_S
+        if entry.folder != keep and (old or total > largest_bytes):
+            shutil.rmtree(entry.folder, ignore_errors=True)
+            total -= entry.size_bytes
+            continue
+        for part in entry.folder.iterdir():
+            stale = now - part.stat().st_mtime > 86_400
+            if part.name not in (_PARSE, _EXPORT) and stale:
+                shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,150 @@
+"""What the CPU did: CUDA calls, synchronisation, OS runtime, time on the CPU, profiler overhead."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.readers.interning import NO_STRING, distinct
+from viewer.readers.loose import PROCESS_MASK, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, SYNC_FALLBACK, TABLE_OF, UNNAMED
+from viewer.readers.tables import NO_TIME, Columns, Field
+from viewer.trace.events import AnyArray, Int64, Kind, UInt32
+
+_SUFFIX = re.compile(r"_v\d+$")
+NO_STREAM = 0xFFFFFFFF
+
+_THREAD = Field("globalTid")
+_NAME = Field("nameId", np.uint32, NO_STRING)
+
+
+def read_api(reading: Reading) -> Loose:
+    """Read the CUDA runtime and driver calls, named without their version suffix (``_v7000``)."""
+    columns, _ = read_spans(reading, TABLE_OF[Kind.API], [_THREAD, _NAME, Field("correlationId", np.uint32)])
+    name = _call_names(reading, columns.take("nameId"))
+    return _of_thread(Kind.API, columns, name, {"correlation": columns.take("correlationId")})
+
+
+def read_osrt(reading: Reading) -> Loose:
+    """Read the calls into the OS runtime."""
+    columns, _ = read_spans(reading, TABLE_OF[Kind.OSRT], [_THREAD, _NAME])
+    return _of_thread(Kind.OSRT, columns, _call_names(reading, columns.take("nameId")), {})
+
+
+def read_overhead(reading: Reading) -> Loose:
+    """Read the profiler's own overhead: PROFILER_OVERHEAD, and CUPTI's table under negative rows."""
+    parts = []
+    for table in (TABLE_OF[Kind.OVERHEAD], CUPTI_OVERHEAD):
+        columns, _ = read_spans(reading, table, [_THREAD, _NAME])
+        name = _call_names(reading, columns.take("nameId"))
+        rows = columns.rows if table != CUPTI_OVERHEAD else -columns.rows - 1
+        parts.append((columns.take("start"), columns.take("end"), columns.take("globalTid"), name, rows))
+    start, end, thread, name, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    owner, owners = group(_main_thread(thread))
+    return Loose(Kind.OVERHEAD, start, end, name.astype(np.uint32), owner, owners, {"file_row": rows})
+
+
+def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
+    """Turn context switches into the spans a thread spent on a CPU.
+
+    A thread that is switched in twice without being switched out was, as far as the file tells, on
+    the CPU throughout; one that is never switched out stays until the session's end. Time before a
+    thread's first switch is not known, and shown as nothing.
+    """
+    table = TABLE_OF[Kind.ON_CPU]
+    fields = [
+        Field("start", np.int64, NO_TIME), Field("cpu", np.uint16), Field("isSchedIn", np.uint8), _THREAD
+    ]  # fmt: skip
+    columns = reading.tables.integers(table, fields, reading.cancelled)
+    if table in reading.tables.names:
+        reading.counts[table] = len(columns)
+    values = columns.values
+    placed = values["start"] != NO_TIME
+    start = values["start"][placed] - reading.shift_ns
+    cpu, is_in, thread = values["cpu"][placed], values["isSchedIn"][placed] != 0, values["globalTid"][placed]
+    codes, owners = group(thread)
+    order = np.lexsort((start, codes))
+    start, cpu, is_in, codes = start[order], cpu[order], is_in[order], codes[order]
+    end = np.full(len(start), session_end_ns)
+    same = codes[1:] == codes[:-1]
+    end[:-1][same] = start[1:][same]
+    end = np.maximum(end, start)
+    start, end, cpu, codes = start[is_in], end[is_in], cpu[is_in], codes[is_in]
+    numbers, cpus = distinct(cpu)
+    base = reading.interner.add([f"CPU {one}" for one in cpus.tolist()])
+    name = numbers.astype(np.uint32) + np.uint32(base)
+    return Loose(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
+
+
+def read_sync(reading: Reading, api: Loose) -> Loose:
+    """Read the synchronisations, named by the API call they belong to, else by their type."""
+    fields = [
+        Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
+        Field("streamId", np.uint32, NO_STREAM), Field("syncType", np.int32),
+    ]  # fmt: skip
+    columns, _ = read_spans(reading, TABLE_OF[Kind.SYNC], fields)
+    process = columns.take("globalPid") & PROCESS_MASK
+    correlation = columns.take("correlationId")
+    types, values = distinct(columns.take("syncType"))
+    labels = enum_labels(reading, "syncType")
+    base = reading.interner.add([labels.get(value, SYNC_FALLBACK) for value in values.tolist()])
+    name = _names_of_calls(api, process, correlation)
+    name = np.where(name != 0, name, types.astype(np.uint32) + np.uint32(base))
+    owner, owners = group(process)
+    extra = {
+        "correlation": correlation,
+        "stream_id": columns.take("streamId"),
+        "context": columns.take("contextId"),
+        "file_row": narrow_rows(columns.rows),
+    }
+    start, end = columns.take("start"), columns.take("end")
+    return Loose(Kind.SYNC, start, end, name, owner, owners, extra)
+
+
+def enum_labels(reading: Reading, column: str) -> dict[int, str]:
+    """Return what the values of a column mean: as the file says, else as is known."""
+    tables, known = ENUMS[column]
+    labels = dict(known)
+    for table in tables:
+        for value, label, name in reading.tables.records(table, "id", "label", "name"):
+            if isinstance(value, int) and (label or name):
+                labels[value] = str(label or name)
+    return labels
+
+
+def _names_of_calls(api: Loose, process: Int64, correlation: AnyArray) -> UInt32:
+    """Return the name of the innermost API call of each (process, correlation), 0 where there is none."""
+    names = np.zeros(len(process), np.uint32)
+    if not len(api):
+        return names
+    callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)[api.owner]
+    for one in np.unique(process).tolist():
+        mine = process == one
+        theirs = np.flatnonzero(callers == one)
+        theirs = theirs[np.argsort(api.start[theirs], kind="stable")[::-1]]
+        keys = pa.array(api.columns["correlation"][theirs])
+        at = pc.index_in(pa.array(correlation[mine]), value_set=keys).fill_null(-1).to_numpy()
+        names[mine] = np.where(at >= 0, api.name[theirs[at]], 0) if len(theirs) else 0
+    return names
+
+
+def _call_names(reading: Reading, references: AnyArray) -> UInt32:
+    """Return provisional ids of references to function names."""
+    codes, values = distinct(references)
+    texts = [_SUFFIX.sub("", text) or UNNAMED for text in reading.strings.texts(values)]
+    return codes.astype(np.uint32) + np.uint32(reading.interner.add(texts))
+
+
+def _main_thread(thread: Int64) -> Int64:
+    """Return thread ids, a process's id (no thread in it) replaced by its main thread's."""
+    pid = (thread >> 24) & 0xFFFFFF
+    return np.where(thread & 0xFFFFFF, thread, thread | pid)
+
+
+def _of_thread(kind: Kind, columns: Columns, name: UInt32, extra: dict[str, AnyArray]) -> Loose:
+    owner, owners = group(columns.take("globalTid"))
+    extra["file_row"] = narrow_rows(columns.rows)
+    return Loose(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)

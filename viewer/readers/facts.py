@@ -1,0 +1,195 @@
+"""What a file says about itself and about the recording, besides its events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from viewer.readers.interning import StringTable
+from viewer.readers.loose import PROCESS_MASK
+from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, NEWEST_KNOWN, RANK_VARIABLES, TABLE_OF, parse_version
+from viewer.readers.tables import Tables
+from viewer.trace.events import Kind
+from viewer.trace.model import Session, Trace
+
+_NORMALISED_FROM = 10**17
+"""Times from here on (three years in ns) are no time since a session began, but of day."""
+_DAY_NS = 86_400 * 10**9
+_CAPTURED = {"Cuda": "cuda", "NvtxEvents": "nvtx", "OSRuntime": "osrt", "Mpi": "mpi"}
+_CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
+
+
+@dataclass
+class FileFacts:
+    """Facts by the file's own ids; thread names from NVTX are added once its events are read."""
+
+    nsys_version: str | None
+    schema_version: str | None
+    duration_ns: int | None
+    start_utc_ns: int | None
+    shift_ns: int
+    captured: frozenset[str]
+    environment_rank: int | None
+    process_names: Mapping[int, str]
+    thread_names: dict[int, str]
+    mpi_ranks: Mapping[int, int]
+    notes: list[str] = field(default_factory=list)
+
+    def process_name(self, global_pid: int) -> str:
+        """Return a process's name without its folders, else its main thread's."""
+        name = self.process_names.get(global_pid, "")
+        name = PureWindowsPath(name).name if "\\" in name else PurePosixPath(name).name
+        main = global_pid | (global_pid >> 24 & 0xFFFFFF)
+        return name or self.thread_names.get(main, "") or "process"
+
+
+def read_facts(tables: Tables, strings: StringTable) -> FileFacts:
+    """Read everything a file says that is no event."""
+    export = dict(
+        pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table)
+    )
+    capture = _pairs(tables, "META_DATA_CAPTURE")
+    durations = [row[0] for row in tables.records("ANALYSIS_DETAILS", "duration") if _positive(row[0])]
+    starts = [
+        row[0] for row in tables.records("TARGET_INFO_SESSION_START_TIME", "utcEpochNs") if _positive(row[0])
+    ]
+    start_utc_ns = min(starts, default=None)
+    notes: list[str] = []
+    version = export.get("EXPORT_SCHEMA_VERSION")
+    if parse_version(version)[:2] > NEWEST_KNOWN:
+        known = ".".join(map(str, NEWEST_KNOWN))
+        notes.append(f"the export's schema {version} is newer than {known}: some of it may be missing here")
+    return FileFacts(
+        nsys_version=export.get("EXPORT_PRODUCT_VERSION"),
+        schema_version=version,
+        duration_ns=max(durations, default=None),
+        start_utc_ns=start_utc_ns,
+        shift_ns=_shift(tables, export, start_utc_ns, notes),
+        captured=frozenset(_CAPTURED[v] for k, v in capture if k == "CAPTURE_EVENT_TYPE" and v in _CAPTURED),
+        environment_rank=_environment_rank(capture),
+        process_names={g: str(n) for g, n in tables.records("PROCESSES", "globalPid", "name") if n},
+        thread_names=_thread_names(tables, strings),
+        mpi_ranks=_mpi_ranks(tables),
+        notes=notes,
+    )
+
+
+def session_of(facts: FileFacts, tables: Tables, rows: Mapping[Kind, int], *, has_nccl: bool) -> Session:
+    """Return the session's facts, with the kinds of data that were switched on or left rows."""
+    recorded = set(facts.captured)
+    cuda = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH, Kind.API)
+    recorded |= {"cuda"} if any(rows[kind] for kind in cuda) else set()
+    recorded |= {"nvtx"} if rows[Kind.NVTX] else set()
+    recorded |= {"osrt"} if rows[Kind.OSRT] else set()
+    recorded |= {"context-switches"} if rows[Kind.ON_CPU] else set()
+    recorded |= {"call-chains"} if any(map(tables.has_rows, _CALL_CHAINS)) else set()
+    recorded |= {"nccl"} if has_nccl else set()
+    if any(name.startswith("MPI_") and tables.has_rows(name) for name in tables.names):
+        recorded.add("mpi")
+    return Session(
+        facts.duration_ns, facts.start_utc_ns, facts.nsys_version, facts.schema_version, frozenset(recorded)
+    )
+
+
+def read_diagnostics(tables: Tables, shift_ns: int) -> pd.DataFrame:
+    """Read DIAGNOSTIC_EVENT; its times are not moved by ts-normalize."""
+    columns = ("timestamp", "severity", "source", "text", "globalPid")
+    severities, sources = (_labels(tables, column) for column in ("severity", "source"))
+    found = []
+    for time, severity, source, text, global_pid in tables.records("DIAGNOSTIC_EVENT", *columns):
+        at = time if isinstance(time, int) else 0
+        at -= shift_ns if at >= _NORMALISED_FROM else 0
+        pid = (global_pid >> 24) & 0xFFFFFF if isinstance(global_pid, int) and global_pid > 0 else 0
+        level = severities.get(severity, "info").lower()
+        found.append((at, level, sources.get(source, ""), str(text or ""), pid))
+    found.sort(key=lambda row: row[0])
+    frame = pd.DataFrame(found, columns=["time_ns", "severity", "source", "text", "pid"])
+    return frame.astype({"time_ns": np.int64, "pid": np.int64})
+
+
+def doctor_facts(trace: Trace) -> list[tuple[str, str]]:
+    """Return what was recorded, what was not, and what had to be done to open the file."""
+    session = trace.session
+    every = ("cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi")
+    present = [kind for kind in every if kind in session.recorded]
+    absent = [kind for kind in every if kind not in session.recorded]
+    lines = [
+        ("Written by", f"nsys {session.nsys_version or 'of unknown version'}"),
+        ("Schema", session.schema_version or "none (before 2022)"),
+        ("Processes, GPUs, streams", f"{len(trace.processes)}, {len(trace.gpus)}, {len(trace.streams)}"),
+        ("Recorded", ", ".join(present) or "nothing"),
+        ("Not recorded", ", ".join(absent) or "all that is read was recorded"),
+    ]
+    return lines + [("Note", note) for note in trace.notes]
+
+
+def _pairs(tables: Tables, table: str) -> list[tuple[str, str]]:
+    return [(str(name), str(value)) for name, value in tables.records(table, "name", "value")]
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _labels(tables: Tables, column: str) -> dict[Any, str]:
+    spelled, known = ENUMS[column]
+    labels: dict[Any, str] = dict(known)
+    for table in spelled:
+        labels |= {value: str(label) for value, label in tables.records(table, "id", "label") if label}
+    return labels
+
+
+def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, notes: list[str]) -> int:
+    """Return what must be taken off all times, for an export made with --ts-normalize or --ts-shift."""
+    names = [*TABLE_OF.values(), CUPTI_OVERHEAD]
+    firsts = [tables.row(table, 1).get("start") for table in names if tables.has_rows(table)]
+    sample = min((first for first in firsts if isinstance(first, int)), key=abs, default=None)
+    if sample is None:
+        return 0
+    text = export.get("EXPORT_CONFIG_TIME_SHIFT", "0")
+    declared = int(text) if re.fullmatch(r"-?\d{1,19}", text) else 0
+    if declared and abs(sample - declared) < abs(sample):
+        notes.append("the export's times were shifted (--ts-normalize or --ts-shift): taken back")
+        return declared
+    if sample < _NORMALISED_FROM:
+        return 0
+    notes.append("the export's times are of day (--ts-normalize): counted from the session's start")
+    return start_utc_ns if start_utc_ns and abs(sample - start_utc_ns) < 30 * _DAY_NS else sample
+
+
+def _environment_rank(capture: list[tuple[str, str]]) -> int | None:
+    """Return the rank in the environment of the process that nsys launched."""
+    environment: dict[str, str] = {}
+    for name, value in capture:
+        if name.endswith("ENVIRONMENT_VARIABLE"):
+            variable, _, text = value.partition("=")
+            environment.setdefault(variable, text)
+    for variable in RANK_VARIABLES:
+        if environment.get(variable, "").isdecimal():
+            return int(environment[variable])
+    return None
+
+
+def _thread_names(tables: Tables, strings: StringTable) -> dict[int, str]:
+    """Return the names of threads by globalTid; where there are several, the one of highest priority."""
+    rows = tables.records("ThreadNames", "globalTid", "priority", "nameId")
+    known = [row for row in rows if isinstance(row[0], int) and isinstance(row[2], int)]
+    known.sort(key=lambda row: row[1] if isinstance(row[1], int) else 0)
+    texts = strings.texts(np.array([row[2] for row in known], np.int64))
+    return {row[0]: text for row, text in zip(known, texts, strict=True) if text}
+
+
+def _mpi_ranks(tables: Tables) -> dict[int, int]:
+    rows = tables.records("MPI_RANKS", "globalTid", "globalPid", "rank")
+    ranks = {}
+    for global_tid, global_pid, rank in rows:
+        who = global_tid if isinstance(global_tid, int) else global_pid
+        if isinstance(who, int) and isinstance(rank, int):
+            ranks[who & PROCESS_MASK] = rank
+    return ranks

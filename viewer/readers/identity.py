@@ -1,0 +1,185 @@
+"""Who is who: processes and their ranks, GPUs, streams, threads, NVTX tracks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewer.readers.boards import Boards
+from viewer.readers.facts import FileFacts
+from viewer.readers.loose import PROCESS_MASK, Key, Loose
+from viewer.trace.events import GPU_KINDS, Kind
+from viewer.trace.model import Gpu, Process, Stream, Thread, Track
+
+_LAUNCH = re.compile(r"^(cuda|cu)(Graph)?Launch")
+_MPI_RANK = re.compile(r"\bMPI Rank (\d+)\b")
+_BACKGROUND = (Kind.ON_CPU, Kind.OVERHEAD)
+
+
+@dataclass
+class Identity:
+    """The owners of all events, and where to find each by its key in the file."""
+
+    processes: list[Process] = field(default_factory=list)
+    gpus: list[Gpu] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    threads: list[Thread] = field(default_factory=list)
+    tracks: list[Track] = field(default_factory=list)
+    index: dict[str, dict[Key, int]] = field(default_factory=dict)
+
+    def owner(self, kind: Kind, key: Key) -> int | None:
+        """Return the index of the owner of a table's events, None if it is not shown."""
+        if kind in GPU_KINDS:
+            return self.index["stream"].get(key)
+        if kind is Kind.SYNC:
+            return self.index["process"].get(key)
+        return self.index["track" if kind is Kind.NVTX else "thread"].get(key)
+
+    def owners(self, kind: Kind) -> int:
+        """Return how many owners a table's events can have."""
+        if kind in GPU_KINDS:
+            return len(self.streams)
+        if kind is Kind.SYNC:
+            return len(self.processes)
+        return len(self.tracks if kind is Kind.NVTX else self.threads)
+
+
+def identify(
+    tables: Mapping[Kind, Loose],
+    facts: FileFacts,
+    boards: Boards,
+    domains: Mapping[tuple[int, int], str],
+    call_name: Mapping[int, str],
+) -> Identity:
+    """Find out to whom the events belong.
+
+    A process is shown if it has more than context switches and profiler overhead, which a
+    recording of the whole machine holds for thousands; all are, where none has.
+
+    Parameters
+    ----------
+    tables : mapping of Kind to Loose
+    facts, boards : what the file says about processes, threads and GPUs
+    domains : mapping of (globalPid, domain id) to str
+    call_name : mapping of int to str
+        The names of API calls by provisional id, as far as they may be launches.
+    """
+    found = Identity()
+    processes = _processes(tables)
+    workers = _workers(tables, processes, call_name)
+    ranks = _ranks(workers, facts)
+    processes.sort(key=lambda p: (p not in workers, ranks.get(p, 2**31), p & (2**64 - 1)))
+    for index, global_pid in enumerate(processes):
+        pid = pid_of(global_pid)
+        name = facts.process_name(global_pid)
+        found.processes.append(Process(index, pid, name, ranks.get(global_pid), global_pid))
+    of_process = {p: i for i, p in enumerate(processes)}
+    found.index["process"] = {(p,): i for p, i in of_process.items()}
+    _add_gpus(found, tables, boards, of_process)
+    _add_threads(found, tables, facts, of_process)
+    _add_tracks(found, tables[Kind.NVTX], domains)
+    return found
+
+
+def pid_of(global_id: int) -> int:
+    """Return the process id inside a globalPid or globalTid."""
+    return (global_id >> 24) & 0xFFFFFF
+
+
+def _processes_of(kind: Kind, loose: Loose) -> Iterable[int]:
+    on_thread = kind not in GPU_KINDS and kind is not Kind.SYNC
+    return {key[0] & PROCESS_MASK if on_thread else key[0] for key in loose.owners}
+
+
+def _processes(tables: Mapping[Kind, Loose]) -> list[int]:
+    of_kind = {kind: set(_processes_of(kind, loose)) for kind, loose in tables.items()}
+    shown = set().union(*(of_kind[kind] for kind in of_kind if kind not in _BACKGROUND))
+    return list(shown or set().union(*of_kind.values()))
+
+
+def _workers(
+    tables: Mapping[Kind, Loose], processes: Iterable[int], call_name: Mapping[int, str]
+) -> set[int]:
+    """Return the processes that work on a GPU: with operations, or with launches whose rows are lost."""
+    workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
+    api = tables[Kind.API]
+    for process in set(processes) - workers:
+        theirs = [i for i, key in enumerate(api.owners) if key[0] & PROCESS_MASK == process]
+        called = np.unique(api.name[np.isin(api.owner, theirs)]).tolist() if theirs else []
+        if any(_LAUNCH.match(call_name.get(name, "")) for name in called):
+            workers.add(process)
+    return workers
+
+
+def _ranks(workers: set[int], facts: FileFacts) -> dict[int, int]:
+    """Return the rank of each worker: as MPI or the environment says, else by the order of pids."""
+    named: dict[int, int] = {}
+    for global_tid, text in facts.thread_names.items():
+        match = _MPI_RANK.search(text)
+        if match and global_tid & PROCESS_MASK in workers:
+            named[global_tid & PROCESS_MASK] = int(match[1])
+    named |= {p: rank for p, rank in facts.mpi_ranks.items() if p in workers}
+    if len(set(named.values())) == len(named) == len(workers) and named:
+        return named
+    if len(workers) == 1:
+        rank = facts.environment_rank
+        return {next(iter(workers)): rank} if rank is not None else {}
+    return {p: rank for rank, p in enumerate(sorted(workers, key=lambda p: p & (2**64 - 1)))}
+
+
+def _add_gpus(
+    found: Identity, tables: Mapping[Kind, Loose], boards: Boards, of_process: Mapping[int, int]
+) -> None:
+    keys = {key for kind in GPU_KINDS for key in tables[kind].owners}
+    devices = sorted({(of_process[k[0]], k[1], k[0]) for k in keys})
+    boards.expect(
+        [(pid_of(p), device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys}
+    )
+    gpu_index: dict[tuple[int, int], int] = {}
+    for index, (process, device, global_pid) in enumerate(devices):
+        found.gpus.append(boards.gpu(index, process, pid_of(global_pid), device))
+        gpu_index[global_pid, device] = index
+    found.index["stream"] = {}
+    for key in sorted(keys, key=lambda k: (gpu_index[k[0], k[1]], k[2], k[3])):
+        global_pid, device, context, stream = key
+        index = len(found.streams)
+        is_default = boards.is_default_stream(pid_of(global_pid), context, stream)
+        found.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default))
+        found.index["stream"][key] = index
+
+
+def _add_threads(
+    found: Identity, tables: Mapping[Kind, Loose], facts: FileFacts, of_process: Mapping[int, int]
+) -> None:
+    kinds = (Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD, Kind.NVTX)
+    ids = {key[0] for kind in kinds for key in tables[kind].owners}
+    ids = {one for one in ids if one & PROCESS_MASK in of_process}
+
+    def order(global_tid: int) -> tuple[int, bool, int]:
+        tid = global_tid & 0xFFFFFF
+        return of_process[global_tid & PROCESS_MASK], tid != pid_of(global_tid), tid
+
+    found.index["thread"] = {}
+    for index, global_tid in enumerate(sorted(ids, key=order)):
+        process = of_process[global_tid & PROCESS_MASK]
+        name = facts.thread_names.get(global_tid, "")
+        found.threads.append(Thread(index, process, global_tid & 0xFFFFFF, name))
+        found.index["thread"][global_tid,] = index
+
+
+def _add_tracks(found: Identity, nvtx: Loose, domains: Mapping[tuple[int, int], str]) -> None:
+    of_thread = found.index["thread"]
+
+    def what(key: Key) -> tuple[int, str, bool]:
+        global_tid, domain, overlapping = key
+        name = domains.get((global_tid & PROCESS_MASK, domain), f"domain {domain}") if domain else ""
+        return of_thread[global_tid,], name, bool(overlapping)
+
+    index: dict[tuple[int, str, bool], int] = {}
+    for one in sorted({what(key) for key in nvtx.owners if (key[0],) in of_thread}):
+        index[one] = len(found.tracks)
+        found.tracks.append(Track(len(found.tracks), *one))
+    found.index["track"] = {key: index[what(key)] for key in nvtx.owners if (key[0],) in of_thread}

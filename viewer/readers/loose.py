@@ -1,0 +1,161 @@
+"""Events on their way: read, but their owners and names not yet numbered, and not yet sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.readers.errors import Cancel
+from viewer.readers.interning import Interner, StringTable, distinct
+from viewer.readers.tables import NO_TIME, Column, Columns, Field, Tables
+from viewer.trace.events import AnyArray, Events, Int64, Kind, UInt32
+
+Codes = npt.NDArray[np.int32]
+Key = tuple[int, ...]
+"""What identifies an owner in the file: (globalPid, device, context, stream), (globalTid,) ..."""
+
+PROCESS_MASK = ~0xFFFFFF
+"""A globalTid without its thread is the globalPid."""
+
+
+@dataclass
+class Reading:
+    """What the parts of the reader share while one file is read."""
+
+    tables: Tables
+    interner: Interner
+    strings: StringTable
+    shift_ns: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    cancelled: Cancel | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Loose:
+    """The events of one table.
+
+    `name` holds provisional ids of the interner; `owner` indexes `owners`.
+    """
+
+    kind: Kind
+    start: Int64
+    end: Int64
+    name: UInt32
+    owner: Codes
+    owners: list[Key]
+    columns: dict[str, AnyArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @classmethod
+    def empty(cls, kind: Kind) -> Loose:
+        """Return a table without rows."""
+        none = np.empty(0, np.int64)
+        return cls(kind, none, none.copy(), np.empty(0, np.uint32), np.empty(0, np.int32), [])
+
+
+def group(*columns: Column) -> tuple[Codes, list[Key]]:
+    """Give each distinct combination of some columns a number, in order of appearance."""
+    combined: Column = np.zeros(len(columns[0]), np.int64)
+    levels: list[Column] = []
+    for column in columns:
+        codes, values = distinct(column)
+        combined = combined * max(len(values), 1) + codes if len(levels) else codes
+        levels.append(values)
+    codes, seen = distinct(combined) if len(columns) > 1 else (combined, np.arange(len(levels[0])))
+    keys = []
+    for combination in seen.tolist():
+        key = []
+        for values in reversed(levels):
+            combination, position = divmod(combination, max(len(values), 1))
+            key.append(int(values[position]))
+        keys.append(tuple(reversed(key)))
+    return codes, keys
+
+
+def read_spans(
+    reading: Reading, table: str, fields: Sequence[Field]
+) -> tuple[Columns, npt.NDArray[np.bool_]]:
+    """Read a table's start, end and some more columns, shifted to the trace's zero.
+
+    Rows without a start cannot be placed and are left out. Where ``end`` is NULL or earlier than
+    ``start``, it is ``start``.
+
+    Returns
+    -------
+    Columns
+    ndarray of bool
+        Which rows have no end in the file.
+    """
+    times = [Field("start", np.int64, NO_TIME), Field("end", np.int64, NO_TIME)]
+    columns = reading.tables.integers(table, [*times, *fields], reading.cancelled)
+    if table in reading.tables.names:
+        reading.counts[table] = len(columns)
+    placed = columns.values["start"] != NO_TIME
+    if not placed.all():
+        lost = len(placed) - int(placed.sum())
+        reading.notes.append(f"{table}: {lost:,} rows without a start were left out")
+        columns = Columns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
+    start, end = columns.values["start"], columns.values["end"]
+    is_open = end == NO_TIME
+    if reading.shift_ns:
+        np.subtract(start, reading.shift_ns, out=start)
+        np.subtract(end, reading.shift_ns, out=end, where=~is_open)
+    np.maximum(end, start, out=end)
+    return columns, is_open
+
+
+def narrow_rows(rows: Int64) -> AnyArray:
+    """Return rowids as uint32 where they fit."""
+    fits = not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < 2**32)
+    return rows.astype(np.uint32) if fits else rows
+
+
+def settle(loose: Loose, owner_index: Callable[[Key], int | None], owners: int, final: UInt32) -> Events:
+    """Make Events: owners and names numbered, owners that are not shown dropped, sorted; empties `loose`."""
+    index_of = np.array([-1 if (i := owner_index(key)) is None else i for key in loose.owners], np.int32)
+    owner = index_of[loose.owner] if len(loose) else loose.owner
+    order = _order(owner, loose.start, loose.end)
+    columns: dict[str, AnyArray] = {}
+    for name in list(loose.columns):
+        column = loose.columns.pop(name)
+        if name == "short_id":
+            column = final[column]
+        columns[name] = column if order is None else column[order]
+    start, end, names = loose.start, loose.end, final[loose.name]
+    if order is not None:
+        start, end, names, owner = start[order], end[order], names[order], owner[order]
+    offsets = np.searchsorted(owner, np.arange(owners + 1)).astype(np.int64)
+    return Events(loose.kind, start, end, names, offsets, columns)
+
+
+def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
+    """Return the order by (owner, start, -end) without owner -1; None where it is so already.
+
+    Files are nearly sorted: owners are brought together stably, then only those are sorted
+    whose events are not in order.
+    """
+    order: Int64 | None = None
+    if len(owner) and (int(owner.min()) < 0 or (np.diff(owner) < 0).any()):
+        small = int(owner.max()) < 2**16 - 1
+        key = (owner + 1).astype(np.uint16) if small else owner
+        order = np.argsort(key, kind="stable")
+        order = order[int((owner < 0).sum()) :]
+        owner, start, end = owner[order], start[order], end[order]
+    step = np.diff(start)
+    wrong = (step < 0) | ((step == 0) & (end[1:] > end[:-1]))
+    wrong &= owner[1:] == owner[:-1]
+    unsorted = np.unique(owner[1:][wrong])
+    if len(unsorted) and order is None:
+        order = np.arange(len(owner))
+    for one in unsorted.tolist():
+        begin, stop = np.searchsorted(owner, [one, one + 1])
+        inner = np.lexsort((-end[begin:stop], start[begin:stop]))
+        assert order is not None
+        order[begin:stop] = order[begin:stop][inner]
+    return order

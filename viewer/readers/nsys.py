@@ -1,0 +1,255 @@
+"""Reports are read through nsys: find it, let it export, say plainly why it could not."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
+from viewer.readers.schema import parse_version
+from viewer.readers.sniff import Container, shown, sniff
+
+_KNOWN_FOLDERS = (
+    "/opt/nvidia/nsight-systems*/*/bin",
+    "/opt/nvidia/nsight-systems*/bin",
+    "/usr/local/cuda*/bin",
+    "/usr/lib/nsight-systems/bin",
+    "C:/Program Files/NVIDIA Corporation/Nsight Systems */target-windows-x64",
+    "/Applications/NVIDIA Nsight Systems.app/Contents/target-*",
+)
+_PARQUET_SINCE = (2023, 4)
+_POLL_S = 0.1
+_ROOM_BYTES = 16 * 2**20
+
+_TOO_NEW = re.compile(
+    r"Version number is invalid|newer than your current version|ProtobufParse", re.IGNORECASE
+)
+_CUT_OFF = re.compile(r"magic number mismatch|unexpected end|truncated", re.IGNORECASE)
+_NAMED_VERSION = re.compile(r"\b(20\d\d[.@]\d+[.@]\d+)")
+_PERCENT = re.compile(rb"(\d{1,3})%")
+
+
+@dataclass(frozen=True, slots=True)
+class Nsys:
+    """An nsys on this machine, and its version as it says it ("2022.4.2.1-df9881f")."""
+
+    path: Path
+    version: str
+
+    @property
+    def short(self) -> str:
+        """The version as people say it: "2022.4.2"."""
+        return ".".join(map(str, parse_version(self.version)[:3]))
+
+
+def find_nsys() -> Nsys | None:
+    """Return the newest nsys on PATH or in the folders where it is installed; None without one."""
+    found = []
+    for candidate in _candidates():
+        version = _version_of(candidate)
+        if version:
+            found.append(Nsys(candidate, version))
+    return max(found, key=lambda one: parse_version(one.version), default=None)
+
+
+def export(
+    report: Path,
+    written_by: str | None,
+    folder: Path,
+    progress: Progress | None = None,
+    cancelled: Cancel | None = None,
+) -> Path:
+    """Let nsys export a report into a folder, all or nothing.
+
+    Parameters
+    ----------
+    report : Path
+    written_by : str or None
+        The nsys version in the report's header.
+    folder : Path
+        The export is put at ``folder/export/*``, as parquetdir where nsys can, else as SQLite.
+
+    Raises
+    ------
+    ReadError
+        There is no nsys, it is older than the report, the report is damaged, the disk is full.
+    Cancelled
+        The process was ended; nothing is left.
+    """
+    nsys = find_nsys()
+    if nsys is None:
+        raise ReadError(_without_nsys(report, written_by))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix="part-", dir=folder))
+    except OSError as error:
+        raise ReadError(f"{shown(folder)} cannot be written ({error.strerror}): {_ELSEWHERE}.") from error
+    try:
+        wanted = ["parquetdir"] if parse_version(nsys.version) >= _PARQUET_SINCE else []
+        reason = ""
+        for form in [*wanted, "sqlite"]:
+            output = _run(nsys, report, part, form, progress, cancelled)
+            if output is None:
+                made = _made(part)
+                if made is not None:
+                    return _put(made, folder / "export")
+            reason = output or "no export was written"
+            if _TOO_NEW.search(reason) or _CUT_OFF.search(reason):
+                break
+        raise ReadError(_why(report, written_by, nsys, part, reason))
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+_ELSEWHERE = "make room, or set LIGHTBOX_CACHE_DIR to a folder on another disk"
+
+
+def _candidates() -> Iterator[Path]:
+    """Yield the files that may be nsys, each once."""
+    name = "nsys.exe" if sys.platform == "win32" else "nsys"
+    folders = [Path(one) for one in os.environ.get("PATH", "").split(os.pathsep) if one]
+    for pattern in _KNOWN_FOLDERS:
+        root = Path(Path(pattern).anchor)
+        if root.is_dir():
+            folders += sorted(root.glob(str(Path(pattern).relative_to(root))))
+    seen = set()
+    for folder in folders:
+        file = folder / name
+        if os.access(file, os.X_OK) and file.is_file() and (real := file.resolve()) not in seen:
+            seen.add(real)
+            yield file
+
+
+def _version_of(candidate: Path) -> str | None:
+    """Ask a candidate for its version."""
+    try:
+        answer = subprocess.run(
+            [candidate, "--version"],
+            capture_output=True,
+            timeout=20,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"version (\d+\.\S+)", answer.stdout)
+    return match[1] if match and "Nsight Systems" in answer.stdout else None
+
+
+def _run(
+    nsys: Nsys, report: Path, part: Path, form: str, progress: Progress | None, cancelled: Cancel | None
+) -> str | None:
+    """Run one export; return None when it succeeded, else what nsys said.
+
+    nsys works in a folder of its own on a link with a plain name: so no path is too odd for it, and
+    what it may leave lies there.
+    """
+    link = part / f"report{report.suffix or '.nsys-rep'}"
+    if not link.exists():
+        try:
+            link.symlink_to(report.absolute())
+        except OSError:
+            link = report.absolute()
+    command = [str(nsys.path), "export", "--type", form, "--force-overwrite", "true", "-o", _OUTPUT[form]]
+    process = subprocess.Popen(
+        [*command, link], cwd=part, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    said: queue.Queue[bytes] = queue.Queue()
+    listener = threading.Thread(target=_listen, args=(process, said), name="lightbox-nsys")
+    listener.start()
+    output = b""
+    try:
+        while True:
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            try:
+                heard = said.get(timeout=_POLL_S)
+            except queue.Empty:
+                continue
+            if not heard:
+                break
+            output = (output + heard)[-65_536:]
+            percents = _PERCENT.findall(heard)
+            if progress is not None:
+                done = int(percents[-1]) / 100 if percents else 0.0
+                progress(f"Exporting with nsys {nsys.short}", min(done, 1.0))
+    finally:
+        if process.poll() is None and sys.exc_info()[0] is not None:
+            process.kill()
+        process.wait()
+        listener.join()
+    return None if process.returncode == 0 else output.decode("utf-8", "replace") or "nsys said nothing"
+
+
+_OUTPUT = {"sqlite": "export.sqlite", "parquetdir": "export_pqtdir"}
+
+
+def _listen(process: subprocess.Popen[bytes], said: queue.Queue[bytes]) -> None:
+    """Pass on what a process says; b"" at its end."""
+    assert process.stdout is not None
+    with process.stdout as out:
+        while heard := os.read(out.fileno(), 65_536):
+            said.put(heard)
+    said.put(b"")
+
+
+def _made(part: Path) -> Path | None:
+    """Return the export that nsys left, wherever in the folder it put it."""
+    for candidate in (part / "export.sqlite", *(p for p in sorted(part.rglob("*")) if p.is_dir())):
+        try:
+            if candidate.exists() and sniff(candidate).container is not Container.REPORT:
+                return candidate
+        except ReadError:
+            continue
+    return None
+
+
+def _put(made: Path, target: Path) -> Path:
+    """Move a finished export to its place, whole."""
+    staged = made.parent / "finished"
+    staged.mkdir()
+    made.rename(staged / made.name)
+    shutil.rmtree(target, ignore_errors=True)
+    staged.rename(target)
+    return target / made.name
+
+
+def _without_nsys(report: Path, written_by: str | None) -> str:
+    which = f"Nsight Systems {written_by} or newer" if written_by else "Nsight Systems"
+    return (
+        f"{shown(report)} is a report, which only nsys can read, and no nsys was found: install {which}, or "
+        f"run `nsys export --type sqlite {shown(report)}` where it is installed and open the .sqlite file."
+    )
+
+
+def _why(report: Path, written_by: str | None, nsys: Nsys, part: Path, output: str) -> str:
+    """Return why nsys could not export, as one line that says what to do."""
+    name = shown(report)
+    if _TOO_NEW.search(output):
+        named = [one.replace("@", ".") for one in _NAMED_VERSION.findall(output)]
+        newer = written_by or next((one for one in named if one != nsys.short), None) or "a newer version"
+        return (
+            f"{name} was written by nsys {newer}, newer than the nsys {nsys.short} found here "
+            f"({nsys.path}): install Nsight Systems {newer}, or run `nsys export --type sqlite {name}` "
+            "where it was recorded and open the .sqlite file."
+        )
+    if _CUT_OFF.search(output):
+        return f"{name} is cut off or damaged: copy it again from where it was recorded."
+    if "No space left" in output or "disk is full" in output or shutil.disk_usage(part).free < _ROOM_BYTES:
+        return f"the disk is full: {name} could not be exported; {_ELSEWHERE}."
+    lines = [line.strip() for line in re.split(r"[\r\n]", output) if line.strip()]
+    last = lines[-1][-200:] if lines else "no reason given"
+    return (
+        f"nsys {nsys.short} could not export {name} ({last}): "
+        f"try `nsys export --type sqlite {name}` yourself."
+    )

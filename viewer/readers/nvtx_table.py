@@ -1,0 +1,127 @@
+"""NVTX: ranges and marks, and the names that are given through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.readers.interning import NO_STRING
+from viewer.readers.loose import PROCESS_MASK, Codes, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.schema import DOMAIN_CREATE, MARK, PUSH_POP, START_END, TABLE_OF, THREAD_NAME
+from viewer.readers.tables import Columns, Field
+from viewer.trace.events import AnyArray, Int64, Kind, UInt32
+
+_OPAQUE = np.uint32(0xFF000000)
+
+
+@dataclass
+class Nvtx:
+    """The NVTX events (owner: globalTid, domain id, start/end or not), and the names found among them."""
+
+    events: Loose
+    domains: dict[tuple[int, int], str] = field(default_factory=dict)
+    """By (globalPid, domain id)."""
+    thread_names: dict[int, str] = field(default_factory=dict)
+    """By globalTid."""
+
+
+def read_nvtx(reading: Reading) -> Nvtx:
+    """Read NVTX_EVENTS. Open ranges get their end later, when the session's end is known."""
+    fields = [
+        Field("eventType", np.uint8), Field("color", np.uint32), Field("globalTid"), Field("domainId"),
+        Field("textId", np.uint32, NO_STRING),
+    ]  # fmt: skip
+    table = TABLE_OF[Kind.NVTX]
+    columns, is_open = read_spans(reading, table, fields)
+    if not len(columns):
+        return Nvtx(Loose.empty(Kind.NVTX))
+    names = _names(reading, columns)
+    nvtx = Nvtx(Loose.empty(Kind.NVTX))
+    values = columns.values
+    _take_names(reading, nvtx, columns, names)
+    _guess_domains(reading, nvtx, columns, names)
+
+    kept = np.isin(values["eventType"], (MARK, PUSH_POP, START_END))
+    if kept.all():
+        rows = columns.rows
+    else:
+        rows, is_open, names = columns.rows[kept], is_open[kept], names[kept]
+        columns = Columns(rows, {name: column[kept] for name, column in values.items()})
+    kind = columns.take("eventType")
+    thread = columns.take("globalTid")
+    owner, owners = group(thread, columns.take("domainId"), (kind == START_END).astype(np.uint8))
+    argb = columns.take("color")
+    argb = np.where((argb != 0) & (argb >> 24 == 0), argb | _OPAQUE, argb).astype(np.uint32)
+    extra: dict[str, AnyArray] = {
+        "event_type": kind,
+        "argb": argb,
+        "is_open": (is_open & (kind != MARK)).astype(np.uint8),
+        "file_row": narrow_rows(rows),
+    }
+    start, end = columns.take("start"), columns.take("end")
+    nvtx.events = Loose(Kind.NVTX, start, end, names, owner, owners, extra)
+    return nvtx
+
+
+def close_open_ranges(events: Loose, session_end_ns: int) -> None:
+    """End the ranges that have no end in the file where the session ends."""
+    if len(events):
+        still = events.columns["is_open"] != 0
+        events.end[still] = np.maximum(events.start[still], session_end_ns)
+
+
+def _names(reading: Reading, columns: Columns) -> UInt32:
+    """Return provisional ids: the range's own text, else the registered string, else ""."""
+    registered = reading.strings.provisional(columns.take("textId"))
+    texts = reading.tables.texts(TABLE_OF[Kind.NVTX], "text", reading.cancelled)
+    if not len(texts):
+        return registered
+    encoded = texts.dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    codes = encoded.indices.to_numpy()
+    if len(codes) != len(columns):
+        codes = codes[_positions(reading, columns)]
+    own = codes.astype(np.uint32) + np.uint32(reading.interner.add(encoded.dictionary))
+    empty = pc.index(encoded.dictionary, pa.scalar("", pa.large_string())).as_py()
+    return np.where(codes == empty, registered, own)
+
+
+def _positions(reading: Reading, columns: Columns) -> Int64:
+    """Return where the rows that were kept stand among all rows of the file."""
+    every = reading.tables.integers(TABLE_OF[Kind.NVTX], []).rows
+    return np.searchsorted(every, columns.rows)
+
+
+def _take_names(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32) -> None:
+    """Collect the names of threads and domains."""
+    values = columns.values
+    for wanted in (THREAD_NAME, DOMAIN_CREATE):
+        for at in np.flatnonzero(values["eventType"] == wanted).tolist():
+            text = reading.interner.text(int(names[at]))
+            thread = int(values["globalTid"][at])
+            if text and wanted == THREAD_NAME:
+                nvtx.thread_names[thread] = text
+            elif text:
+                nvtx.domains[thread & PROCESS_MASK, int(values["domainId"][at])] = text
+
+
+def _guess_domains(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32) -> None:
+    """Call a domain whose creation was not recorded NCCL where all of its ranges are NCCL's."""
+    values = columns.values
+    nameless = values["domainId"] != 0
+    if not nameless.any():
+        return
+    codes: Codes
+    codes, keys = group(values["globalTid"][nameless] & PROCESS_MASK, values["domainId"][nameless])
+    for code, (process, domain) in enumerate(keys):
+        if (process, domain) in nvtx.domains:
+            continue
+        texts = [
+            reading.interner.text(one) for one in np.unique(names[nameless][codes == code])[:64].tolist()
+        ]
+        nccl = all(text.startswith("nccl") for text in texts)
+        nvtx.domains[process, domain] = "NCCL" if nccl else f"domain {domain}"

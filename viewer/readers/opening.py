@@ -1,0 +1,32 @@
+"""The tables of an export are opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from viewer.readers.arrow import ArrowTables
+from viewer.readers.errors import ReadError
+from viewer.readers.schema import is_nsys
+from viewer.readers.sniff import HOW_TO_EXPORT, Container, FileKind, shown, sniff
+from viewer.readers.sqlite import SqliteTables
+from viewer.readers.tables import Tables
+
+
+def open_tables(path: Path, kind: FileKind | None = None) -> Tables:
+    """Open the tables of an export (SQLite, parquetdir, arrowdir).
+
+    Raises
+    ------
+    ReadError
+        It cannot be opened, or did not come from Nsight Systems.
+    """
+    kind = kind or sniff(path)
+    tables: Tables
+    if kind.container is Container.SQLITE:
+        tables = SqliteTables(path)
+    else:
+        tables = ArrowTables(path, kind.container)
+    if not is_nsys(tables.names):
+        tables.close()
+        raise ReadError(f"{shown(path)} holds no tables of Nsight Systems: {HOW_TO_EXPORT}.")
+    return tables

@@ -1,0 +1,91 @@
+"""What Nsight Systems calls things: tables, columns, and enums of files too old to hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from viewer.trace.events import Kind
+
+NEWEST_KNOWN = (3, 25)
+"""The newest schema (major, minor) that this reader was tried on; a minor step may rename columns."""
+
+TABLE_OF: Mapping[Kind, str] = {
+    Kind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
+    Kind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
+    Kind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
+    Kind.GRAPH: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    Kind.API: "CUPTI_ACTIVITY_KIND_RUNTIME",
+    Kind.SYNC: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+    Kind.NVTX: "NVTX_EVENTS",
+    Kind.OSRT: "OSRT_API",
+    Kind.ON_CPU: "SCHED_EVENTS",
+    Kind.OVERHEAD: "PROFILER_OVERHEAD",
+}
+CUPTI_OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
+"""The second table of `Kind.OVERHEAD` (schema 3.24 on); its rows have negative ``file_row``."""
+
+_PREFIXES = ("CUPTI_ACTIVITY_", "TARGET_INFO_", "ENUM_", "META_DATA_", "MPI_", "CUDA_")
+_SINGLES = {
+    "ANALYSIS_DETAILS", "EXPORT_META_DATA", "StringIds", "ThreadNames", "PROCESSES", "NVTX_EVENTS",
+    "OSRT_API", "SCHED_EVENTS", "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT", "GPU_METRICS", "GENERIC_EVENTS",
+    "ProcessStreams", "COMPOSITE_EVENTS", "CUBLAS_EVENTS", "CUDNN_EVENTS",
+}  # fmt: skip
+
+
+def is_nsys(tables: Iterable[str]) -> bool:
+    """Say whether a database with these tables came from Nsight Systems."""
+    return any(name in _SINGLES or name.startswith(_PREFIXES) for name in tables)
+
+
+MARK, PUSH_POP, START_END = 34, 59, 60
+"""The values of ``NVTX_EVENTS.eventType`` that are events of a timeline."""
+THREAD_NAME, DOMAIN_CREATE = 39, 75
+"""The values of ``NVTX_EVENTS.eventType`` that name things."""
+
+COPY_NAMES: Mapping[int, str] = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH",
+    10: "PtoP", 11: "HtoD (unified)", 12: "DtoH (unified)", 13: "DtoD (unified)",
+}  # fmt: skip
+
+_MEMORY = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed"}
+_SYNC = {1: "Event sync", 2: "Stream wait sync", 3: "Stream sync", 4: "Context sync"}
+_LAUNCH = {1: "Regular", 2: "Cooperative single-device", 3: "Cooperative multi-device"}
+_SEVERITY = {1: "Info", 2: "Warning", 3: "Error", 4: "Verbose"}
+
+ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
+    "copyKind": (("ENUM_CUDA_MEMCPY_OPER",), COPY_NAMES),
+    "srcKind": (("ENUM_CUDA_MEM_KIND",), _MEMORY),
+    "dstKind": (("ENUM_CUDA_MEM_KIND",), _MEMORY),
+    "memKind": (("ENUM_CUDA_MEM_KIND",), _MEMORY),
+    "syncType": (("ENUM_CUPTI_SYNC_TYPE",), _SYNC),
+    "launchType": (("ENUM_CUDA_KERNEL_LAUNCH_TYPE", "ENUM_CUDA_KRENEL_LAUNCH_TYPE"), _LAUNCH),
+    "cacheConfig": (("ENUM_CUDA_FUNC_CACHE_CONFIG",), {}),
+    "sharedMemoryLimitConfig": (("ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG",), {}),
+    "migrationCause": (("ENUM_CUDA_UNIF_MEM_MIGRATION",), {}),
+    "eventType": (("ENUM_NSYS_EVENT_TYPE",), {}),
+    "eventClass": (("ENUM_NSYS_EVENT_CLASS",), {}),
+    "overheadType": (("ENUM_CUPTI_OVERHEAD_TYPE",), {}),
+    "severity": (("ENUM_DIAGNOSTIC_SEVERITY_LEVEL",), _SEVERITY),
+    "source": (("ENUM_DIAGNOSTIC_SOURCE_TYPE",), {}),
+}
+"""By column: the tables that may spell its values, best first, and what the values mean without one."""
+
+STRING_COLUMNS = frozenset({"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId"})
+"""The columns that refer to StringIds."""
+
+RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "LOCAL_RANK")
+"""Environment variables that hold the rank of a process, best first."""
+
+SYNC_FALLBACK = "Synchronise"
+UNNAMED = "(unnamed)"
+
+
+def parse_version(text: str | None) -> tuple[int, ...]:
+    """Return "3.24.7" as (3, 24, 7); what is no number ends it."""
+    parts: list[int] = []
+    for part in (text or "").split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        parts.append(int(digits))
+    return tuple(parts)

@@ -1,0 +1,106 @@
+"""The columns that are seldom needed, fetched from the file when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from viewer.readers.errors import ReadError
+from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
+from viewer.readers.tables import Field, Tables
+from viewer.trace.events import AnyArray, Int64, Kind
+
+
+class FileSource:
+    """Implements `Source` on the file's tables, which are opened at the first question.
+
+    Parameters
+    ----------
+    open_tables : callable
+        Opens the file. If that fails later on (the file was moved), questions have no answer.
+    """
+
+    def __init__(self, open_tables: Callable[[], Tables]) -> None:
+        self._open = open_tables
+        self._tables: Tables | None = None
+        self._gone = False
+        self._columns: dict[tuple[str, str], tuple[Int64, AnyArray]] = {}
+        self._labels: dict[str, dict[Any, str]] = {}
+
+    def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
+        """Return every column of one row by the file's own names, enums and names as text."""
+        table, row = _locate(kind, int(file_row))
+        try:
+            tables = self._opened()
+            found = tables.row(table, row) if tables else {}
+            return {column: self._spelled(column, value) for column, value in found.items()}
+        except ReadError:
+            return {}
+
+    def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
+        """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
+        table = TABLE_OF[kind]
+        try:
+            tables = self._opened()
+            if tables is None or name not in tables.columns(table):
+                return None
+            if (table, name) not in self._columns:
+                read = tables.integers(table, [Field(name)])
+                self._columns[table, name] = read.rows, read.values[name]
+        except ReadError:
+            return None
+        rows, values = self._columns[table, name]
+        wanted = np.asarray(file_rows).astype(np.int64)
+        if not len(rows):
+            return np.zeros(len(wanted), np.int64)
+        at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+        return np.where(rows[at] == wanted, values[at], 0)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._tables is not None:
+            self._tables.close()
+        self._tables = None
+        self._gone = True
+
+    def _opened(self) -> Tables | None:
+        if self._tables is None and not self._gone:
+            try:
+                self._tables = self._open()
+            except ReadError:
+                self._gone = True
+        return self._tables
+
+    def _spelled(self, column: str, value: Any) -> Any:
+        """Return what a value stands for: an enum's label, the text of a string id."""
+        if not isinstance(value, int) or self._tables is None:
+            return value
+        if column in STRING_COLUMNS:
+            return self._string(value)
+        if column in ENUMS:
+            return self._labels_of(column).get(value, value)
+        return value
+
+    def _labels_of(self, column: str) -> dict[Any, str]:
+        assert self._tables is not None
+        if column not in self._labels:
+            spelled, known = ENUMS[column]
+            labels: dict[Any, str] = dict(known)
+            for table in spelled:
+                found = self._tables.records(table, "id", "label", "name")
+                labels |= {value: str(label or name) for value, label, name in found if label or name}
+            self._labels[column] = labels
+        return self._labels[column]
+
+    def _string(self, reference: int) -> str | int:
+        assert self._tables is not None
+        return self._tables.string(reference) or reference
+
+
+def _locate(kind: Kind, file_row: int) -> tuple[str, int]:
+    """Return the table and row that a ``file_row`` means."""
+    if kind is Kind.OVERHEAD and file_row < 0:
+        return CUPTI_OVERHEAD, -file_row - 1
+    return TABLE_OF[kind], file_row

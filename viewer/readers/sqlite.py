@@ -1,0 +1,207 @@
+"""The tables of an SQLite export, opened so that nothing appears beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from adbc_driver_manager import Error as AdbcError
+
+from viewer.readers import sqlite_scan
+from viewer.readers.errors import Cancel, ReadError
+from viewer.readers.sniff import shown
+from viewer.readers.sqlite_scan import quoted
+from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
+
+_LOCK_WAIT_S = 2.0
+
+
+def database_uri(path: Path, *, immutable: bool = False) -> str:
+    """Return the URI that opens a database read-only, whatever bytes its path holds."""
+    uri = "file:" + quote(os.fsencode(path.absolute())) + "?mode=ro"
+    return uri + "&immutable=1" if immutable else uri
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into one line that says what to do."""
+    try:
+        yield
+    except (sqlite3.Error, AdbcError, pa.ArrowException, OSError) as error:
+        raise ReadError(_explain(path, str(error))) from error
+
+
+def _explain(path: Path, message: str) -> str:
+    name = shown(path)
+    if "locked" in message or "busy" in message:
+        return f"{name} is locked by another program: wait until it has finished, or open a copy."
+    if "malformed" in message or "not a database" in message:
+        return f"{name} is damaged (SQLite: {message}): copy it again, or export the report again."
+    if path.with_name(path.name + "-journal").exists():
+        return (
+            f"{name} was left half-written by another program (a -journal lies beside it): export it again."
+        )
+    return f"{name} cannot be read (SQLite: {' '.join(message.split())}): export the report again."
+
+
+class SqliteTables:
+    """The tables of one SQLite file.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is opened read-only; one in WAL mode is opened as immutable, or through a copy
+        in a temporary folder where a ``-wal`` lies beside it, because SQLite would make files there.
+
+    Raises
+    ------
+    ReadError
+        It is locked, damaged, or no export of Nsight Systems.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._lock = threading.Lock()
+        with explained(path):
+            self._uri, release = _open_without_trace(path)
+            self._release = weakref.finalize(self, release)
+            self._connection = sqlite3.connect(
+                self._uri, uri=True, timeout=_LOCK_WAIT_S, check_same_thread=False
+            )
+            self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            found = self._query("SELECT name FROM sqlite_master WHERE type = 'table'")
+            self.names = frozenset(str(name) for (name,) in found)
+        self._columns: dict[str, tuple[str, ...]] = {}
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the names of a table's columns, none if it is absent."""
+        if table not in self._columns:
+            with explained(self.path):
+                found = self._query(f"PRAGMA table_info({quoted(table)})") if table in self.names else []
+            self._columns[table] = tuple(str(row[1]) for row in found)
+        return self._columns[table]
+
+    def extent(self, table: str) -> int:
+        """Return the span of the table's rowids."""
+        low, high = self._span(table)
+        return high - low + 1
+
+    def has_rows(self, table: str) -> bool:
+        """Say whether a table is there and has a row."""
+        if table not in self.names:
+            return False
+        with explained(self.path):
+            return bool(self._query(f"SELECT 1 FROM {quoted(table)} LIMIT 1"))
+
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+        """Read columns of whole numbers in the order of rowid; see `Tables.integers`."""
+        have = self.columns(table)
+        low, high = self._span(table)
+        with explained(self.path):
+            scan = sqlite_scan.Scan(self._uri, table, low, high, self._most_rows(low, high))
+            columns, misfits = scan.integers(fields, have, cancelled)
+        self.notes += [
+            f"{table}.{column}: a value that is no whole number was left out" for column in misfits
+        ]
+        return columns
+
+    def texts(self, table: str, column: str, cancelled: Cancel | None = None) -> pa.ChunkedArray:
+        """Read a text column in the order of rowid; see `Tables.texts`."""
+        if column not in self.columns(table):
+            return as_texts([])
+        low, high = self._span(table)
+        with explained(self.path):
+            scan = sqlite_scan.Scan(self._uri, table, low, high, self._most_rows(low, high))
+            return as_texts(scan.texts(column, cancelled))
+
+    def records(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Read a small table as tuples; see `Tables.records`."""
+        have = self.columns(table)
+        if not have:
+            return []
+        wanted = ", ".join(_cut(column) if column in have else "NULL" for column in columns)
+        with explained(self.path):
+            return self._query(f"SELECT {wanted} FROM {quoted(table)}")
+
+    def row(self, table: str, file_row: int) -> dict[str, Any]:
+        """Return all columns of one row, long texts cut, a blob as its length."""
+        columns = self.columns(table)
+        if not columns:
+            return {}
+        wanted = ", ".join(_cut(column) for column in columns)
+        with explained(self.path):
+            found = self._query(f"SELECT {wanted} FROM {quoted(table)} WHERE rowid = ?", int(file_row))
+        return dict(zip(columns, found[0], strict=True)) if found else {}
+
+    def string(self, reference: int) -> str | None:
+        """Return one text of StringIds by its id."""
+        if not {"id", "value"} <= set(self.columns("StringIds")):
+            return None
+        with explained(self.path):
+            found = self._query(f"SELECT {_cut('value')} FROM StringIds WHERE id = ?", reference)
+        return str(found[0][0]) if found and found[0][0] is not None else None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+        self._release()
+
+    def _query(self, sql: str, *values: int) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    def _span(self, table: str) -> tuple[int, int]:
+        """Return the first and last rowid; (1, 0) for a table without rows."""
+        if table not in self.names:
+            return 1, 0
+        name = quoted(table)
+        with explained(self.path):
+            found = self._query(f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})")
+        low, high = found[0]
+        return (int(low), int(high)) if low is not None else (1, 0)
+
+    def _most_rows(self, low: int, high: int) -> int:
+        """Return how many rows there can be: the span of rowids may be full of holes."""
+        return min(high - low + 1, self.path.stat().st_size // 2)
+
+
+def _cut(column: str) -> str:
+    name = quoted(column)
+    return (
+        f"CASE typeof({name}) WHEN 'text' THEN substr({name}, 1, {LONGEST_TEXT}) "
+        f"WHEN 'blob' THEN length({name}) || ' bytes' ELSE {name} END"
+    )
+
+
+def _open_without_trace(path: Path) -> tuple[str, Callable[[], None]]:
+    """Return the URI to open, and what to call when the file is no longer needed."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    if head[18:20] != b"\x02\x02":
+        return database_uri(path), lambda: None
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists() or not wal.stat().st_size:
+        return database_uri(path, immutable=True), lambda: None
+    folder = Path(tempfile.mkdtemp(prefix="lightbox-wal-"))
+    copy = folder / "trace.sqlite"
+    try:
+        shutil.copyfile(path, copy)
+        shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ReadError(
+            f"{shown(path)} is being written by another program (a -wal lies beside it), and could not be "
+            f"copied ({error.strerror}): close that program."
+        ) from error
+    return database_uri(copy), lambda: shutil.rmtree(folder, ignore_errors=True)

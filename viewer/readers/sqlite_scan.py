@@ -1,0 +1,147 @@
+"""Whole columns out of an SQLite table, fast: ADBC in batches, large tables in two halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import adbc_driver_sqlite.dbapi as adbc
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from adbc_driver_manager import Error as AdbcError
+
+from viewer.readers.errors import Cancel, check
+from viewer.readers.tables import LONGEST_TEXT, Columns, Field
+from viewer.trace.events import AnyArray
+
+BATCH_ROWS = 65_536
+HALVES_FROM = 200_000
+"""Rows from which a table is read in two halves at once."""
+
+
+class _MisfitError(Exception):
+    """A column holds something that is no whole number."""
+
+
+def quoted(name: str) -> str:
+    """Return a table's or column's name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One reading of a table between two rowids; `most_rows` bounds what must be allocated."""
+
+    uri: str
+    table: str
+    low: int
+    high: int
+    most_rows: int
+
+    def integers(
+        self, fields: Sequence[Field], have: Collection[str], cancelled: Cancel | None
+    ) -> tuple[Columns, list[str]]:
+        """Read columns of whole numbers; return them and the names of those that held something else."""
+        present = [field for field in fields if field.name in have]
+        try:
+            columns = self._read(present, [quoted(f.name) for f in present], cancelled)
+            misfits: list[str] = []
+        except _MisfitError:
+            misfits = self._misfits(present)
+            typed = [
+                f"CASE typeof({quoted(f.name)}) WHEN 'integer' THEN {quoted(f.name)} END" for f in present
+            ]
+            columns = self._read(present, typed, cancelled)
+        for field in fields:
+            if field.name not in have:
+                columns.values[field.name] = np.full(len(columns), field.null, field.dtype)
+        return columns, misfits
+
+    def texts(self, column: str, cancelled: Cancel | None) -> list[pa.Array]:
+        """Read a text column as binary chunks; b"" for NULL.
+
+        ADBC takes a column's type from the first batch, and a text column may well begin with
+        100,000 NULLs: as a BLOB that is never NULL it has one type throughout.
+        """
+        expression = f"CAST(coalesce(substr({quoted(column)}, 1, {LONGEST_TEXT}), '') AS BLOB)"
+        halves = self._in_halves(
+            lambda low, high: [b.column(1) for b in self._batches([expression], low, high, cancelled)]
+        )
+        return [chunk for half in halves for chunk in half if len(chunk)]
+
+    def _misfits(self, fields: Sequence[Field]) -> list[str]:
+        tests = [f"max(typeof({quoted(f.name)}) NOT IN ('integer', 'null'))" for f in fields]
+        [batch] = list(self._batches(tests, self.low, self.high, None, rowid="count(*)"))
+        return [f.name for f, found in zip(fields, batch.columns[1:], strict=True) if found[0].as_py()]
+
+    def _read(self, fields: Sequence[Field], expressions: list[str], cancelled: Cancel | None) -> Columns:
+        """Read expressions into preallocated columns, each half of the rowids into its own part."""
+        middle = self._middle()
+        first = max(0, min(middle - self.low + 1, self.most_rows))
+        second = max(0, min(self.high - middle, self.most_rows))
+        rows = np.empty(first + second, np.int64)
+        values = {f.name: np.empty(first + second, f.dtype) for f in fields}
+
+        def fill(low: int, high: int) -> int:
+            begin = at = 0 if low == self.low else first
+            for batch in self._batches(expressions, low, high, cancelled):
+                end = at + batch.num_rows
+                rows[at:end] = _whole_numbers(batch.column(0), 0)
+                for position, field in enumerate(fields, start=1):
+                    values[field.name][at:end] = _whole_numbers(batch.column(position), field.null)
+                at = end
+            return at - begin
+
+        counts = [*self._in_halves(fill), 0, 0]
+        total = counts[0] + counts[1]
+        trimmed = {}
+        for name, column in (("", rows), *values.items()):
+            if counts[1] and counts[0] < first:
+                column[counts[0] : total] = column[first : first + counts[1]]
+            trimmed[name] = column[:total]
+        return Columns(trimmed.pop(""), trimmed)
+
+    def _middle(self) -> int:
+        whole = self.high - self.low + 1 < HALVES_FROM
+        return self.high if whole else (self.low + self.high) // 2
+
+    def _in_halves(self, work: Callable[[int, int], object]) -> list:  # type: ignore[type-arg]
+        """Do `work` on the two halves of the rowids, at once where the table is large."""
+        middle = self._middle()
+        if self.high < self.low:
+            return []
+        if middle == self.high:
+            return [work(self.low, self.high)]
+        with ThreadPoolExecutor(2, "lightbox-read") as pool:
+            parts = [pool.submit(work, self.low, middle), pool.submit(work, middle + 1, self.high)]
+            return [part.result() for part in parts]
+
+    def _batches(
+        self, expressions: list[str], low: int, high: int, cancelled: Cancel | None, rowid: str = "rowid"
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows between two rowids: the rowid, then the expressions."""
+        order = "ORDER BY rowid" if rowid == "rowid" else ""
+        sql = (
+            f"SELECT {', '.join([rowid, *expressions])} FROM {quoted(self.table)} "
+            f"WHERE rowid BETWEEN {low} AND {high} {order}"
+        )
+        with adbc.connect(self.uri) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            try:
+                cursor.execute(sql)
+                for batch in cursor.fetch_record_batch():
+                    check(cancelled)
+                    yield batch
+            except (OSError, AdbcError) as error:
+                if "mismatch" in str(error):
+                    raise _MisfitError from error
+                raise
+
+
+def _whole_numbers(column: pa.Array, null: int) -> AnyArray:
+    """Return a batch's column as int64, NULL replaced."""
+    if not pa.types.is_int64(column.type):
+        raise _MisfitError
+    return (pc.fill_null(column, null) if column.null_count else column).to_numpy()  # type: ignore[no-any-return]
