@@ -90,7 +90,9 @@ def test_queue_times_are_the_rows_of_kernexectrace(nsys, real):
     rows = {}
     for row in nsys("stats", "-r", "kernexectrace", "-f", "csv", str(copy)):
         kernel = tuple(int(row[c]) for c in ("PID", "DevId", "Kernel Start (ns)", "Kernel Dur (ns)"))
-        call = int(row["API Start (ns)"]), -int(row["API Dur (ns)"]), int(row["Queue Dur (ns)"] or 0)
+        queued = row["Queue Dur (ns)"]
+        queued_ns = 0 if queued == "None" else int(queued)
+        call = int(row["API Start (ns)"]), -int(row["API Dur (ns)"]), queued_ns
         rows[kernel] = max(rows.get(kernel, call), call)
     kernels = trace.kernels
     calls, queued = launches.api_of(Kind.KERNEL), launches.queued_ns(Kind.KERNEL)

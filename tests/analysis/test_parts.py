@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -136,3 +138,12 @@ def test_operations_of_a_gpu_come_in_order():
     assert order.end_ns.tolist() == [7, 3, 6, 9]
     assert [order.ref(i)[0] for i in range(4)] == [GPU_KINDS[1], GPU_KINDS[2], GPU_KINDS[3], GPU_KINDS[0]]
     assert len(study.order(1)) == 1
+
+
+def test_a_board_that_two_processes_share_is_measured_as_one():
+    trace = TraceMaker().kernel(0, 10).kernel(8, 20, process=1).copy(30, 40, process=2).trace()
+    on_board = zip(trace.gpus, (3, 3, 5), strict=True)
+    trace = replace(trace, gpus=tuple(replace(gpu, physical=board) for gpu, board in on_board))
+    (board,) = Study(trace, BUILTIN).shared_boards
+    assert (board.physical, board.gpus) == (3, (0, 1))
+    assert board.parts.totals(0, 40).tolist() == [20, 0, 0, 0, 20]

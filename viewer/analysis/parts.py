@@ -32,6 +32,14 @@ class Occupancy:
     copies: Intervals
     has_graphs: bool
 
+    def __or__(self, other: Occupancy) -> Occupancy:
+        return Occupancy(
+            self.compute | other.compute,
+            self.communication | other.communication,
+            self.copies | other.copies,
+            self.has_graphs or other.has_graphs,
+        )
+
 
 @dataclass(frozen=True)
 class GpuParts:

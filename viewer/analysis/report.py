@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewer.analysis.boards import SharedBoard
 from viewer.analysis.measure import class_numbers, clip_window, parts_of
 from viewer.analysis.parts import PARTS
 from viewer.analysis.report_laps import lap_facts
@@ -52,6 +53,7 @@ def report(
             {**_gpu_facts(trace, gpu), **numbers}
             for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
         ],
+        "shared_boards": [_board(study, board, start, end) for board in study.shared_boards],
         "counts": dict(trace.counts),
         "window": {"start_ns": start, "end_ns": end, "what": what},
         **lap_facts(study),
@@ -91,6 +93,16 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
         "graph_launches": counts[Kind.GRAPH],
         "first_op_ns": min((int(e.start_ns[r.start]) for e, r in used), default=None),
         "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
+    }
+
+
+def _board(study: Study, board: SharedBoard, start_ns: int, end_ns: int) -> dict[str, Any]:
+    gpus = [study.trace.gpus[g] for g in board.gpus]
+    parts = board.parts.totals(start_ns, end_ns).tolist()
+    return {
+        "physical": board.physical,
+        "gpus": [{"pid": study.trace.processes[g.process].pid, "device": g.device} for g in gpus],
+        **{f"{part}_ns": ns for part, ns in zip(PARTS, parts, strict=True)},
     }
 
 

@@ -1,0 +1,39 @@
+"""Physical GPUs that several processes share (definitions, section 1)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from viewer.analysis.parts import GpuParts, gpu_parts
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+
+@dataclass(frozen=True)
+class SharedBoard:
+    """One board on which several processes run: each of its GPUs is idle while another one works.
+
+    `gpus` are indices into `Trace.gpus`; `parts` are those of all of them together.
+    """
+
+    physical: int
+    gpus: tuple[int, ...]
+    parts: GpuParts
+
+
+def shared_boards(study: Study) -> tuple[SharedBoard, ...]:
+    """Return the boards that more than one GPU of the trace maps to, by number; most traces have none."""
+    of_board: dict[int, list[int]] = defaultdict(list)
+    for gpu in study.trace.gpus:
+        if gpu.physical is not None:
+            of_board[gpu.physical].append(gpu.index)
+    shared = sorted((physical, gpus) for physical, gpus in of_board.items() if len(gpus) > 1)
+    return tuple(
+        SharedBoard(physical, tuple(gpus), gpu_parts(study.trace, reduce(or_, map(study.occupancy, gpus))))
+        for physical, gpus in shared
+    )
