@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QByteArray, Qt, QUrl
 from PySide6.QtGui import (
     QCloseEvent,
     QDesktopServices,
@@ -58,6 +58,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.settings, self.look = settings, look
         self.is_demo = False
+        self._docks_shown = True
+        self._layout = QByteArray()
         self.state = ViewState(self)
         self.timeline = Timeline(self.state, renderer)
         self.opening = Opening(self)
@@ -162,13 +164,24 @@ class MainWindow(QMainWindow):
         trace = self.state.study.trace if self.state.study else None
         self.welcome.set_recent(self.settings.recent())
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
-        for dock in self.docks:
-            dock.setEnabled(trace is not None)
+        self._show_docks(trace is not None)
         name = "demo" if trace and self.is_demo else trace.path.name if trace else ""
         self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
         if trace:
             self.timeline.canvas.setFocus()
         self.refresh()
+
+    def _show_docks(self, shown: bool) -> None:
+        """Hide the docks while no trace is open; which ones the user sees is remembered."""
+        if shown == self._docks_shown:
+            return
+        self._docks_shown = shown
+        if shown:
+            self.restoreState(self._layout, remembered.VERSION)
+        else:
+            self._layout = self.saveState(remembered.VERSION)
+            for dock in self.docks:
+                dock.hide()
 
     # What the actions ask for
 
@@ -282,7 +295,10 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         put = self.settings.set
         put(remembered.GEOMETRY, self.saveGeometry().data())
-        put(remembered.LAYOUT, self.saveState(remembered.VERSION).data())
+        put(
+            remembered.LAYOUT,
+            (self.saveState(remembered.VERSION) if self._docks_shown else self._layout).data(),
+        )
         put(remembered.HEADER_WIDTH, self.timeline.header_width)
         put(remembered.OVERLAYS, sorted(self.state.overlays))
         self.opening.shut_down()

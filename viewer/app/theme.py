@@ -100,8 +100,8 @@ def style_sheet(theme: Theme) -> str:
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
     QMainWindow::separator {{ height: 5px; width: 5px; }}
     QMainWindow::separator:hover {{ background: {line}; }}
-    QMenuBar {{ background: {panel}; padding: 3px 6px 1px 6px; }}
-    QMenuBar::item {{ background: transparent; padding: 4px 10px; border-radius: 4px; }}
+    QMenuBar {{ background: {panel}; padding: 1px 4px 0 4px; }}
+    QMenuBar::item {{ background: transparent; padding: 3px 9px; border-radius: 4px; }}
     QMenuBar::item:selected {{ background: {pressed}; }}
     QMenu {{ background: {panel}; border: 1px solid {line}; padding: 5px; }}
     QMenu::item {{ padding: 5px 26px 5px 26px; border-radius: 4px; }}
@@ -111,26 +111,26 @@ def style_sheet(theme: Theme) -> str:
     QMenu::indicator {{ width: 14px; height: 14px; left: 6px; }}
     QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
     QToolBar {{
-        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 5px 8px; spacing: 6px;
+        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px; spacing: 6px;
     }}
     QToolBar QLabel {{ color: {soft}; padding: 0 4px 0 8px; }}
     QToolBar QToolButton, QPushButton {{
         background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 5px;
-        padding: 4px 12px; min-height: 18px;
+        padding: 3px 11px; min-height: 18px;
     }}
     QToolBar QToolButton:hover, QPushButton:hover {{ background: {hover}; border-color: {faint}; }}
     QToolBar QToolButton:pressed, QPushButton:pressed {{ background: {pressed}; }}
     QToolBar QToolButton:disabled, QPushButton:disabled {{ color: {faint}; }}
     QToolBar QToolButton:focus, QPushButton:focus {{ border-color: {accent}; }}
-    QToolBar QToolButton#step {{ padding: 4px 8px; }}
+    QToolBar QToolButton#step {{ padding: 3px 8px; }}
     QToolBar QToolButton#pill:checked {{ background: {on}; border-color: {accent}; }}
     QPushButton:default {{ background: {accent}; border-color: {accent}; color: {css(theme.accent_text)}; }}
     QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {panel}; }}
-    QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 4px 7px; }}
+    QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 3px 7px; }}
     QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
     QLineEdit {{
         background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
-        padding: 4px 8px; min-height: 18px; selection-background-color: {accent};
+        padding: 3px 8px; min-height: 18px; selection-background-color: {accent};
     }}
     QLineEdit:focus {{ border-color: {accent}; }}
     QMainWindow > QTabBar {{ background: {panel}; }}
@@ -149,6 +149,5 @@ def style_sheet(theme: Theme) -> str:
     #notice {{ background: {on}; border-bottom: 1px solid {line}; }}
     #notice QToolButton {{ border: 0; background: transparent; padding: 3px 6px; }}
     #soft {{ color: {soft}; }}
-    #title {{ font-size: 22px; font-weight: 600; }}
     #emptyState {{ color: {soft}; }}
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -142,6 +142,7 @@ def _button(action: QAction, name: str = "") -> QToolButton:
     button.setDefaultAction(action)
     button.setObjectName(name)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setIconSize(QSize(12, 12))
     button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return button
 

@@ -8,8 +8,10 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from viewer.app.icons import app_icon
+from viewer.timeline.fonts import STRONG, font
 
 RECENT_SHOWN = 6
+TITLE_PX = 22
 
 
 class Welcome(QWidget):
@@ -31,7 +33,7 @@ class Welcome(QWidget):
         super().__init__(parent)
         icon, title = QLabel(), QLabel("Hang up a trace")
         icon.setPixmap(app_icon().pixmap(QSize(64, 64), self.devicePixelRatioF()))
-        title.setObjectName("title")
+        title.setFont(font(TITLE_PX, STRONG))
         text = QLabel(
             "Open a report of Nsight Systems (.nsys-rep, .qdrep), its SQLite, Parquet or Arrow export,\n"
             "or drop one here. No report at hand? The demo is a training job of eight ranks."

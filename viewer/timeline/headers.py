@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
 
@@ -12,12 +12,14 @@ from viewer.drawing.layout import PlacedRow
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
+from viewer.timeline.figures import figure
 from viewer.timeline.paint_header import INDENT, Look, label_line, paint_header, pin_rect
 from viewer.timeline.row_menu import row_menu
 from viewer.timeline.row_model import RowModel
 from viewer.timeline.strip import guard
 
 MANY = 16
+FIGURES_MS = 120
 
 
 class RowHeaders(QTreeView):
@@ -54,6 +56,9 @@ class RowHeaders(QTreeView):
         self.viewport().setMouseTracking(True)
         self.expanded.connect(lambda index: self._fold(index, True))
         self.collapsed.connect(lambda index: self._fold(index, False))
+        self._late = QTimer(self, singleShot=True, interval=FIGURES_MS)
+        self._late.timeout.connect(self.viewport().update)
+        state.axis.changed.connect(self._update_figures)
         state.rows.changed.connect(self.follow)
         state.hover_changed.connect(self._follow_pointer)
         state.revealed.connect(self._reveal)
@@ -131,6 +136,11 @@ class RowHeaders(QTreeView):
             self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
             self.setCurrentIndex(index)
 
+    def _update_figures(self) -> None:
+        """Paint the figures of the window in view a little later: a tree costs more than a zoom frame."""
+        if not self._late.isActive():
+            self._late.start()
+
     # Geometry
 
     def updateGeometries(self) -> None:
@@ -157,6 +167,7 @@ class RowHeaders(QTreeView):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             look = Look(
+                figure=figure(self.state.study, row, self.state.axis.window),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self._hovered,
                 current=index == self.currentIndex(),

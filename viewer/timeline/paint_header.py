@@ -12,11 +12,10 @@ from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics
-from viewer.timeline.row_model import share_text
 
 INDENT = 16
 RIGHT = 12
-FIGURE_WIDTH = 56
+FIGURE_WIDTH = 74
 PIN_SIZE = 14
 LABEL_PX, DETAIL_PX, SMALL_PX = 13, 12, 11
 GAP = 8
@@ -30,6 +29,8 @@ class Look:
 
     Attributes
     ----------
+    figure : str
+        What stands at the right (`viewer.timeline.figures.figure`).
     foldable : bool
         It has rows below it: an arrow is painted.
     hovered, current, focused, pinned : bool
@@ -38,6 +39,7 @@ class Look:
         Painted with its full path and without indentation, as in the pinned area.
     """
 
+    figure: str = ""
     foldable: bool = False
     hovered: bool = False
     current: bool = False
@@ -74,12 +76,12 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     if look.foldable and not look.as_path:
         _paint_arrow(painter, left - INDENT / 2, line.center().y() + 0.5, placed.expanded, theme)
     room = line.right() + 1 - RIGHT
-    if figure := share_text(row):
+    if look.figure:
         painter.setFont(font(DETAIL_PX))
         painter.setPen(QColor.fromRgba(theme.text_soft))
         box = QRectF(room - FIGURE_WIDTH, line.top(), FIGURE_WIDTH, line.height())
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, figure)
-        room -= round(metrics(DETAIL_PX).horizontalAdvance(figure)) + GAP
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, look.figure)
+        room -= round(metrics(DETAIL_PX).horizontalAdvance(look.figure)) + GAP
     if look.hovered or look.pinned:
         pin = pin_rect(line)
         _paint_pin(painter, QRectF(pin), look.pinned, theme)
@@ -135,7 +137,7 @@ def _paint_lane_names(painter: QPainter, placed: PlacedRow, rect: QRect, left: i
     for lane in lanes:
         gpu = next((c.label for c in placed.row.children if c.gpu == lane.gpu), "GPU")
         text = "GPU state" if len(lanes) == 1 else f"{gpu} state"
-        box = QRectF(left + GAP, rect.top() + lane.y - 2, rect.right() - left - GAP, lane.height + 4)
+        box = QRectF(left + INDENT, rect.top() + lane.y - 2, rect.width() - left - INDENT, lane.height + 4)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
 

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
+from viewer.timeline.figures import figure, row_tip
 from viewer.timeline.paint_header import Look, label_line, paint_header, pin_rect
 from viewer.timeline.row_menu import row_menu
-from viewer.timeline.row_model import row_tip
 from viewer.timeline.strip import guard
 
 DRAG_PX = 4
@@ -38,6 +38,7 @@ class PinnedHeaders(QWidget):
         self.setMouseTracking(True)
         self.setAccessibleName("Pinned rows")
         state.rows.changed.connect(self._follow)
+        state.axis.changed.connect(self.update)
         self._follow()
 
     def set_theme(self, theme: Theme) -> None:
@@ -73,6 +74,7 @@ class PinnedHeaders(QWidget):
             for placed in self.visible_rows():
                 key = placed.row.key
                 look = Look(
+                    figure=figure(self.state.study, placed.row, self.state.axis.window),
                     hovered=key == self._hovered,
                     current=key == self._dragged,
                     focused=True,
@@ -125,7 +127,7 @@ class PinnedHeaders(QWidget):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             if (placed := self._row_under(event.pos())) is not None:
-                QToolTip.showText(event.globalPos(), row_tip(self.state, placed.row), self)
+                QToolTip.showText(event.globalPos(), row_tip(self.state.study, placed.row), self)
             return True
         return super().event(event)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 
-from viewer.analysis.intervals import union
-from viewer.drawing.format import format_count, format_share
 from viewer.drawing.layout import row_height
 from viewer.rows import Row
 from viewer.state import ViewState
+from viewer.timeline.figures import figure, row_tip
 
 Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
@@ -81,9 +79,9 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.text_path}, {share_text(row)}" if row.share is not None else row.text_path
+            return f"{row.text_path}, {figure(self.state.study, row, self.state.axis.window)}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row_tip(self.state, row)
+            return row_tip(self.state.study, row)
         return None
 
     def _below(self, parent: Index) -> tuple[int, int]:
@@ -107,29 +105,3 @@ class RowModel(QAbstractItemModel):
                 self._parents.extend([number] * len(below))
             number += 1
         self._numbers = {row.key: i for i, row in enumerate(self._rows)}
-
-
-def share_text(row: Row) -> str:
-    """Return the figure that stands at the right of a header: "85.0 %", "" for none."""
-    return "" if row.share is None else format_share(row.share)
-
-
-def occupancy(state: ViewState, row: Row) -> float | None:
-    """Return the union of a row's events over the trace's window, in [0, 1] (definitions, section 2)."""
-    events = row.events
-    if state.study is None or events is None or not len(events):
-        return None
-    start, end = state.study.trace.window_ns
-    busy = union(np.asarray(events.start_ns), np.asarray(events.end_ns)).clip(start, end).total()
-    return busy / (end - start)
-
-
-def row_tip(state: ViewState, row: Row) -> str:
-    """Return what the tooltip of a header says: the full path, the share and the occupancy."""
-    lines = [row.text_path]
-    if row.share is not None:
-        lines.append(f"{share_text(row)} of the time summed over its siblings")
-    if (busy := occupancy(state, row)) is not None:
-        count = format_count(len(row.events or ()))
-        lines.append(f"{format_share(busy)} of the whole time is covered by its {count} events")
-    return "\n".join(lines)

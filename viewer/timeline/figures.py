@@ -1,0 +1,59 @@
+"""The figures of row headers: what stands at the right, and what the tooltip says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewer.analysis.intervals import union
+from viewer.analysis.parts import PARTS
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_share
+from viewer.rows import Row, RowKind
+from viewer.state import Window
+
+_IDLE = PARTS.index("idle")
+
+
+def busy(study: Study, row: Row, window: Window) -> float | None:
+    """Return 1 - idle of a GPU's row, of a process the mean over its GPUs, in [0, 1]; None for other rows."""
+    if row.kind is RowKind.GPU:
+        gpus = [row.gpu]
+    elif row.kind is RowKind.PROCESS:
+        gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
+    else:
+        return None
+    start, end = window
+    idle = [int(study.parts[g].totals(start, end)[_IDLE]) for g in gpus if g is not None]
+    return 1 - sum(idle) / (len(idle) * (end - start)) if idle else None
+
+
+def figure(study: Study | None, row: Row, window: Window) -> str:
+    """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
+    if study is not None and (share := busy(study, row, window)) is not None:
+        return f"{format_share(share)} busy"
+    return "" if row.share is None else format_share(row.share)
+
+
+def occupancy(study: Study, row: Row) -> float | None:
+    """Return the union of a row's events over the trace's window, in [0, 1] (definitions, section 2)."""
+    events = row.events
+    if events is None or not len(events):
+        return None
+    start, end = study.trace.window_ns
+    covered = union(np.asarray(events.start_ns), np.asarray(events.end_ns)).clip(start, end).total()
+    return covered / (end - start)
+
+
+def row_tip(study: Study | None, row: Row) -> str:
+    """Return the tooltip of a header: full path, share among the siblings, occupancy."""
+    lines = [row.text_path]
+    if study is None:
+        return lines[0]
+    if row.kind in (RowKind.GPU, RowKind.PROCESS):
+        lines.append("busy: the part of the time in view in which anything runs, on any stream")
+    if row.share is not None:
+        lines.append(f"{format_share(row.share)} of the time summed over its siblings, as nsys-ui counts it")
+    if (covered := occupancy(study, row)) is not None:
+        count = format_count(len(row.events or ()))
+        lines.append(f"{format_share(covered)} of the whole time is covered by its {count} events")
+    return "\n".join(lines)
