@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from viewer.demo.columns import Int64, Rows, flat, pick, threads_of
-from viewer.demo.identity import Strings, cpus, global_tids
+from viewer.demo.identity import THREADS_START_NS, Strings, cpus, global_tids
 from viewer.demo.loops import SAMPLE_LAPS, SAMPLE_TEXT
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
@@ -31,11 +31,12 @@ class HostTables:
     options: DemoOptions
     strings: Strings
     _sample_start: Int64 | None = None
-    _autograd_free: Int64 | None = None
+    _autograd_free: Int64 = field(init=False)
     _rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
         ranks = self.options.ranks
+        self._autograd_free = THREADS_START_NS + np.full(ranks, 60_000, np.int64)
         self._rng = np.random.default_rng((self.options.seed, _HOST_SEED))
         self._tids = {t: global_tids(ranks, t) for t in ("main", "autograd", "loader")}
         self._cpus = {t: cpus(ranks, t) for t in ("main", "autograd", "loader")}
@@ -102,8 +103,7 @@ class HostTables:
         for i in pick(lap.program.steps, Do.SWITCH):
             if lap.program.steps[i].thread == "autograd":
                 given = lap.call_start_ns[i]
-                if self._autograd_free is not None:
-                    yield "autograd", "pthread_cond_wait", self._autograd_free, lap.call_end_ns[i]
+                yield "autograd", "pthread_cond_wait", self._autograd_free, lap.call_end_ns[i]
             else:
                 yield "main", "pthread_cond_wait", given, lap.call_end_ns[i]
                 self._autograd_free = lap.call_start_ns[i] + 2_000

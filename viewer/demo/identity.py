@@ -21,6 +21,9 @@ DEFAULT_STREAM = 7
 THREADS = {"main": 0, "loader": 2, "autograd": 4}
 """Offset of each thread's id from its process's id."""
 
+THREADS_START_NS = 1_000_000
+"""When the session's first switches put the main and the autograd threads on their cores."""
+
 THREAD_NAMES = {"main": "pt_main_thread", "loader": "pt_data_pin", "autograd": "pt_autograd_0"}
 
 STREAM_IDS = {"megatron": (7, 20, 24, 28), "distca": (31, 36, 40, 7)}

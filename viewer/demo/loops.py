@@ -18,7 +18,7 @@ CHECKPOINT_ARGB = 0xFF55B3A1
 LOADER_ARGB = 0xFFB8A1D9
 
 
-def _forward(w: Script) -> None:
+def _forward(w: Script, prefetch: bool = False) -> None:
     w.begin("forward", FORWARD_ARGB)
     w.kernel("embedding", 120)
     for layer in range(LAYERS):
@@ -39,6 +39,8 @@ def _forward(w: Script) -> None:
         w.await_collective(TENSOR)
         w.kernel("bias_add", 56)
         w.finish()
+        if prefetch and layer == 0:
+            _batch_copy(w, prefetch=True)
     w.kernel("norm", 62)
     w.kernel("logits", 880)
     w.kernel("max", 74)
@@ -117,6 +119,10 @@ def _batch_copy(w: Script, prefetch: bool) -> None:
         w.copy(max(size / rate, 2.0), size, 1, source, 2, stream, blocking=not prefetch)
 
 
+def _zero_gradients(w: Script) -> None:
+    w.add(Step(Do.SET, "main", MEMSET, 4_100, 310_000, COMPUTE, bytes=1_073_741_824, target_kind=2))
+
+
 def _checkpoint(w: Script) -> None:
     w.begin("save_checkpoint", CHECKPOINT_ARGB)
     w.device_sync()
@@ -141,11 +147,9 @@ def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
     w.finish()
     if not clean:
         _batch_copy(w, prefetch=False)
-    w.add(Step(Do.SET, "main", MEMSET, 4_100, 310_000, COMPUTE, bytes=1_073_741_824, target_kind=2))
+    _zero_gradients(w)
     for microbatch in range(MICROBATCHES):
-        if clean and microbatch == 1:
-            _batch_copy(w, prefetch=True)
-        _forward(w)
+        _forward(w, prefetch=clean and microbatch == MICROBATCHES - 1)
         _backward(w, last=microbatch == MICROBATCHES - 1)
     _optimizer(w)
     if checkpoint:
@@ -164,6 +168,7 @@ def distca(cold: bool, first: bool, last: bool) -> Program:
         w.push(SAMPLE_TEXT)
     _batch_copy(w, prefetch=True)
     w.add(Step(Do.STREAM_WAIT, "main", WAIT, 1_500, stream=COMPUTE, other=COPY))
+    _zero_gradients(w)
     for microbatch in range(MICROBATCHES):
         _forward(w)
         _backward(w, last=microbatch == MICROBATCHES - 1)

@@ -13,6 +13,7 @@ from viewer.demo.identity import (
     CONTEXT,
     DEFAULT_STREAM,
     THREAD_NAMES,
+    THREADS_START_NS,
     VM,
     Strings,
     cpus,
@@ -75,11 +76,11 @@ def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]
             "ThreadNames",
             {"nameId": strings(name), "priority": 20, "globalTid": global_tids(ranks, thread)},
         )
-        if thread == "main":
+        if thread != "loader":
             yield (
                 "SCHED_EVENTS",
                 {
-                    "start": 1_000_000 + np.arange(ranks, dtype=np.int64) * 1_700,
+                    "start": THREADS_START_NS + np.arange(ranks, dtype=np.int64) * 1_700,
                     "cpu": cpus(ranks, thread),
                     "isSchedIn": 1,
                     "globalTid": global_tids(ranks, thread),
