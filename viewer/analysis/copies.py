@@ -140,7 +140,7 @@ class InFront:
 
 
 def in_front(study: Study, laps: Laps) -> InFront:
-    """Return the copies to the device, of 64 KiB and more, between a lap's first kernel and the one before it."""
+    """Return the copies to the device, 64 KiB and more, between a lap's first kernel and the one before."""
     shape = (len(study.trace.gpus), laps.count)
     none = np.zeros(shape, np.int64)
     found = InFront(none, none.copy(), none.copy(), none - 1)

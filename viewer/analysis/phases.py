@@ -100,7 +100,7 @@ class Phases:
 
     @cached_property
     def backward_ns(self) -> int | None:
-        """Median time of compute kernels in backward, ns; without the optimizer and the owner's own launches."""
+        """Median time of compute kernels in backward, ns; no optimizer, none of the owner's own launches."""
         return self.median_ns("backward")
 
     @property

@@ -1,0 +1,119 @@
+"""GPU clocks against the CPU's: the bounds between which each offset lies (definitions, section 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.launched import Launched, Mask, launched_of
+from viewer.trace import Gpu, Kind, Trace
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+TOLERANCE_NS = 100_000
+_STREAM_SYNCS = ("cudaStreamSynchronize", "cuStreamSynchronize")
+_DEVICE_SYNCS = ("cudaDeviceSynchronize", "cuCtxSynchronize")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The bounds on what must be added to a GPU's times; None where nothing bounds it on that side.
+
+    Attributes
+    ----------
+    lower_ns : int or None
+        No operation starts before its launch does: the latest API start - operation start.
+    upper_ns : int or None
+        No synchronisation returns before what it waits for has ended: the least return - operation end.
+    """
+
+    gpu: int
+    lower_ns: int | None
+    upper_ns: int | None
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the bounds leave out 0 by more than 100 µs."""
+        return self.is_early or self.is_late
+
+    @property
+    def is_early(self) -> bool:
+        """Whether operations start before they were launched."""
+        return self.lower_ns is not None and self.lower_ns > TOLERANCE_NS
+
+    @property
+    def is_late(self) -> bool:
+        """Whether operations end after the CPU has waited for their end."""
+        return self.upper_ns is not None and self.upper_ns < -TOLERANCE_NS
+
+    @property
+    def offset_ns(self) -> int:
+        """What to add to align the GPU: 0 if its clock is not shifted, else the middle of the bounds.
+
+        With one bound alone, that bound.
+        """
+        if not self.is_shifted:
+            return 0
+        bounds = [b for b in (self.lower_ns, self.upper_ns) if b is not None]
+        return sum(bounds) // len(bounds)
+
+
+def clocks(study: Study) -> tuple[Clock, ...]:
+    """Return the bounds of every GPU's clock, in order of `Trace.gpus`."""
+    found: dict[int, Clock] = {}
+    for process in study.trace.processes:
+        gpus = [g for g in study.trace.gpus if g.process == process.index]
+        if gpus:
+            ops = launched_of(study, process.index)
+            found |= {g.index: _clock(study.trace, ops, g) for g in gpus}
+    return tuple(found[g.index] for g in study.trace.gpus)
+
+
+def _clock(trace: Trace, ops: Launched, gpu: Gpu) -> Clock:
+    mine = ops.gpu == gpu.index
+    lower = int((ops.call_start_ns[mine] - ops.start_ns[mine]).max()) if mine.any() else None
+    return Clock(gpu.index, lower, _upper(trace, ops, gpu, mine))
+
+
+def _upper(trace: Trace, ops: Launched, gpu: Gpu, mine: Mask) -> int | None:
+    """Return the least time from the end of the last operation launched before a sync to its return."""
+    sync = trace.events[Kind.SYNC]
+    rows = sync.of(gpu.process)
+    if rows.stop == rows.start or not mine.any():
+        return None
+    names = np.array(trace.names.take(sync.name_id[rows]), object)
+    context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
+    start, end = sync.start_ns[rows], sync.end_ns[rows]
+    stream_of = _stream_of(trace, ops)
+    bounds = []
+    for held in trace.streams_of(gpu.index):
+        on_stream = np.isin(names, _STREAM_SYNCS) & (stream == held.stream_id) & (context == held.context)
+        bounds.append(_slack(ops, mine & (stream_of == held.index), start[on_stream], end[on_stream]))
+    for number in {s.context for s in trace.streams_of(gpu.index)}:
+        whole = np.isin(names, _DEVICE_SYNCS) & (context == number)
+        bounds.append(_slack(ops, mine, start[whole], end[whole]))
+    known = [b for b in bounds if b is not None]
+    return min(known) if known else None
+
+
+def _slack(ops: Launched, mine: Mask, sync_start: Int64, sync_end: Int64) -> int | None:
+    order = np.flatnonzero(mine)
+    order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
+    before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
+    held = before >= 0
+    if not held.any():
+        return None
+    latest = np.maximum.accumulate(ops.end_ns[order])
+    return int((sync_end[held] - latest[before[held]]).min())
+
+
+def _stream_of(trace: Trace, ops: Launched) -> Int64:
+    out = np.zeros(len(ops), np.int64)
+    for position, kind in enumerate((Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)):
+        here = ops.kind == position
+        out[here] = np.searchsorted(trace.events[kind].offsets, ops.index[here], side="right") - 1
+    return out
