@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ def of(pairs):
 def assert_disjoint(pairs, lane):
     for number in set(lane.tolist()):
         held = [pair for pair, at in zip(pairs, lane, strict=True) if at == number]
-        assert all(a[1] <= b[0] for a, b in zip(held[:-1], held[1:], strict=True)), (number, held)
+        assert all(a[1] <= b[0] for a, b in pairwise(held)), (number, held)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 25)), min_size=1, max_size=40))

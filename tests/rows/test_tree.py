@@ -124,6 +124,17 @@ def test_iterations_with_many_small_ranges_are_shown_themselves():
     assert [trace.names[i] for i in root.events.name_id] == ["Batch 0", "Batch 1", "Batch 2"]
 
 
+def test_a_range_around_everything_is_opened():
+    made = TraceMaker().range(0, 3000, "Epoch 1")
+    for step in range(3):
+        made.range(step * 1000 + 5, step * 1000 + 990, f"Batch {step}")
+        for op in range(40):
+            made.range(step * 1000 + op * 20 + 6, step * 1000 + op * 20 + 19, f"aten::op{op}")
+    trace = made.trace()
+    (root,) = build_rows(Study(trace))
+    assert [trace.names[i] for i in root.events.name_id] == ["Batch 0", "Batch 1", "Batch 2"]
+
+
 def test_threads_hold_ranges_by_domain_calls_and_os_runtime():
     made = training()
     made.range(5, 20, "all_reduce", domain="NCCL")

@@ -59,10 +59,7 @@ Band = EventBand | StateBand
 
 def lane_count(row: Row) -> int:
     """Return how many lanes the events of a row need, 0 where it has none; loads the events."""
-    events = row.events
-    if events is None or not len(events):
-        return 0
-    return int(events.depth.max()) + 1 if events.depth is not None else 1
+    return row.events.lane_count if row.events is not None else 0
 
 
 def hidden_lanes(row: Row) -> int:

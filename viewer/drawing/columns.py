@@ -202,11 +202,11 @@ def _leave_out_bars(
     end = np.minimum(end, edges[lane, -1])
     first, last = _column_of(start, edges, lane, scale), _column_of(end - 1, edges, lane, scale)
     same = first == last
-    np.subtract.at(narrow, (lane[same], first[same]), (end - start)[same])
-    lane, start, end, first, last = (a[~same] for a in (lane, start, end, first, last))
-    np.subtract.at(narrow, (lane, first), edges[lane, first + 1] - start)
-    np.subtract.at(narrow, (lane, last), end - edges[lane, last])
-    narrow[_marked(narrow.shape, lane, first + 1, last)] = 0
+    # In one dimension `subtract.at` is several times as fast.
+    flat, row = narrow.reshape(-1), lane.astype(np.int64) * scale.width
+    np.subtract.at(flat, row + first, np.where(same, end, edges[lane, first + 1]) - start)
+    np.subtract.at(flat, row + last, np.where(same, 0, end - edges[lane, last]))
+    narrow[_marked(narrow.shape, lane, np.minimum(first + 1, last), last)] = 0
 
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
@@ -224,10 +224,11 @@ def _marked(
     high: npt.NDArray[np.signedinteger[Any]],
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of the columns low:high of lanes, for disjoint runs."""
-    steps = np.zeros((shape[0], shape[1] + 1), np.int32)
-    np.add.at(steps, (lane, low), 1)
-    np.subtract.at(steps, (lane, high), 1)
-    return np.asarray(np.cumsum(steps, axis=1)[:, :-1] > 0)
+    width = shape[1] + 1
+    steps = np.zeros(shape[0] * width, np.int8)
+    np.add.at(steps, lane * width + low, 1)
+    np.subtract.at(steps, lane * width + high, 1)
+    return np.asarray(np.cumsum(steps.reshape(-1, width), axis=1, dtype=np.int8)[:, :-1] > 0)
 
 
 def _place_bars(

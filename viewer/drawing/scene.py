@@ -19,7 +19,7 @@ from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale, snap_px
-from viewer.drawing.states import state_columns, state_layer
+from viewer.drawing.states import CoarseParts, state_columns, state_layer
 from viewer.rows.model import Row, RowKind
 
 Int32 = npt.NDArray[np.int32]
@@ -61,6 +61,7 @@ class Scene:
         self._lanes: dict[str, tuple[Lane, ...]] = {}
         self._last: tuple[object, _Frame] | None = None
         self._states: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
+        self._coarse: dict[int, CoarseParts | None] = {}
 
     @cached_property
     def palette(self) -> Palette:
@@ -136,7 +137,13 @@ class Scene:
         """Return the share of each pixel column in each part of a GPU's time, shape (5, width)."""
         known = self._states.get(gpu)
         if known is None or known[0] != scale:
-            known = self._states[gpu] = (scale, state_columns(self.study.parts[gpu], scale))
+            parts = self.study.parts[gpu]
+            if gpu not in self._coarse:
+                self._coarse[gpu] = CoarseParts.of(parts)
+            coarse = self._coarse[gpu]
+            served = coarse is not None and coarse.serves(scale)
+            shares = coarse.columns(scale) if coarse and served else state_columns(parts, scale)
+            known = self._states[gpu] = (scale, shares)
         return known[1]
 
     def hit(self, placed: Sequence[PlacedRow], x: float, y: float, scale: Scale) -> HitResult | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,56 @@ from viewer.drawing.colour import channels
 from viewer.drawing.drawlist import Layer, merged_runs
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import Theme
+from viewer.trace.events import Int64
 
 TILE_PX = 8
+COARSE_FROM_INTERVALS = 20_000
+COARSE_BITS = 17
+COARSE_BUCKETS = 32
 _COPY, _EXPOSED, _IDLE = (PARTS.index(p) for p in ("copy_only", "exposed_comm", "idle"))
 _STRENGTH = {_EXPOSED: 0.26, _COPY: 0.20, _IDLE: 0.75}
+
+
+@dataclass(frozen=True)
+class CoarseParts:
+    """The parts of a GPU's time before each bucket of ``2 ** bits`` ns of absolute time.
+
+    A table look-up for views of so much of a trace that a pixel holds many buckets; binary searches in a
+    million intervals take too long for a frame.
+
+    Attributes
+    ----------
+    spent_ns : ndarray of int64, shape (buckets + 1, 5)
+        As `GpuParts.cumulative`, at ``(first_bucket + i) << bits``.
+    """
+
+    bits: int
+    first_bucket: int
+    spent_ns: Int64
+
+    @classmethod
+    def of(cls, parts: GpuParts) -> CoarseParts | None:
+        """Make the table, None where there are so few intervals that searching is as fast."""
+        if sum(len(part) for part in parts.busy) < COARSE_FROM_INTERVALS:
+            return None
+        start, end = parts.window_ns
+        bits = max((end - start).bit_length() - COARSE_BITS, 0)
+        first, last = start >> bits, (end >> bits) + 1
+        edges = np.arange(first, last + 1, dtype=np.int64) << bits
+        return cls(bits, first, np.ascontiguousarray(parts.cumulative(edges).T))
+
+    def serves(self, scale: Scale) -> bool:
+        """Return whether a pixel holds enough buckets that moving its edges to theirs is not seen."""
+        return scale.ns_per_px >= COARSE_BUCKETS << self.bits
+
+    def columns(self, scale: Scale) -> npt.NDArray[np.float32]:
+        """Return `state_columns` with the pixel edges moved by at most a 64th of a pixel."""
+        buckets = (scale.edges() + (1 << self.bits >> 1)) >> self.bits
+        at = np.clip(buckets - self.first_bucket, 0, len(self.spent_ns) - 1)
+        spent = np.diff(self.spent_ns[at], axis=0).T
+        widths = np.diff(buckets << self.bits)
+        spent[_IDLE] = widths - spent[:_IDLE].sum(axis=0)
+        return np.asarray(spent / widths, np.float32)
 
 
 def state_columns(parts: GpuParts, scale: Scale) -> npt.NDArray[np.float32]:

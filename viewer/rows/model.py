@@ -74,6 +74,13 @@ class RowEvents:
     def __len__(self) -> int:
         return len(self.start_ns)
 
+    @cached_property
+    def lane_count(self) -> int:
+        """How many lanes the events need, 0 without events."""
+        if not len(self):
+            return 0
+        return int(self.depth.max()) + 1 if self.depth is not None else 1
+
     def ref(self, position: int, row_key: str = "") -> EventRef:
         """Return the event at a position of this row."""
         kind = self.kind if isinstance(self.kind, Kind) else tuple(Kind)[int(self.kind[position])]
