@@ -17,7 +17,7 @@ from viewer.demo.session import closing, opening
 from viewer.demo.simulation import Job
 from viewer.demo.writer import Writer
 
-DEFAULT_LAPS = {"megatron": 10, "distca": 20}
+DEFAULT_LAPS = {"megatron": 8, "distca": 20}
 _SESSION_TAIL_NS = 18_000_000
 
 

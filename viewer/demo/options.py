@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-DEMO_VERSION = 1
+DEMO_VERSION = 2
 """Raised whenever the same options make another file: cached demos of an older number are not used."""
 
 
@@ -21,7 +21,7 @@ class DemoOptions:
         Processes, one GPU each. Tensor parallel groups are pairs of neighbours; data parallel
         groups hold four ranks, one of every pair.
     iterations : int or None
-        Laps; None takes ten (twenty, in four samples, with ``like="distca"``).
+        Laps; None takes eight (twenty, in four samples, with ``like="distca"``).
     events : int or None
         About how many rows the file shall hold (ten million for the benchmarks); sets `iterations`.
     like : {"megatron", "distca"}
