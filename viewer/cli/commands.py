@@ -205,7 +205,7 @@ def _shot(
     iteration: LapOption = None,
     rows: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only rows whose path holds these words; repeatable."),
+        typer.Option(metavar="PATTERN", help="Only these rows: Stream 7, Rank 3/NCCL; repeatable."),
     ] = None,
     overlay: Annotated[str, typer.Option(metavar="NAME,...", help="idle, exposed, or both.")] = "",
     width: Annotated[int, typer.Option(min=320, max=20_000, help="Width before scaling, in pixels.")] = 1600,

@@ -44,7 +44,8 @@ def open_trace(path: Path) -> Trace:
     from viewer.readers import ReadError, read
 
     columns = (TextColumn("{task.description}"), BarColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Opening", total=1.0)
         try:
             return read(

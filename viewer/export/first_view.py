@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from viewer.analysis.study import Study
@@ -28,8 +29,8 @@ def first_view(
     window_ns : (int, int), optional
         By default the whole window of the trace, or the iteration `lap`.
     patterns : sequence of str
-        Show the topmost rows whose path holds all words of one of these, below what they belong to; by
-        default every process, folded.
+        Show the topmost rows whose path holds one of these phrases ("Stream 7"), or all phrases of a
+        "Rank 3/NCCL" in this order, below what they belong to; by default every process, folded.
 
     Raises
     ------
@@ -55,17 +56,18 @@ def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        words = pattern.casefold().split()
-        found = {row.key for root in roots for row in _topmost(root, words)}
-        if not words or not found:
-            raise PictureError(f"no row holds '{pattern}'; words of a row's path are 'Rank 3' or 'Stream 7'")
+        phrases = [re.escape(" ".join(p.split())) for p in re.split("[/›]", pattern) if p.strip()]
+        wanted = re.compile(".*".join(rf"(?<!\w){phrase}(?!\w)" for phrase in phrases), re.IGNORECASE)
+        found = {row.key for root in roots for row in _topmost(root, wanted)} if phrases else set()
+        if not found:
+            raise PictureError(f"no row is called '{pattern}'; write 'Rank 3', 'Stream 7' or 'Rank 3/NCCL'")
         chosen |= found
     rows = [row for root in roots for row in root.walk()]
     above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}
     return [(row, row.key in above) for row in rows if row.key in chosen or row.key in above]
 
 
-def _topmost(row: Row, words: list[str]) -> list[Row]:
-    if all(word in row.text_path.casefold() for word in words):
+def _topmost(row: Row, wanted: re.Pattern[str]) -> list[Row]:
+    if wanted.search(row.text_path):
         return [row]
-    return [found for child in row.children for found in _topmost(child, words)]
+    return [found for child in row.children for found in _topmost(child, wanted)]
