@@ -60,7 +60,7 @@ def class_of(op):
     """Return what an operation counts as: compute, communication or copy."""
     if op.what in ("memcpy", "memset"):
         return "copy"
-    return "communication" if "nccl" in op.name.lower() else "compute"
+    return "communication" if op.name.startswith("nccl") else "compute"
 
 
 def five_parts(ops, low, high):

@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 
 from tests.analysis import sql
@@ -125,22 +127,25 @@ def test_classes_of_a_trace_say_which_rule_fired():
     assert classes.is_comm(trace.kernels.name_id).tolist() == [True, False]
 
 
-def test_what_each_rule_takes_of_all_real_kernels(shared, capsys):
+def test_what_each_rule_takes_of_all_real_kernels(shared, request, capsys):
+    """With -v it prints them."""
     taken, total = {}, 0
+    match, base = cache(BUILTIN.match), cache(base_name)
     for path in sorted((shared / "traces").glob("*.sqlite")):
         for ops in sql.operations(path).values():
             for op in ops:
                 if op.what == "kernel":
-                    ns = taken.setdefault(BUILTIN.match(op.name), {})
-                    ns[base_name(op.name)] = ns.get(base_name(op.name), 0) + op.end - op.start
+                    ns = taken.setdefault(match(op.name), {})
+                    ns[base(op.name)] = ns.get(base(op.name), 0) + op.end - op.start
                     total += op.end - op.start
-    with capsys.disabled():
-        for position, names in sorted(taken.items(), key=lambda item: item[0] % len(BUILTIN.rules)):
-            rule = BUILTIN.rules[position] if position >= 0 else None
-            print(f"\n{CLASSES[rule.kernel_class] if rule else 'other'}, {rule or 'no rule'}:", end=" ")
-            most = sorted(names, key=names.get)[:-7:-1]
-            print(f"{100 * sum(names.values()) / total:.2f} %", *most, sep="\n  ")
     classes = [*(CLASSES[rule.kernel_class] for rule in BUILTIN.rules), "other"]
+    if request.config.option.verbose > 0:
+        said = [*map(str, BUILTIN.rules), "no rule"]
+        with capsys.disabled():
+            for position, names in sorted(taken.items(), key=lambda item: item[0] % len(said)):
+                share = 100 * sum(names.values()) / total
+                print(f"\n{classes[position]}, by {said[position]}: {share:.2f} %")
+                print("", *sorted(names, key=names.get)[:-7:-1], sep="\n  ")
     by_class = {name: classes[position] for position, names in taken.items() for name in names}
     assert not [n for n, c in by_class.items() if c == "optimizer" and "lambda" in n.lower()]
     assert all(c == "communication" for n, c in by_class.items() if n.startswith("nccl"))

@@ -1,4 +1,5 @@
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -138,6 +139,7 @@ def test_random_windows_of_real_traces_equal_an_independent_sweep(shared_trace, 
                 assert found.union_ns == sql.union_ns([(o.start, o.end) for o in rows], low, high)
 
 
+@cache
 def _class(name):
     position = BUILTIN.match(name)
     return CLASSES[BUILTIN.rules[position].kernel_class] if position >= 0 else "other"

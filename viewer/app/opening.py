@@ -63,6 +63,7 @@ def study_trace(trace: Trace, progress: Progress, cancelled: Asked, is_demo: boo
         ("kernel classes", lambda: study.classes),
         ("the parts of each GPU's time", lambda: study.parts),
         ("iterations", lambda: study.laps()),
+        ("sums for selections", study.prepare),
         ("rows", lambda: build_rows(study)),
     )
     made: object = ()
