@@ -224,8 +224,8 @@ def test_truth_is_what_the_file_says(path):
         assert found == truth.lap_start_ns[rank].tolist()
         assert mine.end.max() == truth.end_ns[rank]
     lengths = pd.Series(np.diff(truth.lap_start_ns, axis=1).mean(axis=0))
-    special = list(truth.warm_up + truth.checkpoints)
+    special = [lap for lap in truth.warm_up + truth.checkpoints if lap in lengths.index]
     usual = lengths.drop(special)
     assert 130e6 < usual.median() < 142e6
     assert (usual / usual.median() - 1).abs().max() < 0.05
-    assert (lengths[special[:2]] > 1.5 * usual.median()).all()
+    assert (lengths[special] > 1.5 * usual.median()).all()
