@@ -145,7 +145,7 @@ def _open(
     """Open a window, on a trace or empty. It is what `lightbox TRACE` does."""
     from viewer.cli.window import open_window
 
-    return open_window(trace, renderer)
+    return open_window(trace, renderer.value)
 
 
 @app.command("demo")
@@ -176,7 +176,7 @@ def _demo(
     if out is not None:
         print(path)  # noqa: T201
         return 0
-    return open_window(path, renderer)
+    return open_window(path, renderer.value)
 
 
 @app.command("report")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -18,7 +19,7 @@ def has_display() -> bool:
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
-def open_window(trace: Path | None, renderer: str) -> int:
+def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -> int:
     """Open a window on a trace, or an empty one, and return the exit code when it is closed.
 
     Raises

@@ -38,12 +38,11 @@ def first_view(
         If no row matches a pattern.
     """
     laps = study.laps()
-    if window_ns is None:
-        has_lap = lap is not None and laps is not None
-        window_ns = (laps.start_ns(lap), laps.end_ns(lap)) if has_lap else study.trace.window_ns
+    if window_ns is None and laps is not None and lap is not None:
+        window_ns = laps.start_ns(lap), laps.end_ns(lap)
     roots = build_rows(study)
     rows = chosen_rows(roots, patterns) if patterns else [(row, False) for row in roots]
-    return View(study, rows, window_ns, theme, overlays, laps, lap)
+    return View(study, rows, window_ns or study.trace.window_ns, theme, overlays, laps, lap)
 
 
 def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row, bool]]:

@@ -129,8 +129,8 @@ def png_bytes(image: QImage) -> bytes:
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")
-    return content.data()
+    image.save(buffer, b"PNG")
+    return bytes(content.data())
 
 
 def _paint_time(
