@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from viewer.analysis.intervals import EMPTY, Intervals, runs, sweep, union, window
@@ -45,6 +45,7 @@ def test_set_operations_are_those_of_the_instants(a, b):
     assert_is(x - y, instants(a) - instants(b))
 
 
+@example([(0, 4)], 1, 1)
 @given(events, times, times)
 def test_clip_and_covered_agree_with_the_instants(a, low, high):
     low, high = min(low, high), max(low, high)

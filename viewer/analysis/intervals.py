@@ -50,8 +50,10 @@ class Intervals:
 
     def clip(self, start_ns: int, end_ns: int) -> Intervals:
         """Return the part inside [start_ns, end_ns)."""
+        if end_ns <= start_ns:
+            return EMPTY
         first = int(np.searchsorted(self.end_ns, start_ns, side="right"))
-        last = max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
+        last = int(np.searchsorted(self.start_ns, end_ns, side="left"))
         return Intervals(
             np.maximum(self.start_ns[first:last], start_ns), np.minimum(self.end_ns[first:last], end_ns)
         )
