@@ -64,6 +64,7 @@ class Timeline(QWidget):
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
         self._connect()
+        self.headers.follow()
         self._take_study()
 
     # What is shown
