@@ -62,18 +62,19 @@ def collectives(path):
 
 
 @pytest.mark.parametrize(
-    ("operation", "groups"),
+    ("stream", "names", "groups"),
     [
-        ("AllReduce_Sum_bf16", [[0, 1], [2, 3], [4, 5], [6, 7]]),
-        ("ReduceScatter", [[0, 2, 4, 6], [1, 3, 5, 7]]),
-        ("AllReduce_Sum_f32", [list(range(8))]),
+        (20, {"AllReduce_Sum_bf16"}, [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        (24, {"AllReduce_Sum_f32", "ReduceScatter_Sum_f32", "AllGather"}, [[0, 2, 4, 6], [1, 3, 5, 7]]),
+        (28, {"AllReduce_Sum_f32"}, [list(range(8))]),
     ],
 )
-def test_a_group_overlaps_and_ends_together(path, operation, groups):
+def test_a_group_overlaps_and_ends_together(path, stream, names, groups):
     frame = collectives(path)
-    frame = frame[frame.name.str.contains(operation)]
+    frame = frame[frame.streamId == stream]
+    assert {n.removeprefix("ncclDevKernel_").split("_RING")[0] for n in frame.name} == names
     for group in groups:
-        sets = frame[frame["rank"].isin(group)].groupby("order")
+        sets = frame[frame["rank"].isin(group)].groupby(["name", "order"])
         assert (sets.size() == len(group)).all()
         assert (sets.end.max() - sets.end.min()).max() < 5_000
         assert (sets.start.max() < sets.end.min()).all()

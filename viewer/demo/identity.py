@@ -26,8 +26,8 @@ THREADS_START_NS = 1_000_000
 
 THREAD_NAMES = {"main": "pt_main_thread", "loader": "pt_data_pin", "autograd": "pt_autograd_0"}
 
-STREAM_IDS = {"megatron": (7, 20, 24, 28), "distca": (31, 36, 40, 7)}
-"""Stream ids by slot: compute, tensor parallel, data parallel, copies (``distca``: the default one)."""
+STREAM_IDS = {"megatron": (7, 20, 24, 28, 32), "distca": (31, 36, 40, 44, 7)}
+"""Stream ids by slot: compute, tensor parallel, data parallel, world, copies (the default one in distca)."""
 
 
 def pids(ranks: int) -> Int64:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, Do, Program, Script, Step
+from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
 
 LAYERS = 5
 MICROBATCHES = 2
@@ -42,10 +42,12 @@ def _forward(w: Script, prefetch: bool = False) -> None:
         if prefetch and layer == 0:
             _batch_copy(w, prefetch=True)
     w.kernel("norm", 62)
-    w.kernel("logits", 880)
+    w.kernel("logits", 800)
     w.kernel("max", 74)
     w.kernel("softmax", 196)
     w.kernel("sum", 41)
+    w.collective("all_reduce_f32", 18, "data", DATA, "ncclAllReduce")
+    w.await_collective(DATA)
     w.device_sync()
     w.finish()
 
@@ -55,7 +57,7 @@ def _backward(w: Script, last: bool) -> None:
     w.begin("backward", BACKWARD_ARGB)
     w.switch("autograd")
     w.kernel("loss_bwd", 230)
-    w.kernel("logits_bwd", 1_690)
+    w.kernel("logits_bwd", 1_540)
     for layer in reversed(range(LAYERS)):
         w.begin(f"layer {layer}")
         w.kernel("fc2_dgrad", 446 * drag)
@@ -71,7 +73,7 @@ def _backward(w: Script, last: bool) -> None:
         w.kernel("proj_dgrad", 221 * drag)
         w.kernel("proj_wgrad", 226 * drag)
         w.kernel("flash_dot", 57 * drag)
-        w.kernel("flash_bwd", 2_020 * drag)
+        w.kernel("flash_bwd", 1_980 * drag)
         w.kernel("flash_convert", 39 * drag)
         w.kernel("rope_bwd", 48 * drag)
         w.kernel("qkv_dgrad", 384 * drag)
@@ -95,8 +97,8 @@ def _optimizer(w: Script) -> None:
     for _ in range(3):
         w.kernel("l2norm", 46)
     w.kernel("l2norm_end", 4.2)
-    w.collective("all_reduce_f32", 34, "world", DATA, "ncclAllReduce")
-    w.await_collective(DATA)
+    w.collective("all_reduce_f32", 34, "world", WORLD, "ncclAllReduce")
+    w.await_collective(WORLD)
     w.item()
     for shard in range(OPTIMIZER_SHARDS):
         w.kernel("clip", 2.1)
@@ -107,8 +109,6 @@ def _optimizer(w: Script) -> None:
     w.collective("all_gather", 2_150, "data", DATA, "ncclAllGather")
     w.await_collective(DATA)
     w.finish()
-    w.collective("all_reduce_f32", 21, "world", DATA, "ncclAllReduce")
-    w.await_collective(DATA)
     w.item()
 
 
@@ -143,7 +143,7 @@ def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
     if clean:
         w.call("cudaEventQuery_v3020", 1.5)
     else:
-        w.pause("poll", 11.6)
+        w.pause("poll", 10.8)
     w.finish()
     if not clean:
         _batch_copy(w, prefetch=False)

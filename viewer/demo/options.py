@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-DEMO_VERSION = 2
+DEMO_VERSION = 3
 """Raised whenever the same options make another file: cached demos of an older number are not used."""
 
 

@@ -11,9 +11,9 @@ from viewer.demo.kernels import KERNELS
 Thread = Literal["main", "autograd"]
 Group = Literal["tensor", "data", "world"]
 
-COMPUTE, TENSOR, DATA, COPY = range(4)
-"""Stream slots: the compute stream, NCCL's for the tensor and the data parallel group, the copy stream."""
-STREAM_SLOTS = 4
+COMPUTE, TENSOR, DATA, WORLD, COPY = range(5)
+"""Stream slots: compute, NCCL's for the tensor and data parallel groups and for all ranks, copies."""
+STREAM_SLOTS = 5
 
 MEMCPY = "cudaMemcpyAsync_v3020"
 MEMSET = "cudaMemsetAsync_v3020"

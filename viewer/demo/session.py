@@ -181,7 +181,7 @@ def _machine(options: DemoOptions) -> Iterator[tuple[str, Rows]]:
     ids = streams(options)
     slots = len(ids)
     is_default = ids == DEFAULT_STREAM
-    is_nccl = np.array([False, True, True, False])
+    is_nccl = np.array([False, True, True, True, False])
     yield (
         "TARGET_INFO_CUDA_STREAM",
         {
