@@ -91,7 +91,7 @@ def _renderer() -> str:
     name = done.stdout.strip()
     if is_hardware(name):
         return f"gl: {name}"
-    return f"raster: {name or 'no OpenGL 3.3'} is slower"
+    return f"raster: OpenGL is {name}, which is slower" if name else "raster: there is no OpenGL 3.3"
 
 
 def _trace(path: Path) -> Iterator[tuple[str, str]]:
