@@ -35,6 +35,11 @@ LAMBDA = (
         ),
         ("nvjet_tst_192x192_64x4_2x1_v_bz_TNT",) * 3,
         ("gemm_e4m3", "gemm_e4m3", "gemm_e4m3"),
+        (
+            "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_tn_align8>(T1::Params)",
+            "cutlass::Kernel2",
+            "cutlass_80_tensorop_bf16_s16816gemm_tn_align8",
+        ),
         ("vectorAdd(const float *, const float *, float *, int)", "vectorAdd", "vectorAdd"),
         ("std::enable_if<true, void>::type foo::bar<int>(int)", "foo::bar", "bar"),
         ("kernel", "kernel", "kernel"),

@@ -67,12 +67,19 @@ def base_name(name: str) -> str:
 _DULL = re.compile(r"^(?:ncclDevKernel_|ncclKernel_|sm\d+_xmma_|void )|(?:_kernel|Kernel)$")
 
 
+_SHELL = re.compile(r"::(?:Kernel2?|device_kernel)<\s*(?:\w+::)*(\w+)")
+_SHELLS = ("Kernel", "Kernel2", "device_kernel")
+
+
 def short_name(name: str) -> str:
     """Return the telling part of a kernel's name, for a bar: ``vectorized_elementwise``.
 
-    The last component of the qualified name, without the prefixes and suffixes that all kernels share.
+    The last component of the qualified name, without the prefixes and suffixes that all kernels share. Where
+    that is a mere shell, ``cutlass::Kernel2<...>``, the name of what it holds.
     """
     last = base_name(name).rsplit("::", 1)[-1]
+    if last in _SHELLS and (held := _SHELL.search(name)):
+        last = held[1]
     previous = None
     while previous != last:
         previous, last = last, _DULL.sub("", last)

@@ -1,0 +1,60 @@
+import pytest
+
+from viewer.drawing.format import (
+    format_bytes,
+    format_count,
+    format_instant,
+    format_ns,
+    format_rate,
+    format_share,
+)
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (1, "1 ns"),
+        (999, "999 ns"),
+        (999.97, "1.000 µs"),
+        (1000, "1.000 µs"),
+        (193_900, "193.9 µs"),
+        (999_949, "999.9 µs"),
+        (999_951, "1.000 ms"),
+        (16_900_000, "16.90 ms"),
+        (999_996_000, "1.000 s"),
+        (1_234_567_890, "1.235 s"),
+        (218_000_000_000, "218.0 s"),
+        (1_234_567_890_123, "1,235 s"),
+        (-5_000_000, "−5.000 ms"),
+        (12.5, "12.50 ns"),
+    ],
+)
+def test_durations_have_four_significant_digits(ns, text):
+    assert format_ns(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "resolution", "text"),
+    [
+        (2_296_901_234, 1, "2 s 296.901234 ms"),
+        (2_296_901_234, 1000, "2 s 296.901 ms"),
+        (2_296_901_234, 50_000, "2 s 296.90 ms"),
+        (715_990_000, 1_000_000, "715 ms"),
+        (-5_000_001, 1, "−5.000001 ms"),
+        (3_000_000_000, 1_000_000, "3 s 0 ms"),
+    ],
+)
+def test_instants_are_as_exact_as_a_pixel(ns, resolution, text):
+    assert format_instant(ns, resolution) == text
+
+
+def test_counts_shares_sizes_and_rates():
+    assert format_count(1_234_567) == "1,234,567"
+    assert format_share(0.8497) == "85.0 %"
+    assert format_share(0.0001) == "< 0.1 %"
+    assert format_share(0) == "0.0 %"
+    assert format_bytes(64) == "64 B"
+    assert format_bytes(1.5 * 1024**2) == "1.500 MiB"
+    assert format_rate(25_000_000, 1_000_000) == "25.00 GB/s"
+    assert format_rate(10, 0) == ""
