@@ -10,6 +10,7 @@ from viewer.panels.panel import Panel
 from viewer.state import ViewState
 
 PANELS: tuple[type[Panel], ...] = (MeasurementsPanel,)
+FIRST_HEIGHT = 200
 
 
 def add_docks(window: QMainWindow, state: ViewState) -> list[QDockWidget]:
@@ -33,4 +34,5 @@ def add_docks(window: QMainWindow, state: ViewState) -> list[QDockWidget]:
         docks.append(dock)
     if docks:
         docks[0].raise_()
+        window.resizeDocks(docks[:1], [FIRST_HEIGHT], Qt.Orientation.Vertical)
     return docks

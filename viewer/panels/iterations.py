@@ -1,0 +1,199 @@
+"""The Iterations dock: what marks them, how long they are, which are steady, and what each GPU did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSplitter, QVBoxLayout
+
+from viewer.analysis.candidates import Candidate
+from viewer.analysis.laps import Laps
+from viewer.analysis.parts import PARTS
+from viewer.analysis.study import Study
+from viewer.drawing.format import MINUS, format_count, format_ns, format_share
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.lap_chart import LapChart
+from viewer.panels.panel import Panel
+from viewer.state import ViewState
+from viewer.state.navigation import go_to_lap
+
+MEAN, EACH = "mean of the GPUs", "every GPU"
+_NO_LAPS = (
+    "No iterations were found: no NVTX range repeats with the same GPU work, and neither does a kernel.\n"
+    "Put an NVTX range around each iteration of the training loop when recording."
+)
+
+
+def _deviation(share: float) -> str:
+    return f"{'+' if share >= 0 else MINUS}{abs(share) * 100:.1f} %"
+
+
+def _flag(flag: str | None) -> str:
+    return flag or ""
+
+
+COLUMNS = (
+    Column("lap", "#", str, number=True, tip="Numbered from 0, in order"),
+    Column("name", "Marker's text"),
+    Column("gpu", "GPU"),
+    Column("duration_ns", "Length", format_ns, number=True, tip="Start to start: laps tile, numbers over them sum"),
+    Column("deviation", "Against median", _deviation, number=True,
+           tip="The lap's length against the median of all after the warm-up"),
+    Column("skew_ns", "Skew", format_ns, number=True, tip="Latest start over the GPUs less the earliest"),
+    Column("compute_only_ns", "Compute", format_ns, number=True, tip="Compute kernels, and no communication"),
+    Column("hidden_comm_ns", "Hidden comm.", format_ns, number=True,
+           tip="Communication while compute kernels run"),
+    Column("exposed_comm_ns", "Exposed comm.", format_ns, number=True,
+           tip="Communication that no compute kernel hides"),
+    Column("copy_only_ns", "Copy only", format_ns, number=True, tip="Copies and sets that nothing hides"),
+    Column("idle_ns", "Idle", format_ns, number=True, tip="Nothing on any stream"),
+    Column("flag", "Flag", _flag),
+    Column("why", "Why"),
+)  # fmt: skip
+
+
+def lap_frame(laps: Laps, study: Study, which: str) -> pd.DataFrame:
+    """Return the laps' table: a row a lap (the parts are means over the GPUs), a row a lap and GPU, or one GPU's."""
+    table = laps.table(study)
+    labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus], object)
+    if which == MEAN:
+        means = table.groupby("lap")[[f"{p}_ns" for p in PARTS]].mean().round().astype(np.int64)
+        table = table[table["gpu"] == 0].set_index("lap").assign(**means)
+        table = table.reset_index()
+        table["duration_ns"] = laps.duration_ns
+        table["gpu"] = "all"
+        return table
+    table["gpu"] = labels[table["gpu"]]
+    return table if which == EACH else table[table["gpu"] == which].reset_index(drop=True)
+
+
+def steady_text(laps: Laps, steady: Sequence[int], by_hand: bool) -> str:
+    """Say in one line which laps are steady, or plainly that none are."""
+    lengths = laps.duration_ns[laps.warm_up :]
+    if not steady:
+        low, middle, high = (format_ns(int(f(lengths))) for f in (np.min, np.median, np.max))
+        return f"No steady state: {low} to {high}, median {middle}. All laps after the warm-up count."
+    median = format_ns(int(np.median(laps.duration_ns[list(steady)])))
+    left_out = [f for i, f in enumerate(laps.flags) if f and i not in steady]
+    counted = [f"{left_out.count(f)} {f}" for f in dict.fromkeys(left_out)]
+    left = f", left out: {', '.join(counted)}" if counted else ""
+    how = "chosen by hand" if by_hand else "within 5 % of their median"
+    return f"Steady: {format_count(len(steady))} of {format_count(laps.count)} ({how}), median {median}{left}"
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return a candidate with its figures, as the list of markers shows it."""
+    if candidate.what == "none":
+        return "no iterations: nothing qualifies"
+    kind = "a guess from the rhythm" if candidate.guess else "NVTX range"
+    text = f"{candidate.name}  ·  {kind}  ·  {format_count(candidate.count)} times"
+    text += f"  ·  {format_share(candidate.gpu_share)} of GPU time, {format_share(candidate.even_share)} alike"
+    return text if candidate.qualifies else f"{text}  ·  does not qualify"
+
+
+class IterationsPanel(Panel):
+    """Lists the laps; a click takes one in hand, a double click fits it."""
+
+    title = "Iterations"
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.theme: Theme = LIGHT
+        self.marker, self.which = QComboBox(), QComboBox()
+        self.marker.setAccessibleName("What marks the iterations")
+        self.marker.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.marker.setMinimumContentsLength(38)
+        self.which.setAccessibleName("Whose parts to list")
+        self.steady = QLabel()
+        self.steady.setObjectName("soft")
+        self.by_hand = QPushButton("Take the selected as steady")
+        self.by_rule = QPushButton("By the rule")
+        self.table = FrameTable(COLUMNS, "Iterations")
+        self.chart = LapChart()
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 0)
+        for widget in (QLabel("Marker"), self.marker, QLabel("Parts"), self.which):
+            head.addWidget(widget)
+        head.addWidget(self.steady, 1)
+        head.addWidget(self.by_hand)
+        head.addWidget(self.by_rule)
+        split = QSplitter()
+        split.addWidget(self.table)
+        split.addWidget(self.chart)
+        split.setStretchFactor(0, 4)
+        split.setStretchFactor(1, 1)
+        split.setSizes([1000, 300])
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(head)
+        layout.addWidget(split, 1)
+        self.marker.activated.connect(self._choose_marker)
+        self.which.activated.connect(lambda _: self._fill())
+        self.by_hand.clicked.connect(self._take_selected)
+        self.by_rule.clicked.connect(lambda: state.set_steady_choice(None))
+        self.table.clicked.connect(lambda index: self._take(self.table.frame_model.position(index)))
+        self.table.chosen.connect(lambda position: go_to_lap(state, self._lap(position)))
+        self.table.save_requested.connect(self.save_requested)
+        self.chart.lap_clicked.connect(lambda lap: go_to_lap(state, lap))
+        state.laps_changed.connect(self.invalidate)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take the colours of a theme."""
+        self.theme = theme
+        self.invalidate()
+
+    def refresh(self) -> None:
+        """Show the laps of the marker that is chosen."""
+        study = self.state.study
+        candidates = study.candidates if study else ()
+        self.marker.clear()
+        self.marker.addItems([candidate_text(c) for c in candidates])
+        self.marker.setCurrentIndex(min(self.state.marker, len(candidates) - 1))
+        self.marker.setToolTip(self.marker.currentText())
+        if not candidates:
+            self.show_empty(_NO_LAPS if study else "Open a trace to see its iterations.")
+            self.badge_changed.emit("")
+            return
+        self.show_empty("")
+        assert study is not None
+        gpus = [MEAN, EACH, *(study.trace.gpu_label(g.index) for g in study.trace.gpus)]
+        if [self.which.itemText(i) for i in range(self.which.count())] != gpus:
+            self.which.clear()
+            self.which.addItems(gpus)
+        self._fill()
+
+    def _fill(self) -> None:
+        state, laps = self.state, self.state.laps
+        self.badge_changed.emit(str(laps.count) if laps else "")
+        self.chart.setVisible(laps is not None)
+        for button in (self.by_hand, self.by_rule):
+            button.setEnabled(laps is not None)
+        if laps is None or state.study is None:
+            self.steady.setText("No iterations. Choose a marker to try another.")
+            self.table.set_frame(pd.DataFrame({c.key: [] for c in COLUMNS}))
+            return
+        by_hand = state.steady_choice is not None
+        self.by_rule.setVisible(by_hand)
+        self.steady.setText(". ".join([steady_text(laps, state.steady, by_hand), *laps.notes]))
+        self.steady.setToolTip(self.steady.text())
+        self.table.set_frame(lap_frame(laps, state.study, self.which.currentText()))
+        self.chart.show_laps(laps, state.steady, state.lap, self.theme)
+
+    def _choose_marker(self, position: int) -> None:
+        self.state.set_marker(position)
+
+    def _lap(self, position: int) -> int:
+        return int(self.table.frame_model.frame["lap"].iat[position])
+
+    def _take(self, position: int) -> None:
+        laps = self.state.laps
+        if laps is not None:
+            lap = self._lap(position)
+            self.state.select((laps.start_ns(lap), laps.end_ns(lap)))
+
+    def _take_selected(self) -> None:
+        if chosen := self.table.selected_positions():
+            self.state.set_steady_choice(frozenset(self._lap(p) for p in chosen))

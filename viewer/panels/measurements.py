@@ -1,0 +1,161 @@
+"""The Measurements dock: ranges that were kept, and what several of them add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
+
+from viewer.analysis.intervals import union
+from viewer.analysis.measure import measure
+from viewer.analysis.parts import PARTS
+from viewer.drawing.format import format_count, format_instant, format_ns, format_share
+from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.panel import Panel
+from viewer.state import Measurement, ViewState
+from viewer.state.navigation import show_range
+
+COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
+_HINT = "Drag over a hole in the timeline and press Enter:\nthe range is kept here with its numbers."
+_MEAN = "; mean over the GPUs"
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else format_share(value)
+
+
+def _argb(colour: str) -> int:
+    return QColor(colour).rgba()
+
+
+COLUMNS = (
+    Column("colour", "", lambda _: "●", colour=_argb),
+    Column("name", "Name", editable=True, tip="Double-click to rename"),
+    Column("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
+    Column("length_ns", "Length", format_ns, number=True),
+    Column("lap_share", "Of iteration", _share, number=True,
+           tip="Length over that of the iteration that holds its middle"),
+    Column("idle_ns", "Idle", format_ns, number=True, tip="Nothing runs on any stream" + _MEAN),
+    Column("no_kernel_ns", "No kernel", format_ns, number=True, tip="Idle, or copies alone" + _MEAN),
+    Column("exposed_comm_ns", "Exposed", format_ns, number=True,
+           tip="Communication that no compute kernel hides" + _MEAN),
+    Column("note", "Note", editable=True, tip="Double-click to write"),
+)  # fmt: skip
+
+
+def measurement_frame(state: ViewState) -> pd.DataFrame:
+    """Return the kept measurements with their numbers, a row each; the parts are means over the GPUs in ns."""
+    rows = []
+    for item in state.measurements.items:
+        row = {"colour": item.colour, "name": item.name, "start_ns": item.start_ns, "length_ns": item.length_ns}
+        numbers = measure(state.study, item.start_ns, item.end_ns, state.laps) if state.study else None
+        if numbers is not None:
+            gpus = max(len(numbers.gpus), 1)
+            row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
+            row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
+            row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
+        rows.append(row | {"note": item.note})
+    keys = [c.key for c in COLUMNS] + [f"{p}_ns" for p in PARTS if f"{p}_ns" not in {c.key for c in COLUMNS}]
+    return pd.DataFrame(rows, columns=keys)
+
+
+def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
+    """Return "6 ranges, 151.0 ms, 18.9 % of iteration 7"; where ranges overlap, time counts once."""
+    if not chosen:
+        return ""
+    starts = np.array([m.start_ns for m in chosen], np.int64)
+    ends = np.array([m.end_ns for m in chosen], np.int64)
+    total = union(starts, ends).total()
+    text = f"{format_count(len(chosen))} {'range' if len(chosen) == 1 else 'ranges'}, {format_ns(total)}"
+    if total < int((ends - starts).sum()):
+        text += " (overlaps counted once)"
+    laps = state.laps
+    held = {laps.lap_at(int(m)) for m in (starts + ends) // 2} if laps else {None}
+    if laps is None or None in held:
+        return text
+    numbers = sorted(lap for lap in held if lap is not None)
+    length = sum(laps.end_ns(lap) - laps.start_ns(lap) for lap in numbers)
+    which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations"
+    return f"{text}, {format_share(total / length)} of {which}"
+
+
+class MeasurementsPanel(Panel):
+    """Lists the kept measurements; the chosen ones, or all, are added up."""
+
+    title = "Measurements"
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.table = FrameTable(COLUMNS, "Measurements", editable=True)
+        self.total = QLabel()
+        self.total.setObjectName("total")
+        copy, colour, delete = QPushButton("Copy as text"), QPushButton("Colour"), QPushButton("Delete")
+        colour.setMenu(self._colour_menu())
+        foot = QHBoxLayout()
+        foot.setContentsMargins(8, 0, 8, 0)
+        foot.addWidget(self.total, 1)
+        for button in (copy, colour, delete):
+            foot.addWidget(button)
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(foot)
+        copy.clicked.connect(self.copy_text)
+        delete.clicked.connect(self.delete_chosen)
+        self.table.chosen.connect(self._show)
+        self.table.frame_model.edited.connect(lambda at, key, text: state.measurements.change(at, **{key: text}))
+        self.table.save_requested.connect(self.save_requested)
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self._add_up())
+        state.measurements.changed.connect(self._changed)
+        state.laps_changed.connect(self.invalidate)
+
+    def refresh(self) -> None:
+        """Show the kept ranges with their numbers."""
+        self.show_empty("" if self.state.measurements.items else _HINT)
+        self.table.set_frame(measurement_frame(self.state))
+        self._add_up()
+
+    def copy_text(self) -> None:
+        """Copy the chosen measurements, and their total, as lines of text."""
+        chosen = self._chosen()
+        lines = [
+            f"{m.name}: {format_ns(m.length_ns)} from {format_instant(m.start_ns)}" + (f", {m.note}" * bool(m.note))
+            for m in chosen
+        ]
+        QGuiApplication.clipboard().setText("\n".join([*lines, total_text(self.state, chosen)]))
+
+    def delete_chosen(self) -> None:
+        """Delete the selected measurements; undo brings them back."""
+        self.state.measurements.delete(set(self.table.selected_positions()))
+
+    def _chosen(self) -> list[Measurement]:
+        items = self.state.measurements.items
+        return [items[p] for p in self.table.selected_positions()] or list(items)
+
+    def _show(self, position: int) -> None:
+        item = self.state.measurements.items[position]
+        self.state.select((item.start_ns, item.end_ns))
+        show_range(self.state, item.start_ns, item.end_ns)
+
+    def _paint(self, colour: str) -> None:
+        for position in self.table.selected_positions():
+            self.state.measurements.change(position, colour=colour)
+
+    def _changed(self) -> None:
+        count = len(self.state.measurements.items)
+        self.badge_changed.emit(str(count) if count else "")
+        self.invalidate()
+
+    def _add_up(self) -> None:
+        self.total.setText(total_text(self.state, self._chosen()))
+
+    def _colour_menu(self) -> QMenu:
+        menu = QMenu(self)
+        for name, colour in COLOURS.items():
+            swatch = QPixmap(12, 12)
+            swatch.fill(QColor(colour))
+            menu.addAction(QIcon(swatch), name, lambda colour=colour: self._paint(colour))
+        return menu
