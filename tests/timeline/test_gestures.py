@@ -247,3 +247,16 @@ def test_splitter_moves_the_border_for_all_strips(open_timeline):
     lefts = {s.x() for s in (timeline.overview, timeline.ruler, timeline.canvas)}
     assert lefts == {261}
     assert timeline.headers.width() == 260
+
+
+def test_drag_beyond_the_edge_moves_the_window_on(open_timeline, qtbot):
+    timeline = open_timeline(hole(0))
+    state = timeline.state
+    state.axis.go(0, 500 * MS)
+    begin = point(timeline, 450 * MS)
+    QTest.mousePress(timeline.canvas, LEFT, SHIFT, begin)
+    move(timeline.canvas, QPoint(timeline.canvas.width() + 200, begin.y()), LEFT, SHIFT)
+    qtbot.waitUntil(lambda: state.axis.window[0] > 100 * MS)
+    assert state.selection[1] > 600 * MS
+    QTest.mouseRelease(timeline.canvas, LEFT, SHIFT, begin)
+    assert state.selection[0] == pytest.approx(450 * MS, abs=MS)

@@ -186,7 +186,8 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
         yield "On the GPU", "launched nothing from this thread"
     else:
         first, last, count = projected
-        yield "On the GPU", f"{format_ns(last - first)}  ({format_count(count)} operations, same thread)"
+        operations = f"{format_count(count)} operation{'' if count == 1 else 's'}"
+        yield "On the GPU", f"{format_ns(last - first)}  ({operations}, same thread)"
         yield "From", f"{format_instant(first)} to {format_instant(last)}"
 
 

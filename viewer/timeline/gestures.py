@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -21,6 +21,7 @@ EDGE_PX = 4
 CLICK_PX = 3
 SCROLL_PX = 48
 FIT_SHARE = 0.6
+EDGE_PAN, EDGE_PAN_MS = 0.2, 20
 
 
 class TimeStrip(Protocol):
@@ -46,6 +47,8 @@ class _Drag:
     anchor_ns: int
     window: Window
     selection: Window | None
+    pos: QPointF
+    held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
     scrolled: float = 0.0
     moved: bool = False
 
@@ -80,6 +83,8 @@ class Gestures(QObject):
         self._drag: _Drag | None = None
         self._space = False
         self._drags = 0
+        self._edge_pan = QTimer(self, interval=EDGE_PAN_MS)
+        self._edge_pan.timeout.connect(self._pan_at_edge)
         self._under: TimeStrip | None = None
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
@@ -133,7 +138,7 @@ class Gestures(QObject):
 
     def _begin(self, kind: str, strip: TimeStrip, pos: QPointF, anchor_ns: int) -> None:
         self._drags += 1
-        self._drag = _Drag(kind, strip, pos, anchor_ns, self.state.axis.window, self.state.selection)
+        self._drag = _Drag(kind, strip, pos, anchor_ns, self.state.axis.window, self.state.selection, pos)
         self.left.emit()
 
     def _move(self, strip: TimeStrip, event: QMouseEvent) -> bool:
@@ -144,24 +149,44 @@ class Gestures(QObject):
             near = self.state.selection is not None and self._edge_at(strip, pos) is not None
             strip.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
             return True
+        drag.pos, drag.held = pos, event.modifiers()
         if not drag.moved and (pos - drag.start).manhattanLength() < CLICK_PX:
             return True
         if not drag.moved:
             drag.moved = True
             self.dragging.emit(drag.kind != "pan")
+            if drag.kind != "pan":
+                self._edge_pan.start()
         if drag.kind == "pan":
             self._pan_to(drag, pos)
-        elif drag.kind == "body":
-            shift = self.span_ns(strip, pos.x() - drag.start.x())
-            low, high = drag.selection or drag.window
-            self.state.select((low + shift, high + shift))
         else:
-            self.state.select((drag.anchor_ns, self._snapped(strip, pos, event.modifiers())))
+            self._select_to(drag)
         self._set_hover(strip, pos)
         return True
 
+    def _select_to(self, drag: _Drag) -> None:
+        if drag.kind == "body":
+            shift = self.span_ns(drag.strip, drag.pos.x() - drag.start.x())
+            low, high = drag.selection or drag.window
+            self.state.select((low + shift, high + shift))
+        else:
+            self.state.select((drag.anchor_ns, self._snapped(drag.strip, drag.pos, drag.held)))
+
+    def _pan_at_edge(self) -> None:
+        """Move the window on while a selection is dragged out of it."""
+        drag = self._drag
+        if drag is None:
+            self._edge_pan.stop()
+            return
+        x, width = drag.pos.x(), drag.strip.width()
+        beyond = min(x, 0.0) + max(x - width, 0.0)
+        if beyond and drag.kind != "body":
+            self.state.axis.pan(self.span_ns(drag.strip, beyond * EDGE_PAN), f"edge {self._drags}")
+            self._select_to(drag)
+
     def _release(self, strip: TimeStrip, event: QMouseEvent) -> bool:
         drag, self._drag = self._drag, None
+        self._edge_pan.stop()
         if drag is None:
             return False
         strip.unsetCursor()
@@ -307,6 +332,7 @@ class Gestures(QObject):
     def cancel(self) -> bool:
         """Give up the drag in hand and restore what was selected before; say whether there was one."""
         drag, self._drag = self._drag, None
+        self._edge_pan.stop()
         if drag is None:
             return False
         self.state.select(drag.selection)

@@ -71,7 +71,9 @@ class HoverCard(Card):
         self.show_beside(span, bounds)
 
     def _say(self, title: str, subtitle: str, items: list[Item]) -> None:
-        self.title, self.subtitle, self.items = title, subtitle, tuple(items)
+        room = WIDTH * (_TITLE_LINES - 0.4)
+        self.title, self.subtitle = cropped(title.replace("\n", " "), room, _TITLE, STRONG), subtitle
+        self.items = tuple(items)
         self.setAccessibleName(title)
         self.setAccessibleDescription("\n".join(f"{i.label}: {i.value}" for i in items))
 

@@ -21,7 +21,7 @@ from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
 _TEXT, _SMALL, _LINE = 11, 10, 17
-_COLUMN, _SHARE, _COUNT, _MAX_LABEL = 84, 42, 58, 110
+_COLUMN, _SHARE, _COUNT, _MAX_LABEL = 90, 46, 58, 110
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
 _SLOW_S, _PAUSE_MS = 0.008, 60

@@ -1,0 +1,114 @@
+"""What the cards say."""
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QWidget
+
+from tests.analysis.make import TraceMaker
+from tests.timeline.make import MS, state_of, study_of, training
+from viewer.drawing.layout import place
+from viewer.drawing.scale import Scale
+from viewer.drawing.scene import Scene
+from viewer.rows import EventRef, RowKind, build_rows
+from viewer.timeline.facts import event_facts, running_at
+from viewer.timeline.hover_card import HoverCard
+from viewer.timeline.selection_card import SelectionCard
+from viewer.trace import Kind
+
+
+@pytest.fixture
+def panel(qtbot):
+    """A window for a card to float on."""
+    window = QWidget()
+    window.resize(1400, 700)
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    return window
+
+
+def lines(study, kind, index):
+    return dict(event_facts(study, EventRef(kind, index)).lines)
+
+
+def test_kernel_says_class_rule_launch_and_queue():
+    maker = TraceMaker(session_ns=10_000).kernel(5_000, 6_500, "flash_fwd_kernel", correlation=3)
+    maker.call(1_000, 1_200, tid=9, correlation=3)
+    said = lines(study_of(maker.trace()), Kind.KERNEL, 0)
+    assert said["Class"] == "attention  (rule “flash”)"
+    assert said["Ends"].endswith("(+1.500 µs)")
+    assert said["Launched by"].startswith("cudaLaunchKernel on thread 9")
+    assert said["Latency"] == "4.000 µs  (in the queue 3.800 µs)"
+    assert said["Correlation"] == "3"
+
+
+def test_kernel_without_a_launch_record_says_so():
+    study = study_of(TraceMaker(session_ns=100).kernel(5, 6).trace())
+    assert lines(study, Kind.KERNEL, 0)["Launched by"] == "no launch record"
+
+
+def test_copy_says_its_throughput_in_gb_per_second():
+    study = study_of(TraceMaker(session_ns=10_000).copy(0, 1_000, bytes=50_000).trace())
+    said = lines(study, Kind.MEMCPY, 0)
+    assert said["Throughput"] == "50.00 GB/s"
+    assert said["Size"] == "48.83 KiB  (50,000 bytes)"
+
+
+def test_range_says_where_it_lies_on_the_gpu():
+    maker = TraceMaker(session_ns=10_000).range(0, 100, "forward", domain="mine")
+    maker.call(10, 20, correlation=1).kernel(500, 700, correlation=1)
+    maker.call(120, 130, correlation=2).kernel(800, 900, correlation=2)
+    said = lines(study_of(maker.trace()), Kind.NVTX, 0)
+    assert said["Domain"] == "mine"
+    assert said["On the GPU"] == "200 ns  (1 operation, same thread)"
+
+
+def test_cut_names_what_runs_or_that_nothing_does():
+    study = study_of(training(ranks=1))
+    part, names = running_at(study, 0, 5 * MS)
+    assert (part, names) == (0, ["gemm_1"])
+    assert running_at(study, 0, 18 * MS) == (4, [])
+
+
+def test_column_of_many_says_how_many_mean_and_commonest(panel):
+    maker = TraceMaker(session_ns=10 * MS)
+    for k in range(1_000):
+        maker.kernel(k * 1_000, k * 1_000 + 400, "adam" if k % 4 else "gemm")
+    study = study_of(maker.trace())
+    stream = next(r for root in build_rows(study) for r in root.walk() if r.kind is RowKind.STREAM)
+    hit = Scene(study).hit(place([(stream, False)]), 5.5, 10, Scale(0, 10 * MS, 100))
+    card = HoverCard(panel)
+    card.show_hit(study, hit, QRect(10, 10, 2, 2), QRect(0, 0, 900, 600))
+    said = {i.label: i.value for i in card.items}
+    assert card.title == "100 events"
+    assert said["Mean"] == "400 ns"
+    assert said["Commonest"] == "adam  (75)"
+    assert said["Covered"] == "40.0 % of the column"
+
+
+def test_cut_card_lists_every_gpu(panel):
+    study = study_of(training(ranks=3))
+    card = HoverCard(panel)
+    card.show_cut(study, 18 * MS, 1, QRect(10, 10, 2, 2), QRect(0, 0, 900, 600))
+    assert [i.value for i in card.items] == ["Idle: nothing on any stream"] * 3
+
+
+def test_selection_card_shows_parts_and_share_of_the_iteration(panel):
+    state = state_of(training())
+    card = SelectionCard(panel)
+    window = (12 * MS, 17 * MS)
+    card.show_range(state.study, window, state.laps, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
+    assert card.isVisible()
+    assert (card.numbers.parts_ns.sum(axis=1) == 5 * MS).all()
+    assert card.numbers.lap.share == pytest.approx(0.25)
+    assert card.where == "25.0 % of iteration 0"
+    assert QRect(0, 0, 900, 600).contains(card.geometry())
+    card.grab()
+
+
+def test_card_stands_left_of_a_range_at_the_right_edge(panel):
+    state = state_of(training())
+    card = SelectionCard(panel)
+    bounds = QRect(0, 0, 1400, 600)
+    card.show_range(state.study, (12 * MS, 17 * MS), None, QRect(1200, 10, 150, 2), bounds)
+    assert card.geometry().right() < 1200
