@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 RUNTIME_LAUNCH = "cudaLaunchKernel_v7000"
 RUNTIME_LAUNCH_EX = "cudaLaunchKernelExC_v11060"
 DRIVER_LAUNCH = "cuLaunchKernel"
-
-Family = Literal["compute", "communication"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,6 @@ class Kernel:
     static_shared_bytes: int = 0
     dynamic_shared_bytes: int = 0
     launched_by: str = RUNTIME_LAUNCH
-    family: Family = "compute"
 
 
 def _flash_traits(direction: str, block_m: int, block_n: int, warps: int) -> str:
@@ -60,7 +56,6 @@ def _nccl(operation: str, channels: int) -> Kernel:
         50_304,
         0,
         RUNTIME_LAUNCH_EX,
-        "communication",
     )
 
 

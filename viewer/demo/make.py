@@ -88,7 +88,7 @@ def _write(path: Path, options: DemoOptions) -> None:
 
 def default_demo() -> Path:
     """Return the path of the default demo in the user's cache folder, made there if it is not yet."""
-    cache = os.environ.get("LIGHTBOX_CACHE_DIR") or platformdirs.user_cache_dir("lightbox")
+    cache = os.environ.get("LIGHTBOX_CACHE_DIR") or platformdirs.user_cache_path("lightbox", appauthor=False)
     options = DemoOptions()
     path = Path(cache) / "demo" / f"demo-{options.key}.sqlite"
     return path if path.is_file() else make_demo(path, options)

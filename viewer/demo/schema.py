@@ -8,7 +8,6 @@ PRODUCT_VERSION = "2025.5.2.266"
 _COLUMNS: dict[str, str] = {
     # "!" after a name: NOT NULL; "#": the primary key; "=T" and "=R": TEXT and REAL instead of INTEGER.
     "StringIds": "id!# value!=T",
-    "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName!=T name!=T nameEnum! value!=T",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime=T localTime=T",
     "ANALYSIS_DETAILS": "globalVid! duration! startTime! stopTime!",
     "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text!=T globalPid",

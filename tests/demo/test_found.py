@@ -1,0 +1,90 @@
+"""What the simulation put into a trace, the product's own numbers find again, and nothing else."""
+
+import numpy as np
+import pytest
+
+from tests.demo.load import operations, sweep
+from viewer.analysis.collectives import find_collectives
+from viewer.analysis.health import findings
+from viewer.analysis.ranks import compare_ranks
+from viewer.analysis.study import Study
+from viewer.demo import DemoOptions, ground_truth, job
+from viewer.readers import read
+
+
+@pytest.fixture(scope="module")
+def study(make):
+    """A function from options to the numbers of that demo."""
+    made = {}
+
+    def once(**options):
+        path = make(**options)
+        if path not in made:
+            made[path] = Study(read(path, cache=False))
+        return made[path]
+
+    return once
+
+
+def test_laps_are_the_simulated_ones(study):
+    truth = ground_truth(job(DemoOptions()))
+    laps = study().laps()
+    assert laps.starts[:, :-1].tolist() == truth.lap_start_ns.tolist()
+    assert laps.starts[:, -1].tolist() == truth.end_ns.tolist()
+    flags = {lap: flag for lap, flag in enumerate(laps.flags) if flag}
+    assert flags == dict.fromkeys(truth.warm_up, "warm-up") | dict.fromkeys(truth.checkpoints, "checkpoint")
+    assert list(laps.steady.indices) == [lap for lap in range(8) if lap not in flags]
+
+
+def test_a_clean_job_has_nothing_to_flag(study):
+    clean = study(clean=True)
+    laps = clean.laps()
+    assert not any(laps.flags)
+    assert len(laps.steady.indices) == 8
+    (ranks,) = compare_ranks(clean, laps, find_collectives(clean))
+    assert ranks.spread < 0.01
+    assert not [f for f in findings(clean) if f.severity == "error"]
+
+
+def test_five_laps_a_sample_are_found(study):
+    distca = study(like="distca", iterations=15)
+    laps = distca.laps()
+    truth = ground_truth(job(DemoOptions(like="distca", iterations=15)))
+    assert laps.count == 15
+    assert laps.starts[:, :-1].tolist() == truth.lap_start_ns.tolist()
+
+
+def test_the_slow_rank_is_found_and_confirmed(study):
+    (ranks,) = compare_ranks(study(), study().laps(), find_collectives(study()))
+    assert ranks.slowest == 5
+    assert ranks.spread == pytest.approx(0.06, abs=0.005)
+    assert ranks.waits_least
+
+
+def test_the_groups_are_found(study):
+    found = {group.gpus for group in find_collectives(study()).groups}
+    pairs = {(0, 1), (2, 3), (4, 5), (6, 7)}
+    assert found == pairs | {(0, 2, 4, 6), (1, 3, 5, 7), tuple(range(8))}
+
+
+def test_shifted_clocks_and_lost_rows_are_found(study):
+    shifted = [
+        f.title for f in findings(study(iterations=2, shift={3: -12_000_000})) if f.severity == "error"
+    ]
+    assert len(shifted) == 1
+    assert shifted[0].startswith("Rank 3 ")
+    lost = [f.title for f in findings(study(iterations=2, lose={1: 1.0, 6: 0.99})) if f.severity == "error"]
+    assert sorted(title.split(":")[0] for title in lost) == ["Rank 1", "Rank 6"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_five_parts_equal_an_event_sweep(study, path, seed):
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(8))
+    start, end = sorted(rng.integers(*study().trace.window_ns, 2).tolist())
+    own = operations(path)
+    own = own[(own["rank"] == rank) & (own.end > start) & (own.start < end)]
+    kernels = own[own.kind == "KERNEL"]
+    kernels = kernels.assign(nccl=kernels.name.str.startswith("nccl"))
+    expected = sweep(kernels, own[own.kind != "KERNEL"], start, end)
+    assert study().parts[rank].totals(start, end).tolist() == list(expected.values())
