@@ -130,7 +130,7 @@ def settle(loose: Loose, owner_index: Callable[[Key], int | None], owners: int, 
     start, end, names = loose.start, loose.end, final[loose.name]
     if order is not None:
         start, end, names, owner = start[order], end[order], names[order], owner[order]
-    offsets = np.searchsorted(owner, np.arange(owners + 1)).astype(np.int64)
+    offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
     return Events(loose.kind, start, end, names, offsets, columns)
 
 

@@ -164,6 +164,8 @@ def _run(
     process = subprocess.Popen(
         [*command, link], cwd=part, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
+    if progress is not None:
+        progress(f"Exporting with nsys {nsys.short}", 0.0)
     said: queue.Queue[bytes] = queue.Queue()
     listener = threading.Thread(target=_listen, args=(process, said), name="lightbox-nsys")
     listener.start()
@@ -180,9 +182,8 @@ def _run(
                 break
             output = (output + heard)[-65_536:]
             percents = _PERCENT.findall(heard)
-            if progress is not None:
-                done = int(percents[-1]) / 100 if percents else 0.0
-                progress(f"Exporting with nsys {nsys.short}", min(done, 1.0))
+            if progress is not None and percents:
+                progress(f"Exporting with nsys {nsys.short}", min(int(percents[-1]) / 100, 1.0))
     finally:
         if process.poll() is None and sys.exc_info()[0] is not None:
             process.kill()
@@ -235,7 +236,7 @@ def _without_nsys(report: Path, written_by: str | None) -> str:
 def _why(report: Path, written_by: str | None, nsys: Nsys, part: Path, output: str) -> str:
     """Return why nsys could not export, as one line that says what to do."""
     name = shown(report)
-    if _TOO_NEW.search(output):
+    if _TOO_NEW.search(output) or parse_version(written_by) > parse_version(nsys.short):
         named = [one.replace("@", ".") for one in _NAMED_VERSION.findall(output)]
         newer = written_by or next((one for one in named if one != nsys.short), None) or "a newer version"
         return (

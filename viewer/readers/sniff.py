@@ -32,7 +32,7 @@ class FileKind:
 
 
 _REPORT = b"NVIDIA Tegra Profiler Report "
-_VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4}@\d+(?:@\d+)*)")
+_VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4}@\d+@\d+)")
 
 _FOREIGN = (
     (b"\x89HDF\r\n\x1a\n", "is an HDF5 export, which is not read here: use `nsys export --type sqlite`"),

@@ -1,0 +1,152 @@
+"""The store of parsed traces: used, never trusted, never in the way."""
+
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from tests.readers.exports import KERNELS, kernel
+from viewer.readers import cache, read, stored
+from viewer.trace import Kind
+
+
+def same(one, other):
+    """Say whether two traces hold the same."""
+    for kind in Kind:
+        a, b = one.events[kind], other.events[kind]
+        arrays = [
+            (a.start_ns, b.start_ns),
+            (a.end_ns, b.end_ns),
+            (a.name_id, b.name_id),
+            (a.offsets, b.offsets),
+        ]
+        assert list(a.columns) == list(b.columns) or set(a.columns) == set(b.columns)
+        arrays += [(column, b.columns[name]) for name, column in a.columns.items()]
+        for left, right in arrays:
+            assert left.dtype == right.dtype
+            assert np.array_equal(left, right)
+    assert one.diagnostics.equals(other.diagnostics)
+    assert one.names.array.equals(other.names.array)
+    facts = ("session", "processes", "gpus", "streams", "threads", "tracks", "notes", "path")
+    return all(getattr(one, f) == getattr(other, f) for f in facts) and dict(one.counts) == dict(other.counts)
+
+
+@pytest.fixture
+def file(small):
+    return small()
+
+
+def parse_of(file):
+    [parse] = cache.Entry.of(file).folder.glob("parse-*")
+    return parse
+
+
+@pytest.mark.parametrize("name", ["pytorch-a100-nvtx", "torchrun-2xh100-nccl", "nothing-recorded-2026"])
+def test_the_second_opening_is_the_same_trace(shared_trace, name, monkeypatch):
+    file = shared_trace(name)
+    fresh = read(file, cache=False)
+    read(file)
+
+    def fail(*arguments):
+        raise AssertionError("the file was read again")
+
+    monkeypatch.setattr("viewer.readers.build", fail)
+    again = read(file)
+    assert same(fresh, again)
+    if len(again.kernels):
+        row = int(again.kernels.columns["file_row"][0])
+        assert again.source.row(Kind.KERNEL, row) == fresh.source.row(Kind.KERNEL, row)
+
+
+def test_a_changed_file_is_read_again(file, small):
+    read(file)
+    file.unlink()
+    small({KERNELS: [kernel(), kernel(start=5000, end=6000)]})
+    assert len(read(file).kernels) == 2
+    os.utime(file, ns=(0, 0))
+    assert cache.Entry.of(file).load(file) is None
+
+
+@pytest.mark.parametrize("victim", ["kernel.arrow", "names.arrow", "trace.json", "diagnostics.arrow"])
+@pytest.mark.parametrize("how", ["cut", "empty", "gone", "junk"])
+def test_a_damaged_store_is_made_again(file, victim, how):
+    whole = read(file)
+    target = parse_of(file) / victim
+    content = target.read_bytes()
+    target.unlink()
+    if how != "gone":
+        target.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "junk": b"\xff" * 100}[how])
+    assert same(read(file), whole)
+    assert cache.Entry.of(file).load(file) is not None
+
+
+def test_another_version_is_ignored(file, monkeypatch):
+    read(file)
+    monkeypatch.setattr(stored, "VERSION", stored.VERSION + 1)
+    assert cache.Entry.of(file).load(file) is None
+    assert len(read(file).kernels) == 1
+
+
+def test_a_full_disk_is_no_obstacle(file, monkeypatch):
+    def full(folder, trace):
+        (folder / "kernel.arrow").write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored, "save", full)
+    assert len(read(file).kernels) == 1
+    assert list(cache.Entry.of(file).folder.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_made_is_no_obstacle(file, tmp_path, monkeypatch):
+    (tmp_path / "not-a-folder").write_text("")
+    monkeypatch.setenv("LIGHTBOX_CACHE_DIR", str(tmp_path / "not-a-folder" / "cache"))
+    assert len(read(file).kernels) == 1
+
+
+def test_without_cache_nothing_is_stored(file):
+    read(file, cache=False)
+    assert cache.entries() == []
+
+
+def test_entries_are_pruned_by_age_and_size(small):
+    files = [small(name=f"{name}.sqlite") for name in "abc"]
+    for age, one in enumerate(files):
+        read(one)
+        used = time.time() - age * 86_400
+        os.utime(cache.Entry.of(one).folder, (used, used))
+    folders = [cache.Entry.of(one).folder for one in files]
+    assert [entry.folder for entry in cache.entries()] == folders
+    size = cache.entries()[0].size_bytes
+    cache.prune(keep=folders[2], largest_bytes=int(size * 1.5))
+    assert [folder.exists() for folder in folders] == [True, False, True]
+    old = time.time() - 31 * 86_400
+    os.utime(folders[0], (old, old))
+    cache.prune(keep=folders[2])
+    assert [folder.exists() for folder in folders] == [False, False, True]
+
+
+def test_leftovers_of_a_crash_go_after_a_day(file):
+    read(file)
+    folder = cache.Entry.of(file).folder
+    for name, age_s in (("part-old", 100_000), ("part-new", 10), ("parse-0", 100_000)):
+        (folder / name).mkdir()
+        os.utime(folder / name, (time.time() - age_s,) * 2)
+    cache.prune(keep=folder)
+    assert sorted(p.name for p in folder.iterdir()) == [f"parse-{stored.VERSION}", "part-new"]
+
+
+def test_clear_removes_everything(file):
+    read(file)
+    assert cache.clear() > 0
+    assert cache.entries() == []
+
+
+def test_a_trace_whose_file_went_away_still_shows(file):
+    read(file)
+    trace = read(file)
+    shutil.rmtree(file.parent)
+    assert trace.source.row(Kind.KERNEL, 1) == {}
+    assert trace.source.column(Kind.KERNEL, "gridX", np.array([1])) is None
+    assert trace.kernels.start_ns.tolist() == [1000]
