@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from viewer.drawing.bands import Band, bands, height_of
+from viewer.rows.matching import Word, missing, words_of
 from viewer.rows.model import Row
 
 
@@ -50,7 +51,7 @@ def shown_rows(state: ShownState) -> list[tuple[Row, bool]]:
 
     A filter shows the rows whose path holds all its words, with their ancestors.
     """
-    words = state.filter_text.casefold().split()
+    words = words_of(state.filter_text)
     kept = _matching(state.roots, words) if words else None
     out: list[tuple[Row, bool]] = []
     for root in state.roots:
@@ -80,10 +81,10 @@ def _shown(
             yield from _shown(child, expanded, hidden, kept)
 
 
-def _matching(roots: tuple[Row, ...], words: list[str]) -> set[str]:
+def _matching(roots: tuple[Row, ...], words: list[Word]) -> set[str]:
     kept: set[str] = set()
     for root in roots:
         for row in root.walk():
-            if all(word in row.text_path.casefold() for word in words):
+            if not missing(row, words):
                 kept.update(r.key for r in row.path())
     return kept

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.study import Study
+from viewer.drawing import LIGHT, Scale
+from viewer.drawing import states as states_module
+from viewer.drawing.states import CoarseParts, overlay_tile, state_columns, state_layer
+
+
+def parts():
+    """Ten kernels of 100 ns every 1000 ns, a tenth of each thousand exposed, a copy at the end."""
+    made = TraceMaker()
+    for at in range(0, 10_000, 1000):
+        made.kernel(at, at + 500).kernel(at + 400, at + 600, "ncclAllReduce", stream=20)
+    made.copy(9_600, 9_900)
+    return Study(made.trace()).parts[0]
+
+
+def test_shares_of_a_column_are_the_parts_and_sum_to_one():
+    shares = state_columns(parts(), Scale(0, 10_000, 10))
+    assert shares.shape == (5, 10)
+    assert shares.sum(axis=0) == pytest.approx(1)
+    assert shares[:, 0] == pytest.approx([0.4, 0.1, 0.1, 0, 0.4])
+    assert shares[:, 9] == pytest.approx([0.4, 0.1, 0.1, 0.3, 0.1])
+
+
+def test_below_a_nanosecond_a_column_shows_the_one_that_holds_it():
+    shares = state_columns(parts(), Scale(595, 615, 100))
+    assert shares.sum(axis=0) == pytest.approx(1)
+    assert shares[2, :25].tolist() == [1] * 25
+    assert shares[4, 25:].tolist() == [1] * 75
+
+
+fractions = st.lists(
+    st.lists(st.integers(0, 50), min_size=5, max_size=5).filter(any).map(lambda w: [x / sum(w) for x in w]),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(fractions, st.integers(1, 40))
+def test_each_part_of_a_column_is_as_high_as_its_share_to_a_pixel(found, height):
+    shares = np.array(found, np.float32).T
+    rect, colour = state_layer([shares], np.array([3], np.int32), np.array([3 + height], np.int32))
+    drawn = np.full((height + 6, shares.shape[1]), -1)
+    for (x, y, w, h), part in zip(rect.astype(int), colour, strict=True):
+        assert (drawn[y : y + h, x : x + w] == -1).all()
+        drawn[y : y + h, x : x + w] = part
+    assert (drawn[:3] == -1).all()
+    assert (drawn[3 + height :] == -1).all()
+    for column in range(shares.shape[1]):
+        for part in range(4):
+            assert abs((drawn[:, column] == part).sum() - shares[part, column] * height) <= 1.001
+        busy = shares[:4, column].sum()
+        assert ((drawn[:, column] >= 0).sum() >= 1) == (busy > 0)
+        # Compute at the bottom, idle on top.
+        seen = drawn[3 : 3 + height, column][::-1]
+        seen = seen[seen >= 0]
+        assert (np.diff(seen) >= 0).all()
+
+
+def test_the_table_for_whole_traces_agrees_with_the_search(monkeypatch):
+    monkeypatch.setattr(states_module, "COARSE_FROM_INTERVALS", 1)
+    monkeypatch.setattr(states_module, "COARSE_BITS", 12)
+    held = parts()
+    coarse = CoarseParts.of(held)
+    for scale in (Scale(0, 9_900, 20), Scale(-3000, 14_000, 17)):
+        assert coarse.serves(scale)
+        found, exact = coarse.columns(scale), state_columns(held, scale)
+        assert found.sum(axis=0) == pytest.approx(1, abs=1e-6)
+        assert np.abs(found - exact).max() < 2 / 32
+    assert not coarse.serves(Scale(0, 100, 100))
+
+
+def test_few_intervals_need_no_table():
+    assert CoarseParts.of(parts()) is None
+
+
+def test_the_overlay_is_as_strong_as_the_share_of_the_column():
+    scale = Scale(0, 10_000, 40)
+    tile = overlay_tile(parts(), scale, LIGHT, {"idle", "exposed"})
+    assert tile.shape == (8, 40, 4)
+    assert tile.dtype == np.uint8
+    assert (tile[:, :, :3] <= tile[:, :, 3:]).all()
+    shares = state_columns(parts(), scale)
+    exposed = overlay_tile(parts(), scale, LIGHT, {"exposed"})
+    assert (exposed == exposed[:1]).all()
+    assert exposed[0, :, 3] == pytest.approx(255 * 0.26 * shares[2], abs=0.51)
+    idle = overlay_tile(parts(), scale, LIGHT, {"idle"})[:, :36]
+    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.75 * shares[4, :36], abs=0.51)
+    assert ((idle[:, :, 3] > 0).mean(axis=0)[shares[4, :36] > 0] == 0.25).all()
+
+
+def test_without_overlays_the_tile_is_empty():
+    assert not overlay_tile(parts(), Scale(0, 100, 10), LIGHT, ()).any()
