@@ -190,8 +190,8 @@ def test_click_selects_an_event_and_ctrl_double_click_fits_it(open_timeline):
     state = timeline.state
     at = point(timeline, 500 * MS)
     QTest.mouseClick(timeline.canvas, LEFT, NONE, at)
-    assert state.event is not None
-    assert state.event.index == 0
+    assert state.chosen is not None
+    assert state.chosen.index == 0
     QTest.mouseDClick(timeline.canvas, LEFT, CTRL, at)
     low, high = state.axis.window
     assert low < 100 * MS
@@ -199,7 +199,7 @@ def test_click_selects_an_event_and_ctrl_double_click_fits_it(open_timeline):
     assert (900 * MS) / (high - low) == pytest.approx(0.6, abs=0.01)
     empty = point(timeline, 1150 * MS)
     QTest.mouseClick(timeline.canvas, LEFT, NONE, empty)
-    assert state.event is None
+    assert state.chosen is None
 
 
 def test_letters_zoom_and_pan(open_timeline):

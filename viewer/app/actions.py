@@ -222,6 +222,7 @@ def _action(command: Command, window: MainWindow) -> QAction:
     action.setIconText(command.short or command.title)
     action.setShortcuts([QKeySequence(key) for key in command.keys])
     action.setCheckable(command.checked is not None)
+    action.setIconVisibleInMenu(False)
     key = key_text(command)
     action.setToolTip(f"{command.title}  ({key})" if key else command.title)
     action.triggered.connect(lambda: window.do(command))

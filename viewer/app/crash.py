@@ -11,6 +11,7 @@ import traceback
 from collections import deque
 from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
 import platformdirs
 import PySide6
@@ -51,7 +52,7 @@ class CrashGuard(QObject):
         self.ring = LogRing()
         self._folder = folder or Path(platformdirs.user_state_dir("lightbox", appauthor=False))
         self._shown: set[str] = set()
-        self._file = None
+        self._file: TextIO | None = None
         self.last_crash = ""
 
     def install(self) -> None:

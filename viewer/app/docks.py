@@ -5,11 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
+from viewer.panels.iterations import IterationsPanel
 from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 
-PANELS: tuple[type[Panel], ...] = (MeasurementsPanel,)
+PANELS: tuple[type[Panel], ...] = (MeasurementsPanel, IterationsPanel)
 FIRST_HEIGHT = 200
 
 

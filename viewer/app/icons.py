@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 
 from viewer.assets import asset
+
+SWATCH = QSize(16, 12)
 
 
 def app_icon() -> QIcon:
@@ -13,17 +15,18 @@ def app_icon() -> QIcon:
     return QIcon(str(asset("icons/lightbox.svg")))
 
 
-def swatch(argb: int, size: int = 12) -> QIcon:
-    """Return a rounded square of a colour."""
+def swatch(argb: int) -> QIcon:
+    """Return a rounded square of a colour, with room to the text beside it (`SWATCH` logical pixels)."""
     icon = QIcon()
     for ratio in (1, 2):
-        pixmap = QPixmap(size * ratio, size * ratio)
+        pixmap = QPixmap(SWATCH * ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
+        painter.scale(ratio, ratio)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor.fromRgba(argb))
-        painter.drawRoundedRect(QRectF(0, 0, size * ratio, size * ratio), 3 * ratio, 3 * ratio)
+        painter.drawRoundedRect(QRectF(0, 0, SWATCH.height(), SWATCH.height()), 3, 3)
         painter.end()
         pixmap.setDevicePixelRatio(ratio)
         icon.addPixmap(pixmap)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -50,18 +50,19 @@ def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 class KeySheet(QDialog):
-    """A page of keys; any of Esc, ? and Enter closes it."""
+    """A page of keys."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Keys and gestures")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         columns = QHBoxLayout()
         columns.setSpacing(36)
         groups = key_groups()
         whole = sum(len(keys) + 2 for _, keys in groups)
         column, filled = QVBoxLayout(), 0
         for heading, keys in groups:
-            if filled > whole / 3 and columns.count() < 2:
+            if filled + (len(keys) + 2) / 2 > whole / 3 and columns.count() < 2:
                 column.addStretch()
                 columns.addLayout(column)
                 column, filled = QVBoxLayout(), 0
@@ -69,12 +70,12 @@ class KeySheet(QDialog):
             filled += len(keys) + 2
         column.addStretch()
         columns.addLayout(column)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
+        close = QPushButton("Close")
+        close.clicked.connect(self.accept)
         whole_page = QVBoxLayout(self)
         whole_page.setContentsMargins(24, 20, 24, 16)
         whole_page.addLayout(columns)
-        whole_page.addWidget(buttons)
+        whole_page.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
 
 
 def _table(heading: str, keys: list[tuple[str, str]]) -> QGridLayout:

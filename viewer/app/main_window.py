@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QUrl
@@ -51,6 +52,12 @@ class MainWindow(QMainWindow):
         Its exceptions are shown here.
     renderer : {"auto", "gl", "raster"}
     """
+
+    settings: Settings
+    look: Look
+    state: ViewState
+    timeline: Timeline
+    opening: Opening
 
     def __init__(
         self, settings: Settings, look: Look, crashes: CrashGuard, renderer: Renderer = "auto"
@@ -104,7 +111,7 @@ class MainWindow(QMainWindow):
         self.welcome.open_requested.connect(self.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
-        self.tools.find.left.connect(self.timeline.canvas.setFocus)
+        self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
             state.study_changed, state.selection_changed, state.overlays_changed, state.laps_changed,
             state.hover_changed, state.axis.changed, state.rows.changed, state.measurements.changed,
@@ -145,12 +152,12 @@ class MainWindow(QMainWindow):
     def _on_opened(self, result: Opened) -> None:
         study, state = result.study, self.state
         old = state.study.trace if state.study else None
-        window, folded = state.axis.window, (set(state.rows.expanded), set(state.rows.hidden))
+        window, unfolded, hidden = state.axis.window, set(state.rows.expanded), set(state.rows.hidden)
         state.set_study(study, result.roots)
         self.is_demo = result.is_demo
         if old is study.trace:
             state.axis.go(*window)
-            state.rows.update(lambda rows: (rows.expanded.update(folded[0]), rows.hidden.update(folded[1])))
+            self._show_rows(unfolded, hidden, state.rows.preset)
         else:
             self.apply_preset("lanes")
             if not result.is_demo:
@@ -192,10 +199,11 @@ class MainWindow(QMainWindow):
 
     def apply_preset(self, name: str) -> None:
         """Unfold and hide the rows of a preset."""
-        expanded, hidden = PRESETS[name](self.state.rows.roots)
+        self._show_rows(*PRESETS[name](self.state.rows.roots), name)
 
+    def _show_rows(self, expanded: AbstractSet[str], hidden: AbstractSet[str], preset: str) -> None:
         def change(rows: RowState) -> None:
-            rows.expanded, rows.hidden, rows.preset = set(expanded), set(hidden), name
+            rows.expanded, rows.hidden, rows.preset = set(expanded), set(hidden), preset
 
         self.state.rows.update(change)
 
@@ -220,8 +228,8 @@ class MainWindow(QMainWindow):
 
     def find_rows(self) -> None:
         """Go to the row filter."""
-        self.tools.find.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.tools.find.selectAll()
+        self.tools.filter_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.tools.filter_box.selectAll()
 
     def ask_where(self) -> None:
         """Ask for a time and go there."""
@@ -256,7 +264,7 @@ class MainWindow(QMainWindow):
 
     def show_keys(self) -> None:
         """Show the key sheet."""
-        KeySheet(self).exec()
+        KeySheet(self).open()
 
     def show_about(self) -> None:
         """Say what this is."""
@@ -283,24 +291,22 @@ class MainWindow(QMainWindow):
         self.notice.tell(text, "Copy report", lambda: QGuiApplication.clipboard().setText(report))
 
     def _restore(self) -> None:
-        get = self.settings.get
+        settings = self.settings
         self.resize(*FIRST_SIZE)
-        self.restoreGeometry(get(remembered.GEOMETRY))
-        self.restoreState(get(remembered.LAYOUT), remembered.VERSION)
-        if width := get(remembered.HEADER_WIDTH):
+        self.restoreGeometry(settings.get(remembered.GEOMETRY))
+        self.restoreState(settings.get(remembered.LAYOUT), remembered.VERSION)
+        if width := settings.get(remembered.HEADER_WIDTH):
             self.timeline.header_width = width
-        for name in get(remembered.OVERLAYS):
+        for name in settings.get(remembered.OVERLAYS):
             self.state.set_overlay(name, True)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        put = self.settings.set
-        put(remembered.GEOMETRY, self.saveGeometry().data())
-        put(
-            remembered.LAYOUT,
-            (self.saveState(remembered.VERSION) if self._docks_shown else self._layout).data(),
-        )
-        put(remembered.HEADER_WIDTH, self.timeline.header_width)
-        put(remembered.OVERLAYS, sorted(self.state.overlays))
+        layout = self.saveState(remembered.VERSION) if self._docks_shown else self._layout
+        settings = self.settings
+        settings.set(remembered.GEOMETRY, bytes(self.saveGeometry().data()))
+        settings.set(remembered.LAYOUT, bytes(layout.data()))
+        settings.set(remembered.HEADER_WIDTH, self.timeline.header_width)
+        settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
         self.opening.shut_down()
         super().closeEvent(event)
 

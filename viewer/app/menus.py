@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction
@@ -24,9 +25,9 @@ def build_menus(window: MainWindow, actions: dict[str, QAction], panels: Iterabl
     for command in COMMANDS:
         top = command.menu.split("/")[0]
         if command.id == RECENT_PLACE:
-            _add_filled(menus[top], "Open recent", lambda menu: _fill_recent(window, menu))
+            _add_filled(menus[top], "Open recent", partial(_fill_recent, window))
         elif command.id == STREAMS_PLACE:
-            _add_filled(menus[top], "Streams", lambda menu: _fill_streams(window, menu))
+            _add_filled(menus[top], "Streams", partial(_fill_streams, window))
         elif command.id == PANELS_PLACE:
             _add_panels(menus[top], panels)
         menu = _menu(menus, command.menu)
@@ -43,9 +44,9 @@ def _menu(menus: dict[str, QMenu], path: str) -> QMenu:
     return menus[path]
 
 
-def _add_filled(menu: QMenu, title: str, fill: object) -> None:
+def _add_filled(menu: QMenu, title: str, fill: Callable[[QMenu], None]) -> None:
     below = menu.addMenu(title)
-    below.aboutToShow.connect(lambda: fill(below))  # type: ignore[operator]
+    below.aboutToShow.connect(lambda: fill(below))
 
 
 def _add_panels(menu: QMenu, panels: Iterable[QAction]) -> None:
@@ -57,20 +58,22 @@ def _add_panels(menu: QMenu, panels: Iterable[QAction]) -> None:
 def _fill_recent(window: MainWindow, menu: QMenu) -> None:
     menu.clear()
     for path in window.settings.recent():
-        menu.addAction(str(path), lambda path=path: window.open(path))
-    menu.setToolTipsVisible(True)
+        menu.addAction(str(path), partial(window.open, path))
     if menu.isEmpty():
         menu.addAction("No files yet").setEnabled(False)
 
 
 def _fill_streams(window: MainWindow, menu: QMenu) -> None:
     menu.clear()
-    rows = window.state.rows
     for number in stream_ids(window.state):
         keys = rows_of_stream(window.state, number)
         action = menu.addAction(f"Stream {number} on all GPUs")
         action.setCheckable(True)
-        action.setChecked(not all(key in rows.hidden for key in keys))
-        action.toggled.connect(lambda shown, keys=keys: rows.set_hidden(keys, not shown))
+        action.setChecked(not set(keys) <= window.state.rows.hidden)
+        action.toggled.connect(partial(_show_rows, window, keys))
     if menu.isEmpty():
         menu.addAction("No streams").setEnabled(False)
+
+
+def _show_rows(window: MainWindow, keys: list[str], shown: bool) -> None:
+    window.state.rows.set_hidden(keys, not shown)

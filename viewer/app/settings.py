@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtCore import QSettings
 
 T = TypeVar("T")
 VERSION = 1
@@ -50,7 +50,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
-OVERLAYS = Setting("overlays", ("idle", "exposed"), _texts)
+OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed"), _texts)
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)
 LAYOUT = Setting("layout", b"", bytes.fromhex)
@@ -80,7 +80,7 @@ class Settings:
 
     def set(self, setting: Setting[T], value: T) -> None:
         """Remember a value."""
-        plain = bytes(value).hex() if isinstance(value, bytes | bytearray | QByteArray) else value
+        plain = value.hex() if isinstance(value, bytes) else value
         self._file.setValue(setting.key, json.dumps(plain))
 
     def add_recent(self, path: Path) -> None:

@@ -130,7 +130,7 @@ def style_sheet(theme: Theme) -> str:
     QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
     QLineEdit {{
         background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
-        padding: 3px 8px; min-height: 18px; selection-background-color: {accent};
+        padding: 0 8px; min-height: 24px; selection-background-color: {accent};
     }}
     QLineEdit:focus {{ border-color: {accent}; }}
     QMainWindow > QTabBar {{ background: {panel}; }}
@@ -144,6 +144,15 @@ def style_sheet(theme: Theme) -> str:
         background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
     }}
     QTableView {{ border: 0; background: {css(theme.background)}; }}
+    QScrollBar {{ background: {panel}; border: 0; }}
+    QScrollBar:vertical {{ width: 11px; }}
+    QScrollBar:horizontal {{ height: 11px; }}
+    QScrollBar::handle {{ background: {line}; border-radius: 3px; margin: 2px; }}
+    QScrollBar::handle:vertical {{ min-height: 28px; }}
+    QScrollBar::handle:horizontal {{ min-width: 28px; }}
+    QScrollBar::handle:hover {{ background: {faint}; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
     QProgressBar {{ background: {pressed}; border: 0; border-radius: 3px; max-height: 6px; }}
     QProgressBar::chunk {{ background: {accent}; border-radius: 3px; }}
     #notice {{ background: {on}; border-bottom: 1px solid {line}; }}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.icons import swatch
+from viewer.app.icons import SWATCH, swatch
 from viewer.drawing.format import format_ns
 from viewer.drawing.theme import Theme
 from viewer.state import ViewState
@@ -24,7 +24,7 @@ from viewer.state.navigation import current_lap
 TYPING_PAUSE_MS = 80
 
 
-class FindBox(QLineEdit):
+class FilterBox(QLineEdit):
     """The row filter; Esc clears it and leaves.
 
     Signals
@@ -120,8 +120,8 @@ class ToolBar(QToolBar):
         stretch = QWidget()
         stretch.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(stretch)
-        self.find = FindBox(state)
-        self.addWidget(self.find)
+        self.filter_box = FilterBox(state)
+        self.addWidget(self.filter_box)
 
     def set_theme(self, theme: Theme) -> None:
         """Take the colours of the overlays."""
@@ -142,7 +142,7 @@ def _button(action: QAction, name: str = "") -> QToolButton:
     button.setDefaultAction(action)
     button.setObjectName(name)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setIconSize(QSize(12, 12))
+    button.setIconSize(SWATCH)
     button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return button
 

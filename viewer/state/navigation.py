@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from viewer.rows import EventRef, Row
@@ -77,7 +79,8 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     """Select the next (1) or previous (-1) slice of a part ("idle", "exposed_comm") and show it.
 
     It is looked for on the GPU under the pointer, else on all; from the selection, else from the
-    edge of the window. Return whether there was one.
+    edge of the window. Slices that are too short to be seen at this zoom are passed over, so that a
+    walk along the holes keeps the zoom. Return whether there was one.
     """
     if state.study is None:
         return False
@@ -85,7 +88,8 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     gpus = [row.gpu] if row is not None and row.gpu is not None else range(len(state.study.parts))
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
-    found = [state.study.parts[g].next_slice((part,), start, direction, SLICE_MIN_NS) for g in gpus]
+    least = max(SLICE_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
+    found = [state.study.parts[g].next_slice((part,), start, direction, least) for g in gpus]
     slices = [s for s in found if s is not None]
     if not slices:
         return False
@@ -110,13 +114,13 @@ def step_event(state: ViewState, row: Row | None, direction: int) -> bool:
     """
     if state.study is None:
         return False
-    held = state.rows.row(state.event.row_key) if state.event else None
+    held = state.rows.row(state.chosen.row_key) if state.chosen else None
     row = held or row
     events = row.events if row else None
     if row is None or events is None or not len(events):
         return False
-    if held is not None and state.event is not None:
-        position = _position(state, row, state.event) + direction
+    if held is not None and state.chosen is not None:
+        position = _position(state, row, state.chosen) + direction
     else:
         edge = state.axis.window[0] if direction > 0 else state.axis.window[1]
         at = state.hover.time_ns if state.hover else edge

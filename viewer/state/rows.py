@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from PySide6.QtCore import QObject, Signal
 
 from viewer.rows import Row
+from viewer.rows.matching import Word, missing, words_of
 
 
 class RowState(QObject):
@@ -112,36 +113,28 @@ class RowState(QObject):
         """
         if self._shown is None:
             self._shown = {}
-            self._shown[""] = self._passing(self.roots, self._words(), self._shown)
+            self._shown[""] = self._passing(self.roots, words_of(self.filter_text), self._shown)
         return self._shown
 
     def is_shown(self, row: Row) -> bool:
         """Whether a row passes hiding and filter (folding apart)."""
         return row in self.shown.get(row.parent.key if row.parent else "", ())
 
-    def _words(self) -> list[str]:
-        return self.filter_text.casefold().split()
-
     def _passing(
-        self, rows: Iterable[Row], words: list[str], shown: dict[str, tuple[Row, ...]]
+        self, rows: Iterable[Row], words: list[Word], shown: dict[str, tuple[Row, ...]]
     ) -> tuple[Row, ...]:
         passing = []
         for row in rows:
             if row.key in self.hidden:
                 continue
-            missing = _missing(row, words)
-            below = self._passing(row.children, missing, shown) if row.children else ()
+            left = missing(row, words)
+            below = self._passing(row.children, left, shown) if row.children else ()
             if below:
                 shown[row.key] = below
-            if below or not missing:
+            if below or not left:
                 passing.append(row)
         return tuple(passing)
 
     def _above_matches(self) -> Iterable[str]:
-        words = self._words()
-        return [key for key in self.shown if key and (row := self.row(key)) and _missing(row, words)]
-
-
-def _missing(row: Row, words: list[str]) -> list[str]:
-    """Return the words that a row's path lacks; all its descendants have the others."""
-    return [w for w in words if w not in row.text_path.casefold()] if words else words
+        words = words_of(self.filter_text)
+        return [key for key in self.shown if key and (row := self.row(key)) and missing(row, words)]

@@ -54,7 +54,7 @@ class ViewState(QObject):
         self.rows = RowState(self)
         self.measurements = Measurements(self)
         self.selection: Window | None = None
-        self.event: EventRef | None = None
+        self.chosen: EventRef | None = None
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
         self.lap: int | None = None
@@ -66,7 +66,7 @@ class ViewState(QObject):
     def set_study(self, study: Study | None, roots: tuple[Row, ...] = ()) -> None:
         """Look at another trace, from the start."""
         self.study = study
-        self.selection = self.event = self.hover = self.lap = None
+        self.selection = self.chosen = self.hover = self.lap = None
         self.lap_filter = "all"
         self.filter = None
         self.marker = 0
@@ -88,8 +88,8 @@ class ViewState(QObject):
 
     def select_event(self, event: EventRef | None) -> None:
         """Select one event, or none."""
-        if event != self.event:
-            self.event = event
+        if event != self.chosen:
+            self.chosen = event
             self.event_changed.emit()
 
     def set_hover(self, hover: Hover | None) -> None:
@@ -113,7 +113,7 @@ class ViewState(QObject):
 
     @property
     def laps(self) -> Laps | None:
-        """The iterations by the marker that was chosen, None where there are none."""
+        """The iterations by the marker in use, None where there are none."""
         return self.study.laps(self.marker) if self.study else None
 
     @property

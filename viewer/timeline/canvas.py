@@ -89,7 +89,7 @@ class ShowsRows(OnTimeAxis):
         state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
         marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
         marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
-        if state.event is not None and state.study is not None:
+        if state.chosen is not None and state.study is not None:
             self._paint_event(painter, grid)
         if state.hover is not None:
             x = marks.column_of(scale, state.hover.time_ns)
@@ -97,7 +97,7 @@ class ShowsRows(OnTimeAxis):
             self._paint_states_at_cut(painter, grid, x)
 
     def _paint_event(self, painter: QPainter, grid: Grid) -> None:
-        study, event = self.state.study, self.state.event
+        study, event = self.state.study, self.state.chosen
         if study is None or event is None:
             return
         if self._linked[0] != event:

@@ -30,7 +30,7 @@ def busy(study: Study, row: Row, window: Window) -> float | None:
 def figure(study: Study | None, row: Row, window: Window) -> str:
     """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
     if study is not None and (share := busy(study, row, window)) is not None:
-        return f"{format_share(share)} busy"
+        return format_share(share) + (" busy" if row.kind is RowKind.GPU else "")
     return "" if row.share is None else format_share(row.share)
 
 
@@ -50,7 +50,7 @@ def row_tip(study: Study | None, row: Row) -> str:
     if study is None:
         return lines[0]
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
-        lines.append("busy: the part of the time in view in which anything runs, on any stream")
+        lines.append("busy: the part of the time in view in which anything runs on the GPU, on any stream")
     if row.share is not None:
         lines.append(f"{format_share(row.share)} of the time summed over its siblings, as nsys-ui counts it")
     if (covered := occupancy(study, row)) is not None:

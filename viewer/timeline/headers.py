@@ -35,7 +35,7 @@ class RowHeaders(QTreeView):
 
     def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.state = state
+        self._state = state
         self.theme: Theme = LIGHT
         self._hovered: Row | None = None
         self._unfolded: set[str] = set()
@@ -78,7 +78,7 @@ class RowHeaders(QTreeView):
         while index.isValid() and y < bottom:
             height = self.rowHeight(index)
             row = self._rows.row_at(index)
-            placed.append(PlacedRow(row, y, height, row.key in self.state.rows.expanded))
+            placed.append(PlacedRow(row, y, height, row.key in self._state.rows.expanded))
             y += height
             index = self.indexBelow(index)
         return placed
@@ -90,7 +90,7 @@ class RowHeaders(QTreeView):
 
     def follow(self) -> None:
         """Take over what is shown and unfolded from the state, keeping the top row where it is."""
-        rows = self.state.rows
+        rows = self._state.rows
         top = next(iter(self.visible_rows()), None) if self._unfolded or rows.hidden else None
         current = self.current_row()
         was_reset = self._rows.refresh()
@@ -126,7 +126,7 @@ class RowHeaders(QTreeView):
         if not self._is_following:
             key = self._rows.row_at(index).key
             (self._unfolded.add if unfolded else self._unfolded.discard)(key)
-            self.state.rows.set_expanded([key], unfolded)
+            self._state.rows.set_expanded([key], unfolded)
             self._rows.resize([self._rows.row_at(index)])
             self.moved.emit()
 
@@ -167,14 +167,14 @@ class RowHeaders(QTreeView):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             look = Look(
-                figure=figure(self.state.study, row, self.state.axis.window),
+                figure=figure(self._state.study, row, self._state.axis.window),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self._hovered,
                 current=index == self.currentIndex(),
                 focused=self.hasFocus(),
-                pinned=row.key in self.state.rows.pinned,
+                pinned=row.key in self._state.rows.pinned,
             )
-            placed = PlacedRow(row, rect.top(), rect.height(), row.key in self.state.rows.expanded)
+            placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
             paint_header(painter, placed, rect, self.theme, look)
 
     def drawBranches(
@@ -194,7 +194,7 @@ class RowHeaders(QTreeView):
 
     def _pin_of(self, row: Row) -> QRect:
         rect = self._row_rect(row)
-        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self.state.rows.expanded)
+        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
         return pin_rect(label_line(placed, rect))
 
     def _set_hovered(self, row: Row | None) -> None:
@@ -205,7 +205,7 @@ class RowHeaders(QTreeView):
             self._hovered = row
 
     def _follow_pointer(self) -> None:
-        self._set_hovered(self.state.hover.row if self.state.hover else None)
+        self._set_hovered(self._state.hover.row if self._state.hover else None)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._set_hovered(self._row_under(event.position().toPoint()))
@@ -215,7 +215,7 @@ class RowHeaders(QTreeView):
         pos = event.position().toPoint()
         row = self._row_under(pos)
         if event.button() == Qt.MouseButton.LeftButton and row and self._pin_of(row).contains(pos):
-            self.state.rows.set_pinned(row.key, row.key not in self.state.rows.pinned)
+            self._state.rows.set_pinned(row.key, row.key not in self._state.rows.pinned)
             return
         super().mousePressEvent(event)
 
@@ -228,6 +228,6 @@ class RowHeaders(QTreeView):
         row = self.current_row() if by_key else self._row_under(event.pos())
         if row is not None:
             at = self._row_rect(row).center() if by_key else event.pos()
-            menu = row_menu(self.state, row, self)
+            menu = row_menu(self._state, row, self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             menu.popup(self.viewport().mapToGlobal(at))

@@ -15,7 +15,7 @@ from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metric
 
 INDENT = 16
 RIGHT = 12
-FIGURE_WIDTH = 74
+FIGURE_WIDTH = 48
 PIN_SIZE = 14
 LABEL_PX, DETAIL_PX, SMALL_PX = 13, 12, 11
 GAP = 8
@@ -79,7 +79,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     if look.figure:
         painter.setFont(font(DETAIL_PX))
         painter.setPen(QColor.fromRgba(theme.text_soft))
-        box = QRectF(room - FIGURE_WIDTH, line.top(), FIGURE_WIDTH, line.height())
+        box = QRectF(left, line.top(), room - left, line.height())
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, look.figure)
         room -= round(metrics(DETAIL_PX).horizontalAdvance(look.figure)) + GAP
     if look.hovered or look.pinned:
