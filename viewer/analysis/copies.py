@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.intervals import union
+from viewer.analysis.intervals import Intervals, union
 from viewer.analysis.laps import Laps
 from viewer.analysis.launched import Indices
 from viewer.analysis.order import rows_of_gpu
+from viewer.analysis.scope import Scope
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 
@@ -23,8 +24,8 @@ MIN_IN_FRONT_BYTES = 64 * 1024
 _PAGEABLE = 0
 
 
-def copies(study: Study, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Return the copies and sets of each GPU inside a window, by kind.
+def copies(study: Study, scope: Scope) -> pd.DataFrame:
+    """Return the copies and sets of each GPU that touch a scope, by kind.
 
     Those that straddle an edge count whole in `bytes` and `sum_ns`, with the part inside in the unions.
 
@@ -36,7 +37,7 @@ def copies(study: Study, start_ns: int, end_ns: int) -> pd.DataFrame:
         (count on a stream that also runs compute kernels), `pageable` (count).
     """
     pieces = [
-        _of_gpu(study, gpu.index, kind, start_ns, end_ns)
+        _of_gpu(study, gpu.index, kind, scope.within[gpu.index])
         for gpu in study.trace.gpus
         for kind in (Kind.MEMCPY, Kind.MEMSET)
     ]
@@ -60,23 +61,23 @@ _COLUMNS = [
 ]
 
 
-def _of_gpu(study: Study, gpu: int, kind: Kind, start_ns: int, end_ns: int) -> list[dict[str, object]]:
+def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[str, object]]:
     trace, events = study.trace, study.trace.events[kind]
     rows = rows_of_gpu(trace, kind, gpu)
-    rows = rows[(events.start_ns[rows] < end_ns) & (events.end_ns[rows] > start_ns)]
+    rows = rows[within.covered(events.start_ns[rows], events.end_ns[rows]) > 0]
     if not len(rows):
         return []
     stream = np.searchsorted(events.offsets, rows, side="right") - 1
     computes = _compute_streams(study, gpu)
     occupied = study.occupancy(gpu)
-    kernels = (occupied.compute | occupied.communication).clip(start_ns, end_ns)
+    kernels = (occupied.compute | occupied.communication) & within
     found: list[dict[str, object]] = []
     for name in np.unique(events.name_id[rows]).tolist():
         mine = rows[events.name_id[rows] == name]
         of_stream = stream[events.name_id[rows] == name]
         size = int(events.columns["bytes"][mine].astype(np.int64).sum())
         length = int((events.end_ns[mine] - events.start_ns[mine]).sum())
-        covered = union(events.start_ns[mine], events.end_ns[mine]).clip(start_ns, end_ns)
+        covered = union(events.start_ns[mine], events.end_ns[mine]) & within
         hidden = (covered & kernels).total()
         ids = sorted({trace.streams[s].stream_id for s in np.unique(of_stream).tolist()})
         found.append(
@@ -149,10 +150,9 @@ def in_front(study: Study, laps: Laps) -> InFront:
         rows = rows_of_gpu(study.trace, Kind.MEMCPY, gpu.index)
         if not len(rows):
             continue
-        big = (events.columns["copy_kind"][rows] == HTOD) & (
-            events.columns["bytes"][rows] >= MIN_IN_FRONT_BYTES
-        )
-        rows = rows[big]
+        sizes: Int64 = events.columns["bytes"][rows].astype(np.int64)
+        to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
+        rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
         low, first = _before_first_kernel(study, laps, gpu.index)
         for lap in range(laps.count):
             held = rows[(events.start_ns[rows] >= low[lap]) & (events.start_ns[rows] < first[lap])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,8 @@ class Phase:
     compute : tuple of Intervals, one per GPU
         Union of its compute kernels; no communication.
     extent : tuple of Intervals, one per GPU
-        From the first start to the last end of its operations in each lap.
+        Its stretches: from the first start to the last end of operations between which none of another phase
+        and no boundary of a lap lies.
     kernels : tuple of ndarray, one per GPU
         Its kernels, compute and communication, indices into ``trace.kernels``, by start.
     """
@@ -74,6 +75,10 @@ class Phases:
     def phase(self, name: str) -> Phase | None:
         """Return one phase, None if the trace has none of that name."""
         return next((p for p in self.phases if p.name == name), None)
+
+    def over(self, laps: tuple[int, ...]) -> Phases:
+        """Return the same phases with medians over other laps."""
+        return replace(self, basis=laps)
 
     def median_ns(self, name: str) -> int | None:
         """Return the median over the laps of the basis, as the mean over the GPUs; None where there is none.
@@ -124,9 +129,8 @@ def find_phases(study: Study, laps: Laps) -> Phases:
         masks, said = _attributed(cover, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:
-            for name in _ALL:
-                mask = masks[name] & (cover.launched.gpu == gpu)
-                found[name][gpu] = _on_gpu(study, cover.launched, mask, laps, gpu)
+            for name, on_gpu in _on_gpu(study, cover.launched, masks, laps, gpu).items():
+                found[name][gpu] = on_gpu
     how[OWN_IN_BACKWARD] = how["backward"]
     phases = tuple(
         Phase(name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
@@ -221,24 +225,32 @@ def _length(rows: slice) -> int:
     return int(rows.stop - rows.start)
 
 
-def _on_gpu(study: Study, ops: Launched, mask: Mask, laps: Laps, gpu: int) -> _OnGpu:
-    """Return compute union, extent per lap, and kernels of some operations on one GPU."""
+def _on_gpu(study: Study, ops: Launched, masks: dict[str, Mask], laps: Laps, gpu: int) -> dict[str, _OnGpu]:
+    """Return compute union, stretches and kernels of each phase on one GPU."""
     kernel, graph = GPU_KINDS.index(Kind.KERNEL), GPU_KINDS.index(Kind.GRAPH)
+    here = ops.gpu == gpu
     is_comm = study.classes.is_comm(ops.name_id) & (ops.kind == kernel)
-    compute = mask & ((ops.kind == kernel) | (ops.kind == graph)) & ~is_comm
-    kernels = ops.index[mask & (ops.kind == kernel)]
-    kernels = kernels[np.argsort(study.trace.kernels.start_ns[kernels], kind="stable")]
-    extent = _extent(ops.start_ns[mask], ops.end_ns[mask], laps.starts[gpu])
-    return union(ops.start_ns[compute], ops.end_ns[compute]), extent, kernels
+    phase = np.full(len(ops), -1, np.int64)
+    for number, name in enumerate(_ALL):
+        phase[masks[name]] = number
+    rows = np.flatnonzero(here & (phase >= 0))
+    rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
+    stretches = _stretches(ops.start_ns[rows], ops.end_ns[rows], phase[rows], laps.starts[gpu])
+    found = {}
+    for number, name in enumerate(_ALL):
+        mine = rows[phase[rows] == number]
+        compute = mine[((ops.kind[mine] == kernel) | (ops.kind[mine] == graph)) & ~is_comm[mine]]
+        covered = union(ops.start_ns[compute], ops.end_ns[compute])
+        found[name] = (covered, stretches[number], ops.index[mine[ops.kind[mine] == kernel]])
+    return found
 
 
-def _extent(start: Int64, end: Int64, edges: Int64) -> Intervals:
-    """Return first start to last end of the operations of each lap, those outside all laps left out."""
-    lap = np.searchsorted(edges, start, side="right") - 1
-    held = (lap >= 0) & (lap < len(edges) - 1)
-    lap, start, end = lap[held], start[held], end[held]
-    order = np.argsort(lap, kind="stable")
-    if not len(order):
-        return _NONE
-    first = np.flatnonzero(np.concatenate(([True], np.diff(lap[order]) != 0)))
-    return union(np.minimum.reduceat(start[order], first), np.maximum.reduceat(end[order], first))
+def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[Intervals]:
+    """Return per phase the stretches of operations, given by start, that nothing of another phase cuts."""
+    if not len(start):
+        return [_NONE] * len(_ALL)
+    lap = np.searchsorted(edges, start, side="right")
+    new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(lap) != 0)))
+    first = np.flatnonzero(new)
+    low, high, of = start[first], np.maximum.reduceat(end, first), phase[first]
+    return [union(low[of == number], high[of == number]) for number in range(len(_ALL))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from viewer.analysis.laps import Laps
 from viewer.analysis.order import rows_of_gpu
@@ -68,9 +69,19 @@ class Comparison:
         return "rotates"
 
 
-def compare_ranks(study: Study, laps: Laps, waits: Collectives | None = None) -> tuple[Comparison, ...]:
-    """Compare the GPUs that do the same work over the laps of the basis, largest group first."""
-    basis = list(laps.basis)
+def compare_ranks(
+    study: Study, laps: Laps, waits: Collectives | None = None, chosen: tuple[int, ...] | None = None
+) -> tuple[Comparison, ...]:
+    """Compare the GPUs that do the same work, largest group first.
+
+    Parameters
+    ----------
+    waits : Collectives, optional
+        What confirms it.
+    chosen : tuple of int, optional
+        The laps to compare over; by default the steady ones, else all after the warm-up.
+    """
+    basis = list(chosen or laps.basis)
     compute = np.array([_compute(study, laps, g.index)[basis] for g in study.trace.gpus])
     waiting = _waiting(study, laps, waits) if waits is not None and waits.groups else None
     found = [
@@ -83,6 +94,23 @@ def compare_ranks(study: Study, laps: Laps, waits: Collectives | None = None) ->
         if len(basis)
     ]
     return tuple(sorted(found, key=lambda c: -len(c.gpus)))
+
+
+def rank_table(study: Study, comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
+    """Return one row per GPU: `gpu`, `rank`, `group`, `compute_ns`, `wait_ns` (-1: not known), `slowest`."""
+    rows = [
+        (
+            gpu,
+            study.trace.gpu_label(gpu),
+            number,
+            int(group.compute_ns[at]),
+            int(group.wait_ns[at]) if group.wait_ns is not None else -1,
+            gpu == group.slowest and group.is_straggler,
+        )
+        for number, group in enumerate(comparisons)
+        for at, gpu in enumerate(group.gpus)
+    ]
+    return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
 
 
 def same_work(study: Study, laps: Laps) -> list[tuple[int, ...]]:

@@ -4,26 +4,61 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewer.analysis.classify import CLASSES
 from viewer.analysis.parts import PARTS
+from viewer.analysis.phase_table import phase_table
+from viewer.analysis.scope import lap_scope
 
 if TYPE_CHECKING:
     from viewer.analysis.laps import Laps
+    from viewer.analysis.phases import Phases
     from viewer.analysis.study import Study
 
 
 def lap_facts(study: Study) -> dict[str, Any]:
-    """Return the keys `marker`, `iterations` and `steady` (definitions, section 6).
+    """Return the keys `marker`, `iterations`, `steady`, `phases`, `forward_ns` and `backward_ns`.
 
-    They speak of the whole trace, whatever the report's window. Without iterations `iterations` is empty;
-    `marker` is None where nothing at all may mark them, `steady` where there is no steady state.
+    Definitions, sections 5 and 6. They speak of the whole trace, whatever the report's window. Without
+    iterations `iterations` and `phases` are empty; `marker` is None where nothing at all may mark them,
+    `steady` where there is no steady state. `forward_ns` and `backward_ns` are medians over the steady laps
+    (all after the warm-up where none are steady), means over the GPUs; None where there is no such phase.
     """
     laps = study.laps()
     steady = laps.steady if laps else None
+    phases = study.phases()
     return {
         "marker": _marker(study, laps),
         "iterations": _iterations(study, laps) if laps else [],
         "steady": {"indices": list(steady.indices), "median_ns": steady.median_ns} if steady else None,
+        "phases": _phases(study, laps, phases) if laps and phases else [],
+        "forward_ns": phases.forward_ns if phases else None,
+        "backward_ns": phases.backward_ns if phases else None,
     }
+
+
+def _phases(study: Study, laps: Laps, phases: Phases) -> list[dict[str, Any]]:
+    rows = phase_table(study, laps, phases, lap_scope(laps)).to_dict("records")
+    return [
+        {
+            "name": row["phase"],
+            "how": row["how"],
+            **{key: row[key] for key in _PHASE_NUMBERS},
+            "classes": {c: row[f"{c}_ns"] for c in CLASSES},
+        }
+        for row in rows
+    ]
+
+
+_PHASE_NUMBERS = (
+    "compute_ns",
+    "length_ns",
+    "kernels",
+    "small_kernels",
+    "seas",
+    "sea_kernels",
+    "sea_ns",
+    "idle_ns",
+)
 
 
 def _marker(study: Study, laps: Laps | None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from viewer.trace.events import UInt32
 
 if TYPE_CHECKING:
     from viewer.analysis.launched import Mask
+    from viewer.analysis.scope import Scope
     from viewer.analysis.study import Study
     from viewer.trace import Trace
 
@@ -36,6 +37,7 @@ SYNCHRONISING = frozenset(
 )
 """Calls that return when the GPU is done."""
 
+ALL_CALLS = "all"
 _COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns"]
 
 
@@ -47,32 +49,33 @@ def is_synchronising(trace: Trace, name_id: UInt32) -> Mask:
     return np.asarray(waits[name_id])
 
 
-def syncs(study: Study, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Return the time in synchronising calls inside a window, by GPU and call; the last row of a GPU is all.
+def syncs(study: Study, scope: Scope) -> pd.DataFrame:
+    """Return the time in synchronising calls inside a scope, by GPU and call; the last row of a GPU is all.
 
     Time in a call is no stall by itself: what counts is `idle_ns`, where the GPU has nothing to do meanwhile.
 
     Returns
     -------
     DataFrame
-        `gpu`, `call` ("all" for any of them), `count`, `sum_ns` (clipped to the window), `union_ns` over the
+        `gpu`, `call` ("all" for any of them), `count`, `sum_ns` (clipped to the scope), `union_ns` over the
         threads of the GPU's process, and of that `idle_ns`.
     """
     trace, api = study.trace, study.trace.api
     waits = np.flatnonzero(is_synchronising(trace, api.name_id)) if len(api) else np.empty(0, np.int64)
-    waits = waits[(api.start_ns[waits] < end_ns) & (api.end_ns[waits] > start_ns)]
     thread = np.searchsorted(api.offsets, waits, side="right") - 1
     process = np.array([t.process for t in trace.threads], np.int64)[thread] if len(waits) else thread
     rows: list[tuple[object, ...]] = []
     for gpu in trace.gpus:
-        idle = study.parts[gpu.index].intervals("idle", start_ns=start_ns, end_ns=end_ns)
+        within = scope.within[gpu.index]
+        idle = study.parts[gpu.index].intervals("idle") & within
         mine = waits[process == gpu.process]
+        mine = mine[within.covered(api.start_ns[mine], api.end_ns[mine]) > 0]
         names = np.unique(api.name_id[mine]).tolist()
         for name in [*names, None] if names else []:
             calls = mine if name is None else mine[api.name_id[mine] == name]
-            start, end = np.maximum(api.start_ns[calls], start_ns), np.minimum(api.end_ns[calls], end_ns)
-            covered = union(start, end)
-            label = "all" if name is None else trace.names[name]
-            total = int((end - start).sum())
+            start, end = api.start_ns[calls], api.end_ns[calls]
+            covered = union(start, end) & within
+            label = ALL_CALLS if name is None else trace.names[name]
+            total = int(within.covered(start, end).sum())
             rows.append((gpu.index, label, len(calls), total, covered.total(), (covered & idle).total()))
     return pd.DataFrame(rows, columns=_COLUMNS)

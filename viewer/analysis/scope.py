@@ -1,0 +1,91 @@
+"""What numbers are taken over: a range of time, or some laps with each GPU's own boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.intervals import Intervals, union, window
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.laps import Laps
+    from viewer.analysis.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Time on every GPU that numbers are taken over.
+
+    Attributes
+    ----------
+    what : str
+        "steady state: 6 of 10 iterations".
+    within : tuple of Intervals, one per GPU
+    laps : tuple of int
+        The iterations that it consists of; () for a range of time.
+    is_steady : bool
+        False where numbers have to be labelled "not steady".
+    """
+
+    what: str
+    within: tuple[Intervals, ...]
+    laps: tuple[int, ...] = ()
+    is_steady: bool = False
+
+    def length_ns(self, gpu: int) -> int:
+        """Return the time of one GPU, ns."""
+        return self.within[gpu].total()
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all GPUs together, ns."""
+        return sum(w.total() for w in self.within)
+
+    def parts(self, study: Study) -> Int64:
+        """Return the five parts of each GPU inside, shape (gpus, 5), ns."""
+        return np.array(
+            [
+                of_gpu.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
+                for of_gpu, within in zip(study.parts, self.within, strict=True)
+            ],
+            np.int64,
+        ).reshape(-1, 5)
+
+
+def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -> Scope:
+    """Return the same range of time on every GPU."""
+    return Scope(what, tuple(window(start_ns, end_ns) for _ in study.trace.gpus))
+
+
+def lap_scope(laps: Laps, chosen: Sequence[int] | None = None) -> Scope:
+    """Return some laps with each GPU's own boundaries.
+
+    Parameters
+    ----------
+    chosen : sequence of int, optional
+        The user's own choice; by default the steady laps, without a steady state all after the warm-up.
+    """
+    picked = tuple(laps.basis if chosen is None else sorted(chosen))
+    within = []
+    for gpu in range(len(laps.starts)):
+        start, end = laps.windows(gpu)
+        within.append(union(start[list(picked)], end[list(picked)]))
+    steady = chosen is not None or laps.steady is not None
+    if chosen is not None:
+        what = f"chosen: {len(picked)} of {laps.count} iterations"
+    elif laps.steady:
+        what = f"steady state: {len(picked)} of {laps.count} iterations"
+    else:
+        what = f"not steady: all {len(picked)} iterations after the warm-up"
+    return Scope(what, tuple(within), picked, steady)
+
+
+def default_scope(study: Study, laps: Laps | None) -> Scope:
+    """Return the steady state where there are iterations, else the trace's window."""
+    if laps is not None:
+        return lap_scope(laps)
+    return range_scope(study, *study.trace.window_ns, "first to last GPU operation: no iterations")

@@ -1,0 +1,120 @@
+"""The case sheet of a run: its numbers, with their definitions, what is normal and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from viewer.analysis.copies import copies
+from viewer.analysis.kernel_tables import class_table, top_kernels
+from viewer.analysis.laps import Laps
+from viewer.analysis.phase_table import phase_table
+from viewer.analysis.phases import find_phases
+from viewer.analysis.ranks import compare_ranks, rank_table
+from viewer.analysis.scope import Scope, default_scope, lap_scope
+from viewer.analysis.syncs import syncs
+from viewer.analysis.vital import Vital, table
+from viewer.analysis.vitals_of_ranks import rank_vitals
+from viewer.analysis.vitals_of_time import iteration_vitals, time_vitals
+from viewer.analysis.vitals_of_work import copy_vitals, phase_vitals, sea_vitals, sync_vitals
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+SECTIONS = (
+    "time",
+    "iterations",
+    "phases",
+    "launch seas",
+    "copies",
+    "synchronisation",
+    "ranks",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Vitals:
+    """The case sheet over one scope.
+
+    Attributes
+    ----------
+    scope : Scope
+        What the numbers are taken over; ``scope.is_steady`` says whether to label them "not steady".
+    numbers : tuple of Vital
+    tables : mapping of str to DataFrame
+        The longer lists: "classes", "top kernels", "phases", "copies", "synchronisation", "ranks".
+        Columns `gpu`, `start_ns` and `end_ns` say where to look.
+    """
+
+    scope: Scope
+    numbers: tuple[Vital, ...]
+    tables: dict[str, pd.DataFrame]
+    gpus: tuple[str, ...]
+
+    def __getitem__(self, key: str) -> Vital:
+        for vital in self.numbers:
+            if vital.key == key:
+                return vital
+        raise KeyError(key)
+
+    def section(self, name: str) -> tuple[Vital, ...]:
+        """Return the numbers of one of the `SECTIONS`."""
+        return tuple(v for v in self.numbers if v.section == name)
+
+    def table(self, section: str) -> pd.DataFrame:
+        """Return one section as a table."""
+        return table(self.section(section), self.gpus)
+
+    @property
+    def findings(self) -> tuple[Vital, ...]:
+        """The numbers that are not normal."""
+        return tuple(v for v in self.numbers if v.is_normal is False)
+
+
+def vitals(
+    study: Study,
+    laps: Laps | None = None,
+    chosen: Sequence[int] | None = None,
+    scope: Scope | None = None,
+) -> Vitals:
+    """Return the case sheet.
+
+    Parameters
+    ----------
+    laps : Laps, optional
+        The iterations; without any the numbers are those of the whole trace, and fewer.
+    chosen : sequence of int, optional
+        The laps to take the numbers from; by default the steady ones.
+    scope : Scope, optional
+        A range of time instead.
+    """
+    if scope is None:
+        chosen_laps = laps is not None and chosen is not None
+        scope = lap_scope(laps, chosen) if laps and chosen_laps else default_scope(study, laps)
+    copied, waits = copies(study, scope), syncs(study, scope)
+    lists = {
+        "classes": class_table(study, scope),
+        "top kernels": top_kernels(study, scope),
+        "copies": copied,
+        "synchronisation": waits,
+    }
+    numbers = list(time_vitals(study, scope))
+    if laps is not None:
+        phases = find_phases(study, laps)
+        comparisons = compare_ranks(study, laps, study.collectives, scope.laps or None)
+        lists["phases"] = phase_table(study, laps, phases, scope)
+        lists["ranks"] = rank_table(study, comparisons)
+        numbers += iteration_vitals(study, laps, scope)
+        numbers += phase_vitals(phases, scope, lists["phases"])
+        numbers += sea_vitals(study, scope, phases)
+    else:
+        comparisons = ()
+        numbers += sea_vitals(study, scope, None)
+    numbers += copy_vitals(study, copied)
+    numbers += sync_vitals(study, scope, waits)
+    numbers += rank_vitals(study, comparisons, laps, scope)
+    labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
+    return Vitals(scope, tuple(numbers), lists, labels)

@@ -1,0 +1,96 @@
+"""Vitals of the ranks: the slowest one, and how much exposed communication is waiting for a late one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.ranks import Comparison
+from viewer.analysis.scope import Scope
+from viewer.analysis.vital import Evidence, Vital
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_RANKS = "ranks"
+
+
+def rank_vitals(
+    study: Study, comparisons: tuple[Comparison, ...], laps: Laps | None, scope: Scope
+) -> Iterator[Vital]:
+    """Yield the slowest rank of those that do the same work, and the waiting in exposed communication."""
+    for number, group in enumerate(c for c in comparisons if len(c.gpus) > 1):
+        yield from _slowest(study, group, number, laps, scope)
+    if study.collectives.groups:
+        yield from _exposed_waiting(study, scope)
+
+
+def _slowest(
+    study: Study, group: Comparison, number: int, laps: Laps | None, scope: Scope
+) -> Iterator[Vital]:
+    trace = study.trace
+    suffix = f"_{number}" if number else ""
+    of = f" ({len(group.gpus)} GPUs that do the same work)"
+    confirmed = {True: "it also waits least", False: "but it does not wait least", None: "waits not known"}
+    name = trace.gpu_label(group.slowest)
+    evidence = None
+    if laps is not None and (scope.laps or laps.basis):
+        lap = (scope.laps or laps.basis)[0]
+        evidence = Evidence(laps.start_ns(lap), laps.end_ns(lap), group.slowest)
+    yield Vital(
+        f"slowest_rank{suffix}",
+        _RANKS,
+        "slowest rank" + of,
+        name if group.is_straggler else f"none stands out ({name}, {group.pattern})",
+        "text",
+        "Most time with a compute kernel per iteration among ranks with the same kernels by family. It "
+        "stands out if the spread exceeds 2 % and it is the slowest in three of four iterations: "
+        f"{name}: {group.pattern}, {confirmed[group.waits_least]}.",
+        normal="none",
+        is_normal=not group.is_straggler,
+        evidence=evidence,
+    )
+    per_gpu: list[int | None] = [None] * len(trace.gpus)
+    for gpu, compute in zip(group.gpus, group.compute_ns.tolist(), strict=True):
+        per_gpu[gpu] = compute
+    yield Vital(
+        f"rank_spread{suffix}",
+        _RANKS,
+        "spread of compute time",
+        group.spread,
+        "share",
+        "(Longest - shortest) / median of the compute time per iteration. The lengths of iterations do not "
+        "tell: they are equal in a synchronised job.",
+        normal="under 2 %",
+        is_normal=not group.is_straggler,
+        evidence=evidence,
+    )
+    yield Vital(
+        f"rank_compute{suffix}",
+        _RANKS,
+        "compute per iteration",
+        int(group.compute_ns.mean()),
+        "ns",
+        "Time with a compute kernel per iteration: median over those taken, on each GPU; over all the mean.",
+        per_gpu=tuple(per_gpu),
+        evidence=evidence,
+    )
+
+
+def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
+    exposed = []
+    for gpu, within in enumerate(scope.within):
+        waits = study.collectives.waits(gpu) & within
+        exposed.append((study.parts[gpu].intervals("exposed_comm") & waits).total())
+    yield Vital(
+        "exposed_wait",
+        _RANKS,
+        "exposed communication that is waiting",
+        sum(exposed),
+        "ns",
+        "Exposed communication while the GPU waits in a collective for a rank that comes later; the rest is "
+        "transfer.",
+        share=sum(exposed) / max(scope.total_ns, 1),
+        per_gpu=tuple(exposed),
+    )

@@ -1,0 +1,182 @@
+"""Vitals of work: phases, launch seas, copies and synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.kernel_tables import compute_only, kernels_in, seas_in, small_in
+from viewer.analysis.launched import Indices
+from viewer.analysis.phases import OWN_IN_BACKWARD, PHASES, Phases
+from viewer.analysis.scope import Scope
+from viewer.analysis.seas import Seas
+from viewer.analysis.syncs import ALL_CALLS
+from viewer.analysis.vital import Evidence, Vital
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_PHASES, _SEAS, _COPIES, _SYNC = "phases", "launch seas", "copies", "synchronisation"
+_NORMAL_RATIO = (1.6, 2.5)
+
+
+def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[Vital]:
+    """Yield what each phase takes, and backward over forward."""
+    chosen = phases.over(scope.laps) if scope.laps else phases
+    spots = {
+        str(row["phase"]): Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+        for row in rows.to_dict("records")
+    }
+    for name in (*PHASES, OWN_IN_BACKWARD):
+        phase = phases.phase(name)
+        if phase is None and name == OWN_IN_BACKWARD:
+            continue
+        yield Vital(
+            name.replace(" ", "_"),
+            _PHASES,
+            name,
+            chosen.median_ns(name),
+            "ns",
+            "Union of the compute kernels that it launched, no communication: per iteration, median over "
+            f"those taken, mean over the GPUs. Found by: {phase.how if phase else 'no such range'}.",
+            evidence=spots.get(name),
+        )
+    ratio = chosen.ratio
+    yield Vital(
+        "backward_to_forward",
+        _PHASES,
+        "backward over forward",
+        ratio,
+        "ratio",
+        "Kernels launched in backward, the optimizer and the owner's own launches there left out, over those "
+        "in forward, by length. About 2 is normal; 3 points at activation checkpointing.",
+        normal="about 2",
+        is_normal=None if ratio is None else _NORMAL_RATIO[0] <= ratio <= _NORMAL_RATIO[1],
+        evidence=spots.get("backward"),
+    )
+
+
+def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vital]:
+    """Yield small kernels and launch seas, and those seas that are not the optimizer's."""
+    optimizer = phases.phase("optimizer") if phases else None
+    count: list[int] = []
+    kernels: list[int] = []
+    time: list[int] = []
+    outside: list[int] = []
+    small: list[int] = []
+    spots: list[tuple[bool, int, Evidence]] = []
+    for gpu, within in enumerate(scope.within):
+        rows = compute_only(study, kernels_in(study, gpu, within))
+        seas = seas_in(study, rows)
+        own = optimizer.kernels[gpu] if optimizer else np.empty(0, np.int64)
+        strange = ~_mostly(seas, rows, own)
+        small.append(small_in(study, rows))
+        count.append(len(seas))
+        kernels.append(int(seas.kernels.sum()))
+        time.append(int(seas.sum_ns.sum()))
+        outside.append(int(strange.sum()))
+        spots += [
+            (
+                bool(strange[i]),
+                int(seas.kernels[i]),
+                Evidence(int(seas.start_ns[i]), int(seas.end_ns[i]), gpu),
+            )
+            for i in range(len(seas))
+        ]
+    largest = max(spots, key=lambda s: s[:2])[2] if spots else None
+    text = "Runs of compute kernels in which every hundred in a row average under 10 µs, no gap over 1 ms."
+    yield _counted("small_kernels", "small kernels", small, "Compute kernels under 10 µs.", None)
+    yield _counted("launch_seas", "launch seas", count, text, largest)
+    yield _counted("sea_kernels", "kernels in launch seas", kernels, text, largest)
+    yield Vital(
+        "sea_time",
+        _SEAS,
+        "time of those kernels",
+        sum(time),
+        "ns",
+        "Sum of their durations. " + text,
+        share=sum(time) / max(scope.total_ns, 1),
+        per_gpu=tuple(time),
+        evidence=largest,
+    )
+    yield Vital(
+        "seas_outside_optimizer",
+        _SEAS,
+        "launch seas outside the optimizer",
+        sum(outside),
+        "count",
+        "Launch seas of which the optimizer launched less than half of the kernels.",
+        per_gpu=tuple(outside),
+        normal="none",
+        is_normal=not sum(outside),
+        evidence=largest,
+    )
+
+
+def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
+    """Yield for each kind of copy what nothing hides, with its speed and streams."""
+    gpus = len(study.trace.gpus)
+    for kind, rows in table.groupby("kind", sort=False):
+        per_gpu = np.zeros(gpus, np.int64)
+        per_gpu[rows["gpu"]] = rows["copy_only_ns"]
+        size, time, number = int(rows["bytes"].sum()), int(rows["sum_ns"].sum()), int(rows["count"].sum())
+        hidden, streams = int(rows["hidden_ns"].sum()), ", ".join(sorted(set(rows["streams"])))
+        queued = int(rows["on_compute_stream"].sum())
+        yield Vital(
+            f"copy_{str(kind).lower().replace(' ', '_')}",
+            _COPIES,
+            f"{kind}: not hidden",
+            int(per_gpu.sum()),
+            "ns",
+            f"{number:,} copies, {size / 1e9:,.3f} GB at {size / max(time, 1):,.2f} GB/s (bytes over "
+            f"duration, 10⁹); on streams {streams}; {queued:,} of them on a stream that also computes, "
+            f"where a copy queues with the kernels and cannot hide; {hidden / 1e6:,.3f} ms beside a kernel.",
+            per_gpu=tuple(per_gpu.tolist()),
+        )
+
+
+def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vital]:
+    """Yield the time in synchronising calls, and how much of it the GPU is idle."""
+    all_calls = table[table["call"] == ALL_CALLS]
+    gpus = len(study.trace.gpus)
+    for column, key, name, text in (
+        (
+            "union_ns",
+            "sync_time",
+            "CPU in synchronising calls",
+            "Time with a thread of the process in a synchronising call. By itself it is no stall: the GPU "
+            "may well be working.",
+        ),
+        (
+            "idle_ns",
+            "sync_idle",
+            "of that the GPU is idle",
+            "The intersection of synchronising calls with the idle time of the GPU: this is what counts.",
+        ),
+    ):
+        per_gpu = np.zeros(gpus, np.int64)
+        per_gpu[all_calls["gpu"].to_numpy(np.int64)] = all_calls[column]
+        total = int(per_gpu.sum())
+        yield Vital(
+            key,
+            _SYNC,
+            name,
+            total,
+            "ns",
+            text,
+            share=total / max(scope.total_ns, 1),
+            per_gpu=tuple(per_gpu.tolist()),
+        )
+
+
+def _mostly(seas: Seas, rows: Indices, own: Indices) -> np.ndarray:
+    """Return which seas have at least half of their kernels in `own`."""
+    before = np.append(0, np.cumsum(np.isin(rows, own)))
+    return np.asarray((before[seas.stop] - before[seas.first]) * 2 >= seas.kernels)
+
+
+def _counted(key: str, name: str, per_gpu: list[int], text: str, evidence: Evidence | None) -> Vital:
+    return Vital(key, _SEAS, name, sum(per_gpu), "count", text, per_gpu=tuple(per_gpu), evidence=evidence)
