@@ -17,14 +17,9 @@ from viewer.trace import Kind
 
 
 @pytest.fixture
-def panel(qtbot):
+def panel(on_screen):
     """A window for a card to float on."""
-    window = QWidget()
-    window.resize(1400, 700)
-    qtbot.addWidget(window)
-    with qtbot.waitExposed(window):
-        window.show()
-    return window
+    return on_screen(QWidget(), 1400, 700)
 
 
 def lines(study, kind, index):

@@ -17,16 +17,12 @@ LATE = 200_000_000_000
 
 
 @pytest.fixture
-def open_timeline(qtbot):
+def open_timeline(on_screen):
     """A function that shows a trace, unfolded, in a timeline of 1200 x 700."""
 
     def show(trace):
         state = state_of(trace)
-        timeline = Timeline(state, "raster")
-        qtbot.addWidget(timeline)
-        timeline.resize(1200, 700)
-        with qtbot.waitExposed(timeline):
-            timeline.show()
+        timeline = on_screen(Timeline(state, "raster"), 1200, 700)
         state.rows.set_expanded([r.key for root in state.rows.roots for r in root.walk()], True)
         return timeline
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from tests.timeline.make import MS, painted, pixels, state_of, study_of, training
+from tests.timeline.make import MS, painted, pixels, rows_of, state_of, study_of, training
 from viewer.drawing.scene import Scene
 from viewer.rows import RowKind
 from viewer.timeline import gl_canvas, paint
@@ -23,32 +23,27 @@ def opengl(qapp):
         pytest.skip("no OpenGL 3.3 on this display")
 
 
-def shown(qtbot, canvas, state):
+def shown(on_screen, canvas, state):
     """A canvas of some rows on the screen, as an array of ARGB."""
-    from tests.timeline.make import rows_of
-
-    qtbot.addWidget(canvas)
-    canvas.resize(*SIZE)
     canvas.set_scene(Scene(state.study))
     kinds = (RowKind.PROCESS, RowKind.GPU, RowKind.KERNELS, RowKind.STREAM, RowKind.API, RowKind.NVTX)
     canvas.set_rows(rows_of(state.study, *kinds))
-    with qtbot.waitExposed(canvas):
-        canvas.show()
+    on_screen(canvas, *SIZE)
     image = canvas.grabFramebuffer() if isinstance(canvas, GlCanvas) else canvas.grab().toImage()
     return pixels(image)
 
 
 @pytest.mark.parametrize("window_ms", [(0, 70), (20, 42), (24, 26.5), (26.99, 27.02)])
-def test_both_paths_agree(qtbot, opengl, monkeypatch, window_ms):
+def test_both_paths_agree(on_screen, opengl, monkeypatch, window_ms):
     monkeypatch.setattr(paint, "paint_labels", lambda *_: None)
     state = state_of(training())
     state.axis.go(*(int(t * MS) for t in window_ms))
     state.set_overlay("idle", True)
     state.set_overlay("exposed", True)
     state.select((30 * MS, 32 * MS))
-    raster = shown(qtbot, Canvas(state), state)
+    raster = shown(on_screen, Canvas(state), state)
     failures = []
-    gl = shown(qtbot, GlCanvas(state, lambda: failures.append(1)), state)
+    gl = shown(on_screen, GlCanvas(state, lambda: failures.append(1)), state)
     assert not failures
     assert raster.shape == gl.shape
     apart = np.abs(raster.view(np.uint8).astype(int) - gl.view(np.uint8)).reshape(*raster.shape, 4)
@@ -56,32 +51,25 @@ def test_both_paths_agree(qtbot, opengl, monkeypatch, window_ms):
     assert len(np.unique(raster)) > 5
 
 
-def test_broken_opengl_falls_back_to_raster(qtbot, opengl, monkeypatch):
+def test_broken_opengl_falls_back_to_raster(qtbot, on_screen, opengl, monkeypatch):
     def broken():
         raise RuntimeError("no shaders today")
 
     monkeypatch.setattr(gl_canvas, "GlBars", broken)
     state = state_of(training())
-    timeline = Timeline(state, "gl")
-    qtbot.addWidget(timeline)
-    timeline.resize(*SIZE)
-    timeline.show()
+    timeline = on_screen(Timeline(state, "gl"), *SIZE)
     qtbot.waitUntil(lambda: timeline.renderer == "raster")
     qtbot.waitUntil(lambda: len(np.unique(pixels(timeline.canvas.grab().toImage()))) > 5)
 
 
-def test_exception_in_a_paint_is_survived_and_logged_once(qtbot, monkeypatch, caplog):
+def test_exception_in_a_paint_is_survived_and_logged_once(on_screen, monkeypatch, caplog):
     state = state_of(training())
-    timeline = Timeline(state, "raster")
-    qtbot.addWidget(timeline)
-    timeline.resize(*SIZE)
 
     def broken(*_, **__):
         raise ValueError("a bar of no colour")
 
     monkeypatch.setattr("viewer.timeline.canvas.make_frame", broken)
-    with qtbot.waitExposed(timeline):
-        timeline.show()
+    timeline = on_screen(Timeline(state, "raster"), *SIZE)
     for _ in range(3):
         timeline.canvas.refresh()
         timeline.canvas.grab()
@@ -106,8 +94,6 @@ def test_software_renderers_are_not_taken_for_a_gpu(renderer, hardware):
 
 
 def test_same_window_gives_the_same_pixels(qapp):
-    from tests.timeline.make import rows_of
-
     study = study_of(training())
     placed = rows_of(study, RowKind.PROCESS, RowKind.STREAM)
     first, second = (painted(study, placed, (0, 40 * MS), 500, ("idle",)) for _ in range(2))

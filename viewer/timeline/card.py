@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from viewer.drawing.palette import LIGHT, Theme
@@ -21,6 +21,7 @@ class Card(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.theme: Theme = LIGHT
+        self._panel: tuple[tuple[QSize, float, Theme], QPixmap] | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
         self.hide()
@@ -57,17 +58,32 @@ class Card(QWidget):
         painter = QPainter(self)
         try:
             with guard(f"painting {type(self).__name__}"):
-                panel = self.rect().adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.setPen(Qt.PenStyle.NoPen)
-                for step in range(SHADOW, 0, -1):
-                    painter.setBrush(QColor(0, 0, 0, 7))
-                    painter.drawRoundedRect(
-                        QRectF(panel).adjusted(-step, -step + 2, step, step), RADIUS + step, RADIUS + step
-                    )
-                painter.setBrush(QColor(self.theme.panel))
-                painter.setPen(QPen(QColor(self.theme.line), 1))
-                painter.drawRoundedRect(QRectF(panel).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-                self.paint_content(painter, panel.adjusted(PADDING, PADDING, -PADDING, -PADDING))
+                look = (self.size(), self.devicePixelRatioF(), self.theme)
+                if self._panel is None or self._panel[0] != look:
+                    self._panel = (look, self._painted_panel())
+                painter.drawPixmap(0, 0, self._panel[1])
+                margin = SHADOW + PADDING
+                self.paint_content(painter, self.rect().adjusted(margin, margin, -margin, -margin))
         finally:
             painter.end()
+
+    def _painted_panel(self) -> QPixmap:
+        """Paint shadow and panel, which stay the same while the content changes."""
+        d = self.devicePixelRatioF()
+        picture = QPixmap(self.size() * d)
+        picture.setDevicePixelRatio(d)
+        picture.fill(Qt.GlobalColor.transparent)
+        panel = QRectF(self.rect().adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW))
+        painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(0, 0, 0, 7))
+        for step in range(SHADOW, 0, -1):
+            painter.drawRoundedRect(
+                panel.adjusted(-step, -step + 2, step, step), RADIUS + step, RADIUS + step
+            )
+        painter.setBrush(QColor(self.theme.panel))
+        painter.setPen(QPen(QColor(self.theme.line), 1))
+        painter.drawRoundedRect(panel.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        painter.end()
+        return picture

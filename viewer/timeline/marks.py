@@ -69,10 +69,11 @@ def paint_cut(painter: QPainter, x: int, height: int, theme: Theme, dpr: float) 
 def paint_boundaries(
     painter: QPainter, scale: Scale, times_ns: Int64, top: int, bottom: int, theme: Theme, dpr: float
 ) -> None:
-    """Draw dashed lines at instants (the iterations of one GPU), none where they would be a grey area."""
-    if len(times_ns) > 1 and np.median(np.diff(times_ns)) < CROWDED_PX * dpr * scale.ns_per_px:
+    """Draw dashed lines at sorted instants (the iterations of one GPU), none where they crowd."""
+    first, last = np.searchsorted(times_ns, (scale.start_ns, scale.end_ns + 1))
+    seen = times_ns[first:last]
+    if len(seen) * CROWDED_PX * dpr > scale.width:
         return
-    seen = times_ns[(times_ns >= scale.start_ns) & (times_ns <= scale.end_ns)]
     width = line_width(dpr)
     dashes = _dashes(theme.boundary, 3 * width, 2 * width)
     painter.setBrushOrigin(0, 0)
