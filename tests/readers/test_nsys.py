@@ -92,6 +92,14 @@ def test_a_report_is_exported_once(report, monkeypatch):
     assert again.source.row("nvtx", row)["start"] == int(again.nvtx.start_ns[0])
 
 
+def test_a_damaged_export_is_made_again(report):
+    read(report, cache=False)
+    made = cache.Entry.of(report).export()
+    made.write_bytes(made.read_bytes()[:5000])
+    assert len(read(report).nvtx) > 0
+    assert made.stat().st_size > 5000
+
+
 @pytest.mark.parametrize("name", ["two words", "a#b?c", "50%20", "漢字", b"caf\xe9", "--type"])
 def test_a_report_with_an_odd_path(report, name):
     odd = report.with_name(os.fsdecode(name) + ".nsys-rep")

@@ -223,6 +223,7 @@ def test_ts_normalised_times_come_back_to_the_session(load):
         CALLS: [call(start=zero + 3, end=zero + 4)],
         NVTX: [nvtx(start=zero + 5, end=None)],
         SWITCHES: [{"start": zero + 6, "cpu": 1, "isSchedIn": 1, "globalTid": exports.MAIN}],
+        "OSRT_API": [call(start=zero + 8, end=zero + 9)],
         "ANALYSIS_DETAILS": [{"duration": 2**54}],
         "DIAGNOSTIC_EVENT": [{"timestamp": 77, "severity": 2, "source": 1, "text": "w", "globalPid": 0}],
         "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": zero}],

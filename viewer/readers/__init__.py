@@ -55,7 +55,9 @@ def read(
     tables_path = path
     if kind.container is Container.REPORT:
         exporting = _part_of(progress, 0.0, _EXPORT_SHARE)
-        tables_path = entry.export() or nsys.export(path, kind.version, entry.folder, exporting, cancelled)
+        tables_path = entry.sound_export() or nsys.export(
+            path, kind.version, entry.folder, exporting, cancelled
+        )
         progress = _part_of(progress, _EXPORT_SHARE, 1.0)
         kind = sniff(tables_path)
     tables = open_tables(tables_path, kind)

@@ -19,6 +19,7 @@ from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
 from viewer.trace.events import AnyArray
 
 _T = TypeVar("_T")
+_BATCH_ROWS = 16_384
 _DAMAGED = "is damaged or cut off ({}): export the report again."
 
 
@@ -38,7 +39,7 @@ class ArrowTables:
         self._files = {file.stem: file for file in sorted(folder.iterdir()) if file.suffix == suffix}
         self.names = frozenset(self._files)
         self._schemas: dict[str, pa.Schema] = {}
-        self._kept: tuple[str, pa.Table] | None = None
+        self._kept: tuple[str, int, pa.Table | pa.RecordBatch] | None = None
         self._strings: pa.Table | None = None
         self._lock = threading.Lock()
 
@@ -98,14 +99,22 @@ class ArrowTables:
         ]
         return list(zip(*lists, strict=True))
 
+    def first(self, table: str, column: str) -> Any:
+        """Return a column's value in the first row, None without one."""
+        if column not in self.columns(table) or not self.extent(table):
+            return None
+        return _plain(self._table(table, [column]).column(0)[0].as_py())
+
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
         if not 0 <= file_row < self.extent(table):
             return {}
         with self._lock:
-            if self._kept is None or self._kept[0] != table:
-                self._kept = (table, self._table(table, None))
-            [found] = self._kept[1].slice(int(file_row), 1).to_pylist()
+            kept = self._kept
+            if kept is None or kept[0] != table or not kept[1] <= file_row < kept[1] + kept[2].num_rows:
+                file = self._files[table]
+                self._kept = kept = (table, *self._guarded(file, lambda: _around(file, file_row)))
+            [found] = kept[2].slice(file_row - kept[1], 1).to_pylist()
         return {name: _plain(value) for name, value in found.items()}
 
     def string(self, reference: int) -> str | None:
@@ -131,12 +140,11 @@ class ArrowTables:
             self._schemas[table] = schema
         return self._schemas[table]
 
-    def _table(self, table: str, columns: list[str] | None) -> pa.Table:
+    def _table(self, table: str, columns: list[str]) -> pa.Table:
         file = self._files[table]
         if file.suffix == ".parquet":
             return self._guarded(file, lambda: pq.ParquetFile(map_file(file)).read(columns=columns))
-        whole = self._guarded(file, lambda: map_ipc(file))
-        return whole if columns is None else whole.select(columns)
+        return self._guarded(file, lambda: map_ipc(file)).select(columns)
 
     def _guarded(self, file: Path, work: Callable[[], _T]) -> _T:
         try:
@@ -173,6 +181,24 @@ def _as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
         kept = pc.if_else(whole, chunk, None).cast(pa.int64(), safe=False)
         return kept, kept.null_count > chunk.null_count
     return pa.nulls(len(chunk), pa.int64()), chunk.null_count < len(chunk)
+
+
+def _around(file: Path, row: int) -> tuple[int, pa.Table | pa.RecordBatch]:
+    """Return the rows of a file around one, and where they begin; never the whole of a Parquet file."""
+    if file.suffix != ".parquet":
+        return 0, map_ipc(file)
+    parquet = pq.ParquetFile(map_file(file))
+    begin = 0
+    for group in range(parquet.num_row_groups):
+        rows = parquet.metadata.row_group(group).num_rows
+        if row >= begin + rows:
+            begin += rows
+            continue
+        for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[group]):
+            if row < begin + batch.num_rows:
+                return begin, batch
+            begin += batch.num_rows
+    raise OSError(f"no row {row}")
 
 
 def _is_text(kind: pa.DataType) -> bool:

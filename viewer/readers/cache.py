@@ -19,6 +19,7 @@ import platformdirs
 import pyarrow as pa
 
 from viewer.readers import stored
+from viewer.readers.errors import ReadError
 from viewer.readers.opening import open_tables
 from viewer.readers.source import FileSource
 from viewer.trace.model import Trace
@@ -88,6 +89,18 @@ class Entry:
     def export(self) -> Path | None:
         """Return the export that nsys made of a report, None where there is none."""
         return next((self.folder / _EXPORT).glob("*"), None)
+
+    def sound_export(self) -> Path | None:
+        """Return the export if it is whole; a damaged one is removed, so that it is made again."""
+        found = self.export()
+        if found is None:
+            return None
+        try:
+            open_tables(found).close()
+        except ReadError:
+            shutil.rmtree(self.folder / _EXPORT, ignore_errors=True)
+            return None
+        return found
 
 
 @dataclass(frozen=True, slots=True)

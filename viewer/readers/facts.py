@@ -148,7 +148,7 @@ def _labels(tables: Tables, column: str) -> dict[Any, str]:
 def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, notes: list[str]) -> int:
     """Return what must be taken off all times, for an export made with --ts-normalize or --ts-shift."""
     names = [*TABLE_OF.values(), CUPTI_OVERHEAD]
-    firsts = [tables.row(table, 1).get("start") for table in names if tables.has_rows(table)]
+    firsts = [tables.first(table, "start") for table in names if tables.has_rows(table)]
     sample = min((first for first in firsts if isinstance(first, int)), key=abs, default=None)
     if sample is None:
         return 0

@@ -134,6 +134,10 @@ class SqliteTables:
         with explained(self.path):
             return self._query(f"SELECT {wanted} FROM {quoted(table)}")
 
+    def first(self, table: str, column: str) -> Any:
+        """Return a column's value in the first row, None without one."""
+        return self.row(table, self._span(table)[0]).get(column)
+
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
         columns = self.columns(table)

@@ -73,6 +73,9 @@ class Tables(Protocol):
     def records(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Read a small table as tuples: int, float, str or None; an absent column reads as None."""
 
+    def first(self, table: str, column: str) -> Any:
+        """Return a column's value in the first row, None without one."""
+
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
 
