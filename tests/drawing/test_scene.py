@@ -4,6 +4,7 @@ import pytest
 from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
 from viewer.drawing import LIGHT, Scale, Scene, place
+from viewer.drawing.labels import fitted
 from viewer.drawing.layout import row_bands
 from viewer.drawing.scale import snap_px
 from viewer.rows import RowKind, build_rows
@@ -125,6 +126,20 @@ def test_labels_name_the_widest_bars_first_and_leave_out_what_has_no_room():
     cut = scene.labels(placed, Scale(0, 1000, 150))[0]
     assert cut.text.endswith("…")
     assert "vectorized_elementwise".startswith(cut.text[:-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "width", "text"),
+    [
+        ("aten::_flash_attention_forward", RowKind.NVTX, 400, "aten::_flash_attention_forward  1.000 µs"),
+        ("aten::copy_", RowKind.NVTX, 50, "copy_"),
+        ("cudaStreamSynchronize", RowKind.API, 60, "StreamS…"),
+        ("cuda", RowKind.API, 20, ""),
+        ("void cutlass::Kernel2<cutlass_80_gemm>(int)", RowKind.STREAM, 120, "cutlass_80_gemm"),
+    ],
+)
+def test_a_name_that_is_too_long_keeps_its_telling_part(name, kind, width, text):
+    assert fitted(name, kind, 1000, width) == text
 
 
 def test_a_label_stays_in_view_when_its_bar_begins_left_of_the_window():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,25 @@ def test_first_view_and_everything(roots):
     unfolded, hidden = PRESETS["everything"](roots)
     assert not hidden
     assert {"100", "100/gpu0", "100/threads", "100/threads/1"} <= unfolded
+
+
+def test_a_process_with_hundreds_of_streams():
+    made = TraceMaker()
+    for stream in range(581):
+        made.kernel(stream, stream + 300, f"kernel_{stream % 7}", stream=stream + 7)
+    (root,) = build_rows(Study(made.trace()))
+    streams = rows(root, RowKind.STREAM)
+    assert len(streams) == 581
+    assert sum(row.share for row in streams) == pytest.approx(1)
+    kernels = rows(root, RowKind.KERNELS)[0]
+    assert kernels.events.lane_count == 256
+    assert kernels.occupied.total() == 880
+
+
+def test_streams_of_two_contexts_with_one_number_are_told_apart():
+    trace = TraceMaker().kernel(0, 10).kernel(20, 30, stream=8).trace()
+    twice = tuple(replace(s, stream_id=7, context=s.index + 1) for s in trace.streams)
+    (root,) = build_rows(Study(replace(trace, streams=twice)))
+    found = rows(root, RowKind.STREAM)
+    assert [row.detail for row in found] == ["default context 1", "context 2"]
+    assert [row.key for row in found] == ["100/gpu0/stream7/1", "100/gpu0/stream7/2"]

@@ -48,7 +48,8 @@ def label_text(name: str, kind: RowKind) -> str:
 def fitted(name: str, kind: RowKind, duration_ns: int, width_px: float) -> str:
     """Return the text for a bar `width_px` logical pixels wide, "" where too little of it fits.
 
-    Ranges carry their length where there is room for both.
+    Ranges carry their length where there is room for both; a name that is too long loses first what it
+    shares with its neighbours (``aten::``, ``cuda``).
     """
     text = label_text(name, kind)
     room = int((width_px - 2 * PAD_PX) / MEAN_CHAR_PX)
@@ -56,6 +57,13 @@ def fitted(name: str, kind: RowKind, duration_ns: int, width_px: float) -> str:
         timed = f"{text}  {format_ns(duration_ns)}"
         if len(timed) <= room:
             return timed
+    if len(text) > room:
+        text = _telling_part(text)
     if len(text) <= room:
         return text
     return text[: room - 1].rstrip(" _:") + "…" if room >= 3 else ""
+
+
+def _telling_part(text: str) -> str:
+    last = text.rsplit("::", 1)[-1]
+    return last.removeprefix("cuda") if len(last) > len("cuda") else last

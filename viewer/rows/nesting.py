@@ -46,11 +46,11 @@ def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
 
 def _greedy(starts: list[int], ends: list[int]) -> npt.NDArray[np.uint8]:
     """Give each event the first free lane; vectors do not help, each answer depends on the one before."""
-    out = np.empty(len(starts), np.uint8)
+    out: list[int] = []
     busy: list[tuple[int, int]] = []
     free: list[int] = []
     opened = 0
-    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    for start, end in zip(starts, ends, strict=True):
         while busy and busy[0][0] <= start:
             heappush(free, heappop(busy)[1])
         if free:
@@ -58,5 +58,5 @@ def _greedy(starts: list[int], ends: list[int]) -> npt.NDArray[np.uint8]:
         else:
             lane, opened = opened, opened + 1
         heappush(busy, (end, lane))
-        out[i] = min(lane, LAST_LANE)
-    return out
+        out.append(lane)
+    return np.minimum(out, LAST_LANE).astype(np.uint8)
