@@ -3,12 +3,11 @@
 layout(location = 0) in vec4 rect;
 layout(location = 1) in vec4 colour;
 uniform vec2 size;
-uniform vec2 origin;
 out vec4 fill;
 
 void main() {
     vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
-    vec2 at = (rect.xy + origin + corner * rect.zw) / size;
+    vec2 at = (rect.xy + corner * rect.zw) / size;
     gl_Position = vec4(at.x * 2.0 - 1.0, 1.0 - at.y * 2.0, 0.0, 1.0);
     fill = colour;
 }

@@ -72,6 +72,16 @@ def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
     return study.parts[gpu].part_at(time_ns), names
 
 
+def gpu_names(trace: Trace) -> tuple[str, ...]:
+    """Return what to call each GPU in a narrow column: its rank where every process has one GPU."""
+    processes = {g.process for g in trace.gpus}
+    if len(processes) == len(trace.gpus):
+        return tuple(trace.process_label(g.process) for g in trace.gpus)
+    if len(processes) == 1:
+        return tuple(f"GPU {g.device}" for g in trace.gpus)
+    return tuple(trace.gpu_label(g.index) for g in trace.gpus)
+
+
 _SUBTITLES = {
     Kind.KERNEL: "Kernel",
     Kind.MEMCPY: "Copy",

@@ -64,6 +64,7 @@ class GlBars:
                 raise RuntimeError(f"{name}: {self._program.log()}")
         if not self._program.link():
             raise RuntimeError(self._program.log())
+        self._size = self._program.uniformLocation("size")
         self._vertices = QOpenGLVertexArrayObject()
         self._buffer = QOpenGLBuffer(QOpenGLBuffer.Type.VertexBuffer)
         if not (self._vertices.create() and self._buffer.create()):
@@ -99,15 +100,14 @@ class GlBars:
             self._buffer.allocate(instances.tobytes(), instances.nbytes)
         self._buffer.release()
 
-    def draw(self, width: int, height: int, origin_y: float = 0.0) -> None:
-        """Draw what was loaded into a viewport of `width` x `height` device pixels, moved by `origin_y`."""
+    def draw(self, width: int, height: int) -> None:
+        """Draw what was loaded into a viewport of `width` x `height` device pixels."""
         if not self._count:
             return
         context = QOpenGLContext.currentContext()
         context.functions().glDisable(_BLEND)
         self._program.bind()
-        self._program.setUniformValue("size", float(width), float(height))
-        self._program.setUniformValue("origin", 0.0, float(origin_y))
+        self._program.setUniformValue(self._size, float(width), float(height))
         self._vertices.bind()
         context.extraFunctions().glDrawArraysInstanced(_TRIANGLE_STRIP, 0, 4, self._count)
         self._vertices.release()

@@ -14,7 +14,7 @@ from viewer.drawing.format import format_count, format_instant, format_ns, forma
 from viewer.drawing.hit import ColumnFacts, HitResult
 from viewer.timeline import marks
 from viewer.timeline.card import Card
-from viewer.timeline.facts import PART_TITLES, event_facts, running_at
+from viewer.timeline.facts import PART_TITLES, event_facts, gpu_names, running_at
 from viewer.timeline.fonts import MEDIUM, STRONG, cropped, font, metrics
 from viewer.trace.names import short_name
 
@@ -61,12 +61,13 @@ class HoverCard(Card):
         if key != self._shown:
             self._shown = key
             items = []
+            labels = gpu_names(study.trace)
             for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
                 part, names = running_at(study, gpu.index, time_ns)
                 colour = self.theme.parts[part] if part != PARTS.index("idle") else self.theme.hatch
                 what = ", ".join(dict.fromkeys(names)) or "nothing on any stream"
                 state = PART_TITLES[part] if names else "Idle"
-                items.append(Item(colour, study.trace.gpu_label(gpu.index), f"{state}: {what}"))
+                items.append(Item(colour, labels[gpu.index], f"{state}: {what}"))
             self._say(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
         self.show_beside(span, bounds)
 
@@ -81,7 +82,7 @@ class HoverCard(Card):
         """Return the size of title and lines."""
         value = max((metrics(_TEXT, MEDIUM).horizontalAdvance(i.value) for i in self.items), default=0.0)
         wide = max(self._label_width() + value, metrics(_TITLE, STRONG).horizontalAdvance(self.title))
-        width = min(WIDTH, int(max(wide, metrics(_TEXT).horizontalAdvance(self.subtitle))) + 2)
+        width = min(WIDTH, int(max(wide, metrics(_TEXT).horizontalAdvance(self.subtitle))) + 6)
         height = self._title_rect(width).height() + _LINE + 7 + _LINE * len(self.items)
         return QSize(width, height)
 

@@ -15,8 +15,8 @@ from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.state import Window
 from viewer.timeline import marks
 from viewer.timeline.card import Card
+from viewer.timeline.facts import gpu_names
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
-from viewer.trace import Trace
 from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
@@ -34,7 +34,7 @@ class SelectionCard(Card):
         super().__init__(parent)
         self.numbers: RangeNumbers | None = None
         self.where = ""
-        self._labels: dict[int, str] = {}
+        self._labels: tuple[str, ...] = ()
         self._cost_s = 0.0
         self._asked: tuple[Study, Window, Laps | None, QRect, QRect] | None = None
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
@@ -69,7 +69,7 @@ class SelectionCard(Card):
             return
         self._cost_s = time.perf_counter() - began
         self.where = _where(self.numbers, laps)
-        self._labels = _labels(study.trace)
+        self._labels = gpu_names(study.trace)
         self.show_beside(span, bounds)
 
     def content_size(self) -> QSize:
@@ -83,7 +83,7 @@ class SelectionCard(Card):
         return QSize(width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
     def _label_width(self) -> int:
-        labels = self._labels.values()
+        labels = self._labels
         return min(
             _MAX_LABEL, round(max((metrics(_TEXT).horizontalAdvance(t) for t in labels), default=0)) + 6
         )
@@ -94,7 +94,7 @@ class SelectionCard(Card):
         if numbers is None:
             return
         title = format_ns(numbers.length_ns)
-        base = rect.top() + 12
+        base = rect.top() + 12.0
         marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
         x = rect.left() + metrics(14, STRONG).horizontalAdvance(title) + 18
         where = cropped(self.where, rect.right() - x, _TEXT)
@@ -185,13 +185,6 @@ def _paint_right(
     if text:
         x = right - metrics(pixels, weight).horizontalAdvance(text)
         marks.paint_text(painter, text, x, base, pixels, ink, weight)
-
-
-def _labels(trace: Trace) -> dict[int, str]:
-    """Return what to call each GPU: its rank alone where every process has one."""
-    alone = len({g.process for g in trace.gpus}) == len(trace.gpus)
-    name = trace.process_label if alone else trace.gpu_label
-    return {g.index: name(g.process if alone else g.index) for g in trace.gpus}
 
 
 def _unit(length_ns: int) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
 from viewer.timeline.canvas import Canvas
-from viewer.timeline.gestures import Gestures
+from viewer.timeline.gestures import Gestures, TimeStrip
 from viewer.timeline.gl_bars import is_hardware, renderer_name
 from viewer.timeline.gl_canvas import GlCanvas
 from viewer.timeline.headers import RowHeaders
@@ -57,10 +57,11 @@ class Timeline(QWidget):
         self.headers = RowHeaders(state, self)
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
         self.legend = Legend(state, self)
-        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self, maximum=0)
+        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.scroll_bar.setMaximum(0)
         self._splitter = _Splitter(self)
         self.selection_card, self.hover_card = SelectionCard(self), HoverCard(self)
-        self._pointed: tuple[QWidget, QPointF] | None = None
+        self._pointed: tuple[TimeStrip, QPointF] | None = None
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
         self._connect()
@@ -217,7 +218,7 @@ class Timeline(QWidget):
         with guard("the selection card", self.selection_card.dismiss):
             self.selection_card.show_range(study, selection, state.laps, span, bounds)
 
-    def _point(self, strip: QWidget, pos: QPointF) -> None:
+    def _point(self, strip: TimeStrip, pos: QPointF) -> None:
         self._pointed = (strip, pos)
         if self.hover_card.isVisible():
             self._show_hover()
