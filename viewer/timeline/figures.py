@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from viewer.analysis.intervals import union
 from viewer.analysis.parts import PARTS
 from viewer.analysis.study import Study
+from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind
+from viewer.rows.shares import occupancy
 from viewer.state import Window
 
 _IDLE = PARTS.index("idle")
@@ -34,16 +33,6 @@ def figure(study: Study | None, row: Row, window: Window) -> str:
     return "" if row.share is None else format_share(row.share)
 
 
-def occupancy(study: Study, row: Row) -> float | None:
-    """Return the union of a row's events over the trace's window, in [0, 1] (definitions, section 2)."""
-    events = row.events
-    if events is None or not len(events):
-        return None
-    start, end = study.trace.window_ns
-    covered = union(np.asarray(events.start_ns), np.asarray(events.end_ns)).clip(start, end).total()
-    return covered / (end - start)
-
-
 def row_tip(study: Study | None, row: Row) -> str:
     """Return the tooltip of a header: full path, share among the siblings, occupancy."""
     lines = [row.text_path]
@@ -53,7 +42,9 @@ def row_tip(study: Study | None, row: Row) -> str:
         lines.append("busy: the part of the time in view in which anything runs on the GPU, on any stream")
     if row.share is not None:
         lines.append(f"{format_share(row.share)} of the time summed over its siblings, as nsys-ui counts it")
-    if (covered := occupancy(study, row)) is not None:
+    if (covered := occupancy(row, *study.trace.window_ns)) is not None:
         count = format_count(len(row.events or ()))
         lines.append(f"{format_share(covered)} of the whole time is covered by its {count} events")
+    if deeper := hidden_lanes(row):
+        lines.append(f"+{deeper} deeper, not drawn")
     return "\n".join(lines)
