@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pandas as pd
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
@@ -12,15 +15,25 @@ from viewer.state import ViewState
 
 PANELS: tuple[type[Panel], ...] = (MeasurementsPanel, IterationsPanel)
 FIRST_HEIGHT = 200
+SMALLEST = (240, 80)
 
 
-def add_docks(window: QMainWindow, state: ViewState) -> list[QDockWidget]:
-    """Put every panel into a dock, as tabs of one area; the first is in front."""
+def add_docks(
+    window: QMainWindow, state: ViewState, save: Callable[[pd.DataFrame], None]
+) -> list[QDockWidget]:
+    """Put every panel into a dock, as tabs of one area; the first is in front.
+
+    Parameters
+    ----------
+    save : callable
+        Asks for a file and writes a panel's table to it.
+    """
     bottom = Qt.DockWidgetArea.BottomDockWidgetArea
     window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
     docks: list[QDockWidget] = []
     for kind in PANELS:
         panel = kind(state)
+        panel.setMinimumSize(*SMALLEST)
         dock = QDockWidget(panel.title, window)
         dock.setObjectName(f"dock-{panel.title}")
         dock.setTitleBarWidget(QWidget())
@@ -29,6 +42,7 @@ def add_docks(window: QMainWindow, state: ViewState) -> list[QDockWidget]:
         panel.badge_changed.connect(
             lambda text, d=dock, p=panel: d.setWindowTitle(f"{p.title}  {text}".rstrip())
         )
+        panel.save_requested.connect(save)
         window.addDockWidget(bottom, dock)
         if docks:
             window.tabifyDockWidget(docks[0], dock)

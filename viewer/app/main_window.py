@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+import pandas as pd
 from PySide6.QtCore import QByteArray, Qt, QUrl
 from PySide6.QtGui import (
     QCloseEvent,
@@ -32,12 +33,14 @@ from viewer.app.theme import Look
 from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
+from viewer.export.tables import write_table
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
 from viewer.state import RowState, ViewState
 from viewer.timeline.timeline import Renderer, Timeline
 
 FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
+TABLES = "Tables (*.csv *.tsv *.parquet)"
 FIRST_SIZE = (1440, 860)
 
 
@@ -79,7 +82,7 @@ class MainWindow(QMainWindow):
         self.actions_by_id = make_actions(self)
         self.tools = ToolBar(self.state, self.actions_by_id, self)
         self.addToolBar(self.tools)
-        self.docks = add_docks(self, self.state)
+        self.docks = add_docks(self, self.state, self.save_table)
         build_menus(self, self.actions_by_id, [dock.toggleViewAction() for dock in self.docks])
         self._keys = KeyRouter(self)
         self.setAcceptDrops(True)
@@ -248,6 +251,15 @@ class MainWindow(QMainWindow):
             self.state.select(None)
         else:
             self.state.select_event(None)
+
+    def save_table(self, frame: pd.DataFrame) -> None:
+        """Ask for a file and write a panel's table to it."""
+        name, _ = QFileDialog.getSaveFileName(self, "Save the table", "table.csv", TABLES)
+        if name:
+            try:
+                write_table(frame, Path(name))
+            except OSError as error:
+                self.notice.tell(f"The table was not saved: {error}")
 
     def edit_rules(self) -> None:
         """Open the table of kernel classes in the user's editor."""

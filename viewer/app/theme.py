@@ -132,6 +132,7 @@ def style_sheet(theme: Theme) -> str:
         background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
         padding: 0 8px; min-height: 24px; selection-background-color: {accent};
     }}
+    QToolBar QLineEdit QToolButton {{ border: 0; background: transparent; padding: 0; min-height: 0; }}
     QLineEdit:focus {{ border-color: {accent}; }}
     QMainWindow > QTabBar {{ background: {panel}; }}
     QMainWindow > QTabBar::tab {{

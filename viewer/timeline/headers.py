@@ -89,9 +89,9 @@ class RowHeaders(QTreeView):
         return self._rows.row_at(index) if index.isValid() else None
 
     def follow(self) -> None:
-        """Take over what is shown and unfolded from the state, keeping the top row where it is."""
+        """Take over what is shown and unfolded from the state, keeping the rows in view where they are."""
         rows = self._state.rows
-        top = next(iter(self.visible_rows()), None) if self._unfolded or rows.hidden else None
+        in_view = self.visible_rows()
         current = self.current_row()
         was_reset = self._rows.refresh()
         changed = set(rows.expanded) if was_reset else self._unfolded ^ rows.expanded
@@ -100,7 +100,7 @@ class RowHeaders(QTreeView):
         self._unfold(changed)
         self._is_following = False
         if was_reset:
-            self._restore(top, current)
+            self._restore(in_view, current)
         else:
             self._rows.resize([row for key in changed if (row := rows.row(key)) is not None])
         self.viewport().update()
@@ -113,14 +113,15 @@ class RowHeaders(QTreeView):
         for key in changed:
             self.setExpanded(self._rows.index_of(key), key in self._unfolded)
 
-    def _restore(self, top: PlacedRow | None, current: Row | None) -> None:
+    def _restore(self, in_view: list[PlacedRow], current: Row | None) -> None:
         if current is not None and (index := self._rows.index_of(current.key)).isValid():
             self.setCurrentIndex(index)
-        if top is None or not (index := self._rows.index_of(top.row.key)).isValid():
-            return
         self.executeDelayedItemsLayout()
-        bar = self.verticalScrollBar()
-        bar.setValue(bar.value() + self.visualRect(index).top() - top.y)
+        for placed in in_view:
+            if (index := self._rows.index_of(placed.row.key)).isValid():
+                bar = self.verticalScrollBar()
+                bar.setValue(bar.value() + self.visualRect(index).top() - placed.y)
+                return
 
     def _fold(self, index: QModelIndex, unfolded: bool) -> None:
         if not self._is_following:
