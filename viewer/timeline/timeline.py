@@ -25,7 +25,7 @@ from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import PinnedHeaders
 from viewer.timeline.ruler import Ruler, RulerCorner
 from viewer.timeline.selection_card import SelectionCard
-from viewer.timeline.strip import guard
+from viewer.timeline.strip import guard, log
 
 Renderer = Literal["auto", "gl", "raster"]
 
@@ -96,7 +96,10 @@ class Timeline(QWidget):
         self._lay_out()
 
     def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
-        if renderer == "gl" or (renderer == "auto" and is_hardware(renderer_name())):
+        found = renderer_name() if renderer != "raster" else ""
+        if renderer == "gl" and not found:
+            log.warning("OpenGL 3.3 is not to be had on this display; painting without it")
+        if found and (renderer == "gl" or is_hardware(found)):
             return GlCanvas(self.state, lambda: QTimer.singleShot(0, self, self._fall_back), self)
         return Canvas(self.state, self)
 
