@@ -8,16 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
+
+from viewer.panels.table_view import DenseTable
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -161,15 +156,8 @@ class EditableFrameModel(FrameModel):
         return flags | Qt.ItemFlag.ItemIsEditable if self.columns[index.column()].editable else flags
 
 
-class _Header(QHeaderView):
-    """A header that does not ask, per column, whether all rows are selected (minutes at millions of rows)."""
-
-    def setSelectionModel(self, model: QItemSelectionModel) -> None:  # noqa: N802
-        pass
-
-
-class FrameTable(QTableView):
-    """A QTableView on a FrameModel, with copy and the habits that all docks share.
+class FrameTable(DenseTable):
+    """A table on a FrameModel, with copy and the habits that all docks share.
 
     Signals
     -------
@@ -185,30 +173,12 @@ class FrameTable(QTableView):
     def __init__(
         self, columns: Sequence[Column], name: str, editable: bool = False, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(name, parent)
         self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
-        self.setHorizontalHeader(_Header(Qt.Orientation.Horizontal, self))
         self.setModel(self.frame_model)
-        self.setAccessibleName(name)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setEditTriggers(
-            QAbstractItemView.EditTrigger.DoubleClicked
-            if editable
-            else QAbstractItemView.EditTrigger.NoEditTriggers
-        )
-        self.setWordWrap(False)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        header = self.horizontalHeader()
-        header.setSectionsClickable(True)
-        header.setSortIndicatorShown(True)
-        header.setSortIndicatorClearable(True)
-        header.setHighlightSections(False)
-        header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
-        header.sortIndicatorChanged.connect(self.frame_model.sort)
+        if editable:
+            self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
+        self.horizontalHeader().sortIndicatorChanged.connect(self.frame_model.sort)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_menu)
         self.doubleClicked.connect(self._choose)

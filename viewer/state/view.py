@@ -35,6 +35,8 @@ class ViewState(QObject):
         Another trace is open (or none); everything else has been reset.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
         That part is another one. `laps_changed`: marker, lap in hand, steady choice or filter.
+    listed(str)
+        The events of this row key are asked for as a list.
     revealed(str)
         Scroll to this row key.
     """
@@ -45,6 +47,7 @@ class ViewState(QObject):
     hover_changed = Signal()
     overlays_changed = Signal()
     laps_changed = Signal()
+    listed = Signal(str)
     revealed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -55,6 +58,7 @@ class ViewState(QObject):
         self.measurements = Measurements(self)
         self.selection: Window | None = None
         self.chosen: EventRef | None = None
+        self.listed_key = ""
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
         self.lap: int | None = None
@@ -67,6 +71,7 @@ class ViewState(QObject):
         """Look at another trace, from the start."""
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
+        self.listed_key = ""
         self.lap_filter = "all"
         self.filter = None
         self.marker = 0
@@ -150,6 +155,12 @@ class ViewState(QObject):
             if window:
                 self.axis.go(*window)
             self.laps_changed.emit()
+
+    def list_events(self, key: str) -> None:
+        """Ask for the events of a row, and of all under it, as a list."""
+        if self.rows.row(key) is not None:
+            self.listed_key = key
+            self.listed.emit(key)
 
     def reveal(self, key: str) -> None:
         """Unfold what hides a row, and scroll to it."""

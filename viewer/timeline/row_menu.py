@@ -33,6 +33,7 @@ def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     menu = QMenu(parent)
     pinned = row.key in rows.pinned
     menu.addAction("Unpin row" if pinned else "Pin row", lambda: rows.set_pinned(row.key, not pinned))
+    menu.addAction("Show in Events", lambda: state.list_events(row.key))
     menu.addSeparator()
     menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
     if row.kind == RowKind.STREAM and row.stream is not None and state.study is not None:

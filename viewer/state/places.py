@@ -1,0 +1,56 @@
+"""Where an event stands in the tree of rows, and how to go there."""
+
+from __future__ import annotations
+
+from viewer.rows import EventRef, Row, RowKind
+from viewer.state.navigation import event_window, show_range
+from viewer.state.view import ViewState
+from viewer.trace import GPU_KINDS, Kind
+
+_OF_THREAD = {
+    Kind.API: RowKind.API,
+    Kind.OSRT: RowKind.OSRT,
+    Kind.ON_CPU: RowKind.CPU,
+    Kind.OVERHEAD: RowKind.OVERHEAD,
+    Kind.NVTX: RowKind.NVTX,
+}
+
+
+def home_row(state: ViewState, kind: Kind, index: int) -> Row | None:
+    """Return the row that an event belongs to: its stream's, or that of its table under its thread."""
+    if state.study is None or (kind not in GPU_KINDS and kind not in _OF_THREAD):
+        return None
+    trace = state.study.trace
+    owner = trace.events[kind].owner_of(index)
+    process = trace.gpus[trace.streams[owner].gpu].process if kind in GPU_KINDS else None
+    thread = trace.tracks[owner].thread if kind is Kind.NVTX else owner
+    if process is None:
+        process = trace.threads[thread].process
+    for root in state.rows.roots:
+        if root.process != process:
+            continue
+        for row in root.walk():
+            if kind in GPU_KINDS:
+                if row.kind is RowKind.STREAM and row.stream == owner:
+                    return row
+            elif row.kind is _OF_THREAD[kind] and row.thread == thread and _is_of_track(row, kind, index):
+                return row
+    return None
+
+
+def go_to_event(state: ViewState, kind: Kind, index: int, row: Row | None = None) -> None:
+    """Select an event, bring it into view, and unfold what hides its row (`row`, else its home)."""
+    row = row or home_row(state, kind, index)
+    ref = EventRef(kind, index, row.key if row else "")
+    state.select_event(ref)
+    show_range(state, *event_window(state, ref))
+    if row is not None:
+        state.reveal(row.key)
+
+
+def _is_of_track(row: Row, kind: Kind, index: int) -> bool:
+    """Whether an NVTX row holds an event: a thread has one row a domain."""
+    if kind is not Kind.NVTX:
+        return True
+    held = row.events.index if row.events is not None else slice(0, 0)
+    return held.start <= index < held.stop if isinstance(held, slice) else index in held
