@@ -7,6 +7,7 @@ from viewer.drawing.format import (
     format_ns,
     format_rate,
     format_share,
+    format_value,
 )
 
 
@@ -58,3 +59,19 @@ def test_counts_shares_sizes_and_rates():
     assert format_bytes(1.5 * 1024**2) == "1.500 MiB"
     assert format_rate(25_000_000, 1_000_000) == "25.00 GB/s"
     assert format_rate(10, 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "ns", "–"),
+        ("6 of 10", "text", "6 of 10"),
+        (16_900_000, "ns", "16.90 ms"),
+        (0.25, "share", "25.0 %"),
+        (2.1062, "ratio", "1 : 2.11"),
+        (10_368, "count", "10,368"),
+        (13.5684, "GB/s", "13.57 GB/s"),
+    ],
+)
+def test_a_value_is_written_by_its_unit(value, unit, text):
+    assert format_value(value, unit) == text

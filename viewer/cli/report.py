@@ -15,9 +15,11 @@ from rich.text import Text
 
 from viewer.analysis.parts import PARTS
 from viewer.analysis.report import report
+from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
+from viewer.analysis.vitals import Vitals, vitals
 from viewer.cli.opening import chosen_window
-from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.format import format_count, format_ns, format_share, format_value
 
 PLAIN_WIDTH = 140
 LONGEST_LIST = 60
@@ -50,11 +52,20 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PLAIN_WIDTH)
-    for part in _parts_of_report(facts):
+    sheet = vitals(study, study.laps(), scope=_scope(study, window, lap)) if study.trace.gpus else None
+    for part in _parts_of_report(facts, sheet):
         console.print(part)
 
 
-def _parts_of_report(facts: dict[str, Any]) -> Iterable[Text | Table]:
+def _scope(study: Study, window: tuple[int, int] | None, lap: int | None) -> Scope | None:
+    """Return what was asked for as the case sheet takes it; None: it chooses, the steady state first."""
+    laps = study.laps()
+    if lap is not None and laps is not None:
+        return lap_scope(laps, [lap])
+    return range_scope(study, *window) if window else None
+
+
+def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Text | Table]:
     yield _head(facts)
     yield _gpus(facts["gpus"])
     window = facts["window"]
@@ -64,6 +75,8 @@ def _parts_of_report(facts: dict[str, Any]) -> Iterable[Text | Table]:
         yield _five_parts(facts["gpus"], length)
         yield _classes(facts["gpus"])
     yield from _iterations(facts)
+    if sheet is not None:
+        yield _vitals(sheet)
     yield _counts(facts["counts"])
 
 
@@ -149,13 +162,26 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
         yield Text("There is no steady state.")
     else:
         yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
-    forward, backward = facts.get("forward_ns"), facts.get("backward_ns")
-    if forward and backward:
-        ratio = f"1 : {backward / forward:.2f} (about 1 : 2 is normal)"
-        yield Text(f"Forward {format_ns(forward)}, backward {format_ns(backward)}: {ratio}")
 
 
 _LAP_COLUMNS = ("no.", "marker", "length", "exposed comm.", "copies", "idle", "flag")
+
+
+def _vitals(sheet: Vitals) -> Table:
+    title = f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}"
+    table = _table(title, "section", "number", "value", "of the time", "normal", "", left=2)
+    section = ""
+    for vital in sheet.numbers:
+        share = format_share(vital.share) if vital.share is not None else ""
+        value, warning = (
+            format_value(vital.value, vital.unit),
+            "not normal" if vital.is_normal is False else "",
+        )
+        table.add_row(
+            vital.section if vital.section != section else "", vital.name, value, share, vital.normal, warning
+        )
+        section = vital.section
+    return table
 
 
 def _counts(counts: dict[str, int]) -> Table:

@@ -63,3 +63,25 @@ def format_bytes(count: float) -> str:
 def format_rate(byte_count: float, duration_ns: float) -> str:
     """Return a throughput in GB/s (10⁹ bytes; definitions, section 9), "" for an empty duration."""
     return f"{_digits(byte_count / duration_ns)} GB/s" if duration_ns > 0 else ""
+
+
+def format_value(value: float | str | None, unit: str) -> str:
+    """Return a value with its unit, as `viewer.analysis.vital.Vital` names units: "ns", "share", "ratio" ...
+
+    A value that is not known is a dash.
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    match unit:
+        case "ns":
+            return format_ns(value)
+        case "share":
+            return format_share(value)
+        case "count":
+            return format_count(int(value))
+        case "ratio":
+            return f"1 : {value:.2f}"
+        case _:
+            return f"{_digits(value)} {unit}"
