@@ -1,4 +1,5 @@
 import pytest
+
 from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 
 WINDOW = (100, 9_000_000_000)
