@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from viewer.readers.interning import Interner, StringTable
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading, settle
 from viewer.readers.schema import TABLE_OF
 from viewer.readers.tables import Tables
-from viewer.trace.events import AnyArray, Events, Kind
+from viewer.trace.events import AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
 
 _SPOKEN: Mapping[Kind, str] = {
@@ -63,12 +64,7 @@ def build(
     identity = identify(loose, facts, Boards(tables), nvtx.domains, calls)
     _note_hidden(reading, loose[Kind.ON_CPU], identity)
     names, final = interner.finish([column for one in loose.values() for column in _name_columns(one)])
-    events: dict[Kind, Events] = {}
-    for kind in Kind:
-        check(cancelled)
-        one = loose.pop(kind)
-        owner = _owner_of(identity, kind)
-        events[kind] = settle(one, owner, identity.owners(kind), final)
+    events = _settle_all(loose, identity, final, cancelled)
     diagnostics = read_diagnostics(tables, facts.shift_ns)
     if "DIAGNOSTIC_EVENT" in tables.names:
         reading.counts["DIAGNOSTIC_EVENT"] = len(diagnostics)
@@ -143,8 +139,20 @@ def _name_columns(loose: Loose) -> list[AnyArray]:
     return [loose.name] if short is None else [loose.name, short]
 
 
-def _owner_of(identity: Identity, kind: Kind) -> Callable[[tuple[int, ...]], int | None]:
-    return lambda key: identity.owner(kind, key)
+def _settle_all(
+    loose: dict[Kind, Loose], identity: Identity, final: UInt32, cancelled: Cancel | None
+) -> dict[Kind, Events]:
+    """Settle all tables, two at once, the large ones first; empties `loose`."""
+
+    def one(kind: Kind) -> Events:
+        check(cancelled)
+        table = loose.pop(kind)
+        return settle(table, lambda key: identity.owner(kind, key), identity.owners(kind), final)
+
+    order = sorted(Kind, key=lambda kind: -len(loose[kind]))
+    with ThreadPoolExecutor(2, "lightbox-sort") as pool:
+        done = dict(zip(order, pool.map(one, order), strict=True))
+    return {kind: done[kind] for kind in Kind}
 
 
 def _note_hidden(reading: Reading, on_cpu: Loose, identity: Identity) -> None:

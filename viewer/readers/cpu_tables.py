@@ -118,13 +118,15 @@ def enum_labels(reading: Reading, column: str) -> dict[int, str]:
 def _names_of_calls(api: Loose, process: Int64, correlation: AnyArray) -> UInt32:
     """Return the name of the innermost API call of each (process, correlation), 0 where there is none."""
     names = np.zeros(len(process), np.uint32)
-    if not len(api):
+    wanted = pc.is_in(pa.array(api.columns["correlation"]), value_set=pa.array(correlation).unique())
+    calls = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+    if not len(calls):
         return names
-    callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)[api.owner]
+    calls = calls[np.argsort(api.start[calls], kind="stable")[::-1]]
+    callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)[api.owner[calls]]
     for one in np.unique(process).tolist():
         mine = process == one
-        theirs = np.flatnonzero(callers == one)
-        theirs = theirs[np.argsort(api.start[theirs], kind="stable")[::-1]]
+        theirs = calls[callers == one]
         keys = pa.array(api.columns["correlation"][theirs])
         at = pc.index_in(pa.array(correlation[mine]), value_set=keys).fill_null(-1).to_numpy()
         names[mine] = np.where(at >= 0, api.name[theirs[at]], 0) if len(theirs) else 0

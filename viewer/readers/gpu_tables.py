@@ -19,21 +19,22 @@ _WHO = (
     Field("streamId", np.uint32),
     Field("correlationId", np.uint32),
 )
-_NAME_FIELDS = ("demangledName", "shortName", "mangledName")
 
 
 def read_kernels(reading: Reading, api: Loose) -> Loose:
     """Read the kernels; a kernel is called by its demangled name, else its short, else its mangled one."""
-    have = reading.tables.columns(TABLE_OF[Kind.KERNEL])
-    name_fields = [Field(name, np.uint32, NO_STRING) for name in _NAME_FIELDS if name in have]
-    node = [Field("graphNodeId", np.uint64)] if "graphNodeId" in have else []
-    columns, _ = read_spans(reading, TABLE_OF[Kind.KERNEL], [*_WHO, *name_fields, *node])
+    table = TABLE_OF[Kind.KERNEL]
+    names = [Field("demangledName", np.uint32, NO_STRING), Field("shortName", np.uint32, NO_STRING)]
+    columns, _ = read_spans(reading, table, [*_WHO, *names, Field("graphNodeId", np.uint64)])
     strings = reading.strings
-    ids = [strings.provisional(columns.take(field.name)) for field in name_fields]
-    unnamed = np.full(len(columns), reading.interner.add([UNNAMED]), np.uint32)
-    name = _first_known([*ids, unnamed])
-    shorts = [found for field, found in zip(name_fields, ids, strict=True) if field.name == "shortName"]
-    extra = {"short_id": _first_known([*shorts, name]), "graph_node": _graph_node(columns)}
+    short = strings.provisional(columns.take("shortName"))
+    name = _or_else(strings.provisional(columns.take("demangledName")), short)
+    if (name == 0).any():
+        mangled = reading.tables.integers(table, [Field("mangledName", np.uint32, NO_STRING)])
+        at = np.searchsorted(mangled.rows, columns.rows)
+        name = _or_else(name, strings.provisional(mangled.values["mangledName"][at]))
+        name = _or_else(name, np.uint32(reading.interner.add([UNNAMED])))
+    extra = {"short_id": _or_else(short, name), "graph_node": _graph_node(columns)}
     return _finish(Kind.KERNEL, reading, api, columns, name, extra)
 
 
@@ -83,14 +84,10 @@ def read_graphs(reading: Reading, api: Loose) -> Loose:
     return _finish(Kind.GRAPH, reading, api, columns, name, {"graph_id": graphs})
 
 
-def _first_known(candidates: list[UInt32]) -> UInt32:
-    """Return, row by row, the first provisional id that is not 0."""
-    name = candidates[0]
-    for other in candidates[1:]:
-        if (name != 0).all():
-            break
-        name = np.where(name != 0, name, other)
-    return name
+def _or_else(name: UInt32, other: UInt32 | np.uint32) -> UInt32:
+    """Return provisional ids, with those of `other` where there is none."""
+    missing = name == 0
+    return np.where(missing, other, name) if missing.any() else name
 
 
 def _numbered(reading: Reading, texts: list[str], codes: Codes) -> UInt32:
@@ -99,8 +96,6 @@ def _numbered(reading: Reading, texts: list[str], codes: Codes) -> UInt32:
 
 def _graph_node(columns: Columns) -> AnyArray:
     """Return the graph nodes; zeros that were never touched take no memory."""
-    if "graphNodeId" not in columns.values:
-        return np.zeros(len(columns), np.uint64)
     node = columns.take("graphNodeId")
     return node if node.any() else np.zeros(len(columns), np.uint64)
 

@@ -21,6 +21,9 @@ HALVES_FROM = 200_000
 """Rows from which a table is read in two halves at once."""
 
 
+_ROWID = Field("rowid")
+
+
 class _MisfitError(Exception):
     """A column holds something that is no whole number."""
 
@@ -67,41 +70,47 @@ class Scan:
         """
         expression = f"CAST(coalesce(substr({quoted(column)}, 1, {LONGEST_TEXT}), '') AS BLOB)"
         halves = self._in_halves(
-            lambda low, high: [b.column(1) for b in self._batches([expression], low, high, cancelled)]
+            lambda low, high: [b.column(0) for b in self._batches([expression], low, high, cancelled)]
         )
         return [chunk for half in halves for chunk in half if len(chunk)]
 
     def _misfits(self, fields: Sequence[Field]) -> list[str]:
         tests = [f"max(typeof({quoted(f.name)}) NOT IN ('integer', 'null'))" for f in fields]
-        [batch] = list(self._batches(tests, self.low, self.high, None, rowid="count(*)"))
-        return [f.name for f, found in zip(fields, batch.columns[1:], strict=True) if found[0].as_py()]
+        [batch] = list(self._batches(tests, self.low, self.high, None))
+        return [f.name for f, found in zip(fields, batch.columns, strict=True) if found[0].as_py()]
 
     def _read(self, fields: Sequence[Field], expressions: list[str], cancelled: Cancel | None) -> Columns:
-        """Read expressions into preallocated columns, each half of the rowids into its own part."""
+        """Read expressions into preallocated columns, each half of the rowids into its own part.
+
+        The rowids themselves are read only where some are missing.
+        """
+        if not fields:
+            return Columns(self._read([_ROWID], ["rowid"], cancelled).rows, {})
         middle = self._middle()
         first = max(0, min(middle - self.low + 1, self.most_rows))
         second = max(0, min(self.high - middle, self.most_rows))
-        rows = np.empty(first + second, np.int64)
         values = {f.name: np.empty(first + second, f.dtype) for f in fields}
 
         def fill(low: int, high: int) -> int:
             begin = at = 0 if low == self.low else first
             for batch in self._batches(expressions, low, high, cancelled):
                 end = at + batch.num_rows
-                rows[at:end] = _whole_numbers(batch.column(0), 0)
-                for position, field in enumerate(fields, start=1):
-                    values[field.name][at:end] = _whole_numbers(batch.column(position), field.null)
+                for field, column in zip(fields, batch.columns, strict=True):
+                    values[field.name][at:end] = _whole_numbers(column, field.null)
                 at = end
             return at - begin
 
         counts = [*self._in_halves(fill), 0, 0]
         total = counts[0] + counts[1]
-        trimmed = {}
-        for name, column in (("", rows), *values.items()):
+        for name, column in values.items():
             if counts[1] and counts[0] < first:
                 column[counts[0] : total] = column[first : first + counts[1]]
-            trimmed[name] = column[:total]
-        return Columns(trimmed.pop(""), trimmed)
+            values[name] = column[:total]
+        if fields == [_ROWID]:
+            return Columns(values["rowid"], {})
+        if total == self.high - self.low + 1:
+            return Columns(np.arange(self.low, self.high + 1), values)
+        return Columns(self._read([_ROWID], ["rowid"], cancelled).rows, values)
 
     def _middle(self) -> int:
         whole = self.high - self.low + 1 < HALVES_FROM
@@ -119,13 +128,12 @@ class Scan:
             return [part.result() for part in parts]
 
     def _batches(
-        self, expressions: list[str], low: int, high: int, cancelled: Cancel | None, rowid: str = "rowid"
+        self, expressions: list[str], low: int, high: int, cancelled: Cancel | None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows between two rowids: the rowid, then the expressions."""
-        order = "ORDER BY rowid" if rowid == "rowid" else ""
+        """Yield the rows between two rowids, in their order: no index may give another."""
         sql = (
-            f"SELECT {', '.join([rowid, *expressions])} FROM {quoted(self.table)} "
-            f"WHERE rowid BETWEEN {low} AND {high} {order}"
+            f"SELECT {', '.join(expressions)} FROM {quoted(self.table)} "
+            f"WHERE rowid BETWEEN {low} AND {high} ORDER BY rowid"
         )
         with adbc.connect(self.uri) as connection, connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
