@@ -101,6 +101,17 @@ def test_selection_card_shows_parts_and_share_of_the_iteration(panel):
     card.grab()
 
 
+def test_card_goes_below_the_rows_where_it_fits(panel):
+    state = state_of(training())
+    card = SelectionCard(panel)
+    bounds, span = QRect(0, 0, 1400, 600), QRect(100, 10, 150, 2)
+    for top in (300, 550):
+        free = QRect(0, top, 1400, 600 - top)
+        card.show_range(state.study, (12 * MS, 17 * MS), None, span, bounds, free)
+        assert free.contains(card.geometry()) is (top == 300)
+        assert bounds.contains(card.geometry())
+
+
 def test_card_stands_left_of_a_range_at_the_right_edge(panel):
     state = state_of(training())
     card = SelectionCard(panel)

@@ -39,10 +39,15 @@ class Card(QWidget):
         """Paint the content into `rect`."""
         raise NotImplementedError
 
-    def show_beside(self, span: QRect, bounds: QRect) -> None:
-        """Show the card right of `span`, left of it if there is no room, always inside `bounds`."""
+    def show_beside(self, span: QRect, bounds: QRect, free: QRect | None = None) -> None:
+        """Show the card right of `span`, left of it if there is no room, always inside `bounds`.
+
+        Where it fits into `free`, it goes there instead: nothing is covered.
+        """
         margin = 2 * (PADDING + SHADOW)
         size = self.content_size() + QSize(margin, margin)
+        if free is not None and free.height() >= size.height():
+            bounds, span = free, QRect(span.left(), free.top() - AWAY_PX + SHADOW, span.width(), 1)
         right = span.right() + AWAY_PX - SHADOW
         left = span.left() - AWAY_PX + SHADOW - size.width()
         x = right if right + size.width() <= bounds.right() or left < bounds.left() else left

@@ -21,7 +21,7 @@ from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
 _TEXT, _SMALL, _LINE = 11, 10, 17
-_COLUMN, _SHARE, _COUNT, _MAX_LABEL = 90, 46, 58, 110
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 88, 44, 4, 58, 110
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
 _SLOW_S, _PAUSE_MS = 0.008, 60
@@ -36,16 +36,25 @@ class SelectionCard(Card):
         self.where = ""
         self._labels: tuple[str, ...] = ()
         self._cost_s = 0.0
-        self._asked: tuple[Study, Window, Laps | None, QRect, QRect] | None = None
+        self._asked: tuple[Study, Window, Laps | None] | None = None
+        self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._measure)
 
-    def show_range(self, study: Study, window: Window, laps: Laps | None, span: QRect, bounds: QRect) -> None:
-        """Show the numbers of a range beside the place where it is selected."""
-        known = self._asked and self._asked[:3] == (study, window, laps)
-        self._asked = (study, window, laps, span, bounds)
+    def show_range(
+        self,
+        study: Study,
+        window: Window,
+        laps: Laps | None,
+        span: QRect,
+        bounds: QRect,
+        free: QRect | None = None,
+    ) -> None:
+        """Show the numbers of a range beside the place where it is selected (`show_beside`)."""
+        known = self._asked == (study, window, laps)
+        self._asked, self._place = (study, window, laps), (span, bounds, free)
         if known and self.numbers is not None:
-            self.show_beside(span, bounds)
+            self.show_beside(*self._place)
         elif self._cost_s > _SLOW_S and self.isVisible():
             self._pause.start()
         else:
@@ -60,7 +69,7 @@ class SelectionCard(Card):
     def _measure(self) -> None:
         if self._asked is None:
             return
-        study, window, laps, span, bounds = self._asked
+        study, window, laps = self._asked
         began = time.perf_counter()
         try:
             self.numbers = measure(study, *window, laps)
@@ -70,7 +79,7 @@ class SelectionCard(Card):
         self._cost_s = time.perf_counter() - began
         self.where = _where(self.numbers, laps)
         self._labels = gpu_names(study.trace)
-        self.show_beside(span, bounds)
+        self.show_beside(*self._place)
 
     def content_size(self) -> QSize:
         """Return the size of the table."""
@@ -169,7 +178,9 @@ class SelectionCard(Card):
         right = rect.left() + room
         for value, share in cells[:-1]:
             right += _COLUMN
-            _paint_right(painter, share, right, base, _SMALL, theme.text_faint, REGULAR)
+            if share:
+                beside = right - _SHARE + _GAP
+                marks.paint_text(painter, share, beside, base, _SMALL, theme.text_faint)
             cell_ink = theme.text_faint if value == "–" else ink
             _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
         right += _COUNT
@@ -196,7 +207,7 @@ def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str
     cells = []
     for ns in parts_ns:
         value = ns / size
-        decimals = 3 if value < 100 else 2 if value < 1000 else 1
+        decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
         cells.append((f"{value:,.{decimals}f}", format_share(ns / whole_ns)) if ns else ("–", ""))
     return cells
 

@@ -205,6 +205,14 @@ class Timeline(QWidget):
         """Return where cards may lie: over pinned rows and canvas."""
         return self.pinned.geometry().united(self.canvas.geometry())
 
+    def _below_rows(self) -> QRect:
+        """Return the part of the canvas that no row covers."""
+        area = self.canvas.geometry()
+        if self.canvas.placed:
+            last = self.canvas.placed[-1]
+            area.setTop(min(area.top() + last.y + last.height, area.bottom()))
+        return area
+
     def _place_selection_card(self) -> None:
         state = self.state
         selection, study = state.selection, state.study
@@ -219,7 +227,7 @@ class Timeline(QWidget):
             QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
         )
         with guard("the selection card", self.selection_card.dismiss):
-            self.selection_card.show_range(study, selection, state.laps, span, bounds)
+            self.selection_card.show_range(study, selection, state.laps, span, bounds, self._below_rows())
 
     def _point(self, strip: TimeStrip, pos: QPointF) -> None:
         self._pointed = (strip, pos)
