@@ -19,3 +19,22 @@ def real_study(shared_trace):
         return studies[name]
 
     return study
+
+
+@pytest.fixture(scope="session")
+def demo_of(tmp_path_factory):
+    """A function from the options of a demo to its numbers by the built-in rules, made once."""
+    from viewer.demo import DemoOptions, make_demo
+    from viewer.readers import read
+
+    studies = {}
+
+    def study(**options):
+        key = repr(sorted(options.items()))
+        if key not in studies:
+            path = tmp_path_factory.mktemp("demo") / "demo.sqlite"
+            make_demo(path, DemoOptions(**options))
+            studies[key] = Study(read(path, cache=False), Rules.builtin())
+        return studies[key]
+
+    return study

@@ -121,3 +121,26 @@ def _overhead(path, pid, first, last):
             ).fetchall()
             spans = np.array(found, np.int64).reshape(-1, 2)
     return union(spans[:, 0], spans[:, 1])
+
+
+def test_ranges_on_the_gpu_are_the_rows_of_nvtxgpuproj(nsys, real):
+    study, _, copy = real
+    nvtx, ours = study.trace.nvtx, study.projection("thread")
+    found = zip(
+        ours["start_ns"],
+        ours["end_ns"] - ours["start_ns"],
+        nvtx.start_ns[ours["range"]],
+        (nvtx.end_ns - nvtx.start_ns)[ours["range"]],
+        ours["ops"],
+        strict=True,
+    )
+    columns = (
+        "Projected Start (ns)",
+        "Projected Duration (ns)",
+        "Orig Start (ns)",
+        "Orig Duration (ns)",
+        "NumGPUOps",
+    )
+    rows = nsys("stats", "-q", "-r", "nvtxgpuproj", "-f", "csv", str(copy))
+    expected = [tuple(int(row[c]) for c in columns) for row in rows if row.get(columns[0])]
+    assert sorted(tuple(map(int, row)) for row in found) == sorted(expected)
