@@ -15,6 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.timeline.gestures import Gestures
+
 _KEPT_BY_VIEWS = {
     Qt.Key.Key_Up,
     Qt.Key.Key_Down,
@@ -41,24 +43,32 @@ def takes_text(widget: QObject) -> bool:
 
 
 class KeyRouter(QObject):
-    """Keeps the shortcuts of a window from text fields, and from the keys that tables and trees move by.
+    """Routes the keys of one window.
 
-    Qt asks the widget with the focus whether it wants a key for itself before a shortcut gets it;
-    this object answers for the widgets that would say no.
+    Keeps the shortcuts from text fields, and from the keys that tables and trees move by: Qt asks the
+    widget with the focus whether it wants a key for itself before a shortcut gets it, and this object
+    answers for the widgets that would say no. Keys that go by their place on the keyboard are no
+    shortcuts; they are handed to the timeline's gestures wherever the focus is.
     """
 
-    def __init__(self, window: QWidget) -> None:
+    def __init__(self, window: QWidget, gestures: Gestures) -> None:
         super().__init__(window)
         self._window = window
+        self._gestures = gestures
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+        kind = event.type()
+        if kind not in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) or not isinstance(
+            event, QKeyEvent
+        ):
             return False
         if not isinstance(watched, QWidget) or watched.window() is not self._window:
             return False
+        if kind == QEvent.Type.KeyPress:
+            return not takes_text(watched) and self._gestures.key(event)
         if _is_kept(watched, event):
             event.accept()
             return True

@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.tools)
         self.docks = add_docks(self, self.state, self.save_table)
         build_menus(self, self.actions_by_id, [dock.toggleViewAction() for dock in self.docks])
-        self._keys = KeyRouter(self)
+        self._keys = KeyRouter(self, self.timeline.gestures)
         self.setAcceptDrops(True)
         self._connect(crashes)
         self._restore()

@@ -186,5 +186,5 @@ class Opening(QObject):
     def _on_finished(self) -> None:
         job = self.sender()
         if isinstance(job, _Job):
+            job.wait()
             self._running.discard(job)
-            job.deleteLater()

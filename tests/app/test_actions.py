@@ -1,0 +1,77 @@
+"""The table of actions: keys, menus, the key sheet."""
+
+from collections import Counter
+
+import pytest
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QLabel
+
+from viewer.app.actions import COMMANDS, MENUS, key_text
+from viewer.app.key_sheet import KeySheet, key_groups
+
+DESIGN_KEYS = [
+    "Z", "Shift+Z", "Backspace", "Esc", "+", "-", "F", "Ctrl+P", "?", "Home", ",", ".", "[", "]", "\\", "G",
+    "Shift+G", "X", "Shift+X", "I", "E", "Return", "Ctrl+F", "/", "Ctrl+G", "Ctrl+Z", "Ctrl+Shift+Z",
+]  # fmt: skip
+BY_PLACE = set("WASD")
+
+
+def sequences():
+    return [QKeySequence(key).toString() for c in COMMANDS for key in c.keys]
+
+
+def test_every_action_has_a_key_of_its_own():
+    assert [k for k, n in Counter(sequences()).items() if n > 1] == []
+    assert [k for k, n in Counter(c.id for c in COMMANDS).items() if n > 1] == []
+    assert "" not in sequences()
+
+
+@pytest.mark.parametrize("key", DESIGN_KEYS)
+def test_the_keys_that_hands_know_are_there(key):
+    assert QKeySequence(key).toString() in sequences()
+
+
+def test_letters_that_go_by_their_place_are_no_shortcuts():
+    assert BY_PLACE.isdisjoint(sequences())
+
+
+def test_every_command_is_in_a_menu_once(window):
+    found = Counter()
+
+    def walk(menu):
+        for action in menu.actions():
+            if action.menu():
+                walk(action.menu())
+            elif action.objectName():
+                found[action.objectName()] += 1
+
+    for entry in window.menuBar().actions():
+        assert entry.text() in MENUS
+        walk(entry.menu())
+    assert found == Counter(c.id for c in COMMANDS)
+
+
+def test_the_key_sheet_holds_every_key(window):
+    listed = [key for _, keys in key_groups() for key, _ in keys]
+    assert {key_text(c) for c in COMMANDS if c.keys} <= set(listed)
+    sheet = KeySheet(window)
+    assert set(listed) <= {label.text() for label in sheet.findChildren(QLabel)}
+    sheet.deleteLater()
+
+
+def test_what_needs_a_trace_is_off_without_one(open_window):
+    window = open_window()
+    on = {name for name, action in window.actions_by_id.items() if action.isEnabled()}
+    assert on == {
+        "open", "demo", "quit", "theme-system", "theme-light", "theme-dark", "rules", "keys", "about",
+    }  # fmt: skip
+
+
+def test_no_command_fails_on_an_open_trace(window, monkeypatch):
+    asked = []
+    for name in ("choose_file", "ask_where", "edit_rules", "apply_rules", "show_keys", "show_about", "close",
+                 "close_trace", "open"):  # fmt: skip
+        monkeypatch.setattr(type(window), name, lambda self, *_, name=name: asked.append(name))
+    for command in COMMANDS:
+        window.do(command)
+    assert len(asked) == 9

@@ -1,0 +1,187 @@
+"""Keys pressed in the real window, with the focus here and there."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from tests.timeline.make import MS
+from viewer.panels.frame_table import FrameTable
+from viewer.rows import RowKind
+
+CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+NONE = Qt.KeyboardModifier.NoModifier
+
+
+def press(window, key, held=NONE):
+    """Press a key where the focus is."""
+    QTest.keyClick(window.focusWidget() or window, key, held)
+
+
+@pytest.fixture(params=["canvas", "tree", "table"])
+def focused(request, window):
+    """The window with the focus on the canvas, the tree of rows or a dock's table."""
+    if request.param == "canvas":
+        window.timeline.canvas.setFocus()
+    elif request.param == "tree":
+        window.timeline.headers.setFocus()
+    else:
+        window.state.measurements.keep(0, 5 * MS)
+        window.docks[0].widget().findChild(FrameTable).setFocus()
+    assert window.focusWidget() is not None
+    return window
+
+
+def test_letters_act_wherever_the_focus_is(focused):
+    state = focused.state
+    before = state.overlays
+    press(focused, Qt.Key.Key_I)
+    assert state.overlays == before ^ {"idle"}
+    press(focused, Qt.Key.Key_E)
+    assert state.overlays == before ^ {"idle", "exposed"}
+
+
+def test_iterations_by_key(focused):
+    state = focused.state
+    press(focused, Qt.Key.Key_BracketRight)
+    assert state.lap == 2
+    press(focused, Qt.Key.Key_BracketLeft)
+    press(focused, Qt.Key.Key_BracketLeft)
+    assert state.lap == 0
+    laps = state.laps
+    start, end = state.axis.window
+    assert start <= laps.start_ns(0) < laps.end_ns(0) <= end
+    assert end - start < 1.1 * (laps.end_ns(0) - laps.start_ns(0))
+    state.axis.go(*state.axis.limits)
+    press(focused, Qt.Key.Key_Backslash)
+    assert state.axis.window == (start, end)
+    assert focused.actions_by_id["fit-lap"].iconText() == "0 of 3"
+
+
+def test_select_zoom_keep_undo(window):
+    state = window.state
+    press(window, Qt.Key.Key_G)
+    hole = state.selection
+    assert hole is not None
+    assert state.study.parts[0].totals(*hole)[4] == hole[1] - hole[0]
+    press(window, Qt.Key.Key_Return)
+    assert [(m.start_ns, m.end_ns) for m in state.measurements.items] == [hole]
+    press(window, Qt.Key.Key_Z)
+    assert state.axis.window == hole
+    press(window, Qt.Key.Key_Backspace)
+    assert state.axis.window != hole
+    press(window, Qt.Key.Key_Z, SHIFT)
+    assert (state.axis.window, state.selection) == (hole, None)
+    press(window, Qt.Key.Key_Home)
+    assert state.axis.window == state.axis.limits
+    press(window, Qt.Key.Key_Z, CTRL)
+    assert state.measurements.items == ()
+    press(window, Qt.Key.Key_Z, CTRL | SHIFT)
+    assert len(state.measurements.items) == 1
+
+
+def test_slices_forth_and_back(window):
+    state = window.state
+    state.axis.go(*state.axis.limits)
+    press(window, Qt.Key.Key_G)
+    first = state.selection
+    press(window, Qt.Key.Key_G)
+    assert state.selection > first
+    press(window, Qt.Key.Key_G, SHIFT)
+    assert state.selection == first
+    press(window, Qt.Key.Key_X)
+    exposed = state.study.parts[0].totals(*state.selection)[2]
+    assert exposed == state.selection[1] - state.selection[0]
+    press(window, Qt.Key.Key_Escape)
+    assert state.selection is None
+
+
+def test_filter_to_the_selection_and_back(window):
+    state = window.state
+    whole = state.axis.limits
+    state.select((10 * MS, 30 * MS))
+    press(window, Qt.Key.Key_F)
+    assert state.axis.limits == state.axis.window == (10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_Home)
+    assert state.axis.window == (10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_F)
+    assert state.axis.limits == whole
+
+
+def test_events_of_the_row(window):
+    state = window.state
+    stream = next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
+    state.reveal(stream.key)
+    state.axis.go(*state.axis.limits)
+    press(window, Qt.Key.Key_Period)
+    assert state.chosen == stream.events.ref(0, stream.key)
+    press(window, Qt.Key.Key_Period)
+    assert state.chosen == stream.events.ref(1, stream.key)
+    press(window, Qt.Key.Key_Comma)
+    assert state.chosen == stream.events.ref(0, stream.key)
+
+
+def test_the_row_in_hand_is_pinned(window):
+    window.timeline.headers.setFocus()
+    press(window, Qt.Key.Key_Down)
+    row = window.timeline.headers.current_row()
+    press(window, Qt.Key.Key_P, CTRL)
+    assert window.state.rows.pinned == [row.key]
+    press(window, Qt.Key.Key_P, CTRL)
+    assert window.state.rows.pinned == []
+
+
+def test_the_tree_keeps_the_keys_it_moves_by(window):
+    state, headers = window.state, window.timeline.headers
+    headers.setFocus()
+    state.select((10 * MS, 30 * MS))
+    state.axis.go(*state.selection)
+    press(window, Qt.Key.Key_End)
+    assert headers.current_row() is state.rows.roots[-1]
+    press(window, Qt.Key.Key_Home)
+    assert headers.current_row() is state.rows.roots[0]
+    assert state.axis.window == (10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_Return)
+    assert state.measurements.items == ()
+
+
+def test_the_filter_box_takes_letters_and_leaves_by_escape(window, qtbot):
+    state, box = window.state, window.tools.filter_box
+    state.select((10 * MS, 30 * MS))
+    press(window, Qt.Key.Key_F, CTRL)
+    assert window.focusWidget() is box
+    overlays = state.overlays
+    QTest.keyClicks(box, "ie stream 20")
+    assert box.text() == "ie stream 20"
+    assert state.overlays == overlays
+    box.setText("stream 20")
+    qtbot.waitUntil(lambda: state.rows.filter_text == "stream 20")
+    press(window, Qt.Key.Key_Return)
+    assert state.measurements.items == ()
+    assert window.focusWidget() is window.timeline.canvas
+    press(window, Qt.Key.Key_Slash)
+    press(window, Qt.Key.Key_Escape)
+    assert (box.text(), state.rows.filter_text) == ("", "")
+    assert state.selection == (10 * MS, 30 * MS)
+
+
+def test_w_and_d_move_wherever_the_focus_is(focused):
+    axis = focused.state.axis
+    before = axis.window
+    press(focused, Qt.Key.Key_W)
+    closer = axis.window
+    assert closer[1] - closer[0] == pytest.approx((before[1] - before[0]) / 1.25, abs=2)
+    press(focused, Qt.Key.Key_D)
+    assert axis.window[0] > closer[0]
+    focused.tools.filter_box.setFocus()
+    here = axis.window
+    press(focused, Qt.Key.Key_W)
+    assert axis.window == here
+
+
+def test_the_key_sheet_opens_and_closes(window, qtbot):
+    press(window, Qt.Key.Key_Question, SHIFT)
+    sheet = QApplication.activeModalWidget()
+    assert sheet is not None
+    with qtbot.waitSignal(sheet.finished):
+        QTest.keyClick(sheet, Qt.Key.Key_Escape)

@@ -1,0 +1,151 @@
+"""Opening beside the window's own work: progress, failure, cancelling, results that come too late."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+
+from tests.timeline.make import training
+from viewer.app import opening
+from viewer.readers import Cancelled, ReadError
+
+WAIT_S = 10
+
+
+class Reader:
+    """Stands for `read`: each file waits until the test lets it go on."""
+
+    def __init__(self):
+        self.begun = {name: threading.Event() for name in ("slow", "quick", "bad")}
+        self.go_on = {name: threading.Event() for name in ("slow", "quick", "bad")}
+        self.ended = []
+
+    def __call__(self, path, progress=None, cancelled=None, cache=True):
+        name = path.stem
+        progress("Reading kernels", 0.5)
+        self.begun[name].set()
+        assert self.go_on[name].wait(WAIT_S)
+        self.ended.append(name)
+        if cancelled():
+            raise Cancelled
+        if name == "bad":
+            raise ReadError("bad.sqlite is cut short; export it again")
+        return training(ranks=1 if name == "quick" else 2)
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    made = Reader()
+    monkeypatch.setattr(opening, "read", made)
+    yield made
+    for event in made.go_on.values():
+        event.set()
+
+
+def test_progress_is_shown_while_the_window_lives(open_window, reader, qtbot):
+    window = open_window()
+    window.open(Path("slow.sqlite"))
+    qtbot.waitUntil(lambda: "Reading kernels" in window.progress.label.text())
+    assert window.progress.isVisible()
+    assert 0 < window.progress.bar.value() < window.progress.bar.maximum()
+    assert window.state.study is None
+    with qtbot.waitSignal(window.opening.opened):
+        reader.go_on["slow"].set()
+    assert not window.progress.isVisible()
+    assert len(window.state.rows.roots) == 2
+    assert window.pages.currentWidget() is window.timeline
+    assert window.state.rows.expanded == set()
+
+
+def test_a_failure_leaves_the_present_trace_as_it_was(window, reader, qtbot):
+    study, axis = window.state.study, window.state.axis
+    axis.go(5_000_000, 9_000_000)
+    window.open(Path("bad.sqlite"))
+    with qtbot.waitSignal(window.opening.failed):
+        reader.go_on["bad"].set()
+    assert window.state.study is study
+    assert axis.window == (5_000_000, 9_000_000)
+    assert window.notice.isVisible()
+    assert window.notice.label.text() == "bad.sqlite is cut short; export it again"
+    assert not window.progress.isVisible()
+
+
+def test_cancelling_leaves_the_present_trace_and_says_nothing(window, reader, qtbot):
+    study = window.state.study
+    window.open(Path("slow.sqlite"))
+    qtbot.waitUntil(reader.begun["slow"].is_set)
+    window.progress.button.click()
+    assert not window.opening.is_busy
+    assert not window.progress.isVisible()
+    reader.go_on["slow"].set()
+    window.opening.shut_down()
+    assert reader.ended == ["slow"]
+    assert window.state.study is study
+    assert not window.notice.isVisible()
+
+
+def test_what_was_overtaken_is_dropped(open_window, reader, qtbot):
+    window = open_window()
+    window.open(Path("slow.sqlite"))
+    qtbot.waitUntil(reader.begun["slow"].is_set)
+    with qtbot.waitSignal(window.opening.opened):
+        window.open(Path("quick.sqlite"))
+        reader.go_on["quick"].set()
+    reader.go_on["slow"].set()
+    window.opening.shut_down()
+    qtbot.waitUntil(lambda: not window.opening._running)
+    assert len(window.state.rows.roots) == 1
+
+
+def test_an_error_of_ours_is_told_and_can_be_copied(window, crashes, monkeypatch, qtbot):
+    def broken(*_, **__):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(opening, "read", broken)
+    with qtbot.waitSignal(window.opening.failed) as told, qtbot.waitSignal(crashes.happened) as happened:
+        window.open(Path("any.sqlite"))
+    assert "any.sqlite cannot be opened" in told.args[0]
+    assert "ZeroDivisionError" in happened.args[1]
+
+
+def test_closing_the_window_waits_for_the_thread(window, reader):
+    window.open(Path("slow.sqlite"))
+    reader.go_on["slow"].set()
+    window.close()
+    assert not window.opening.is_busy
+
+
+def test_a_file_is_opened_by_dropping_it(open_window, reader, qtbot):
+    window = open_window()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile("/somewhere/quick.sqlite")])
+    reader.go_on["quick"].set()
+    with qtbot.waitSignal(window.opening.opened):
+        window.dropEvent(
+            QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                       Qt.KeyboardModifier.NoModifier)
+        )  # fmt: skip
+    assert len(window.state.rows.roots) == 1
+
+
+def test_the_demo_is_one_click_away(open_window, qtbot, monkeypatch, demo_path):
+    monkeypatch.setattr(opening, "default_demo", lambda: demo_path)
+    window = open_window()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.welcome.demo_requested.emit()
+    assert len(window.state.rows.roots) == 8
+    assert window.windowTitle() == "demo — Lightbox"
+    assert window.settings.recent() == ()
+
+
+def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
+    window = open_window()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.open(demo_path)
+    assert window.settings.recent() == (demo_path,)
+    assert window.windowTitle().startswith(demo_path.name)
+    window.close_trace()
+    assert window.pages.currentWidget() is window.welcome
+    assert not any(dock.isVisible() for dock in window.docks)

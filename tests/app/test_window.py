@@ -1,0 +1,197 @@
+"""What the window remembers, how it looks, what it survives."""
+
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, QTimer
+from PySide6.QtWidgets import QApplication
+
+from viewer.analysis.study import Study
+from viewer.app import settings as remembered
+from viewer.app.crash import CrashGuard
+from viewer.app.go_to import go_to
+from viewer.app.settings import Settings
+from viewer.drawing.theme import DARK, LIGHT
+from viewer.drawing.times import TimeError
+from viewer.rows import build_rows
+
+MS = 1_000_000
+
+
+def test_settings_come_back_with_their_types():
+    Settings().set(remembered.THEME, "dark")
+    Settings().set(remembered.OVERLAYS, ("idle",))
+    Settings().set(remembered.GEOMETRY, b"\x00\xff")
+    Settings().set(remembered.HEADER_WIDTH, 321)
+    again = Settings()
+    assert again.get(remembered.THEME) == "dark"
+    assert again.get(remembered.OVERLAYS) == ("idle",)
+    assert again.get(remembered.GEOMETRY) == b"\x00\xff"
+    assert again.get(remembered.HEADER_WIDTH) == 321
+
+
+@pytest.mark.parametrize("stored", ["", "{", "7", '"purple"', "[1]", "null"])
+def test_nonsense_in_the_file_is_the_default(stored):
+    file = Settings()._file
+    for setting in (remembered.THEME, remembered.OVERLAYS, remembered.GEOMETRY, remembered.RECENT):
+        file.setValue(setting.key, stored)
+        assert Settings().get(setting) == setting.default
+
+
+def test_keys_of_another_version_are_left_alone():
+    file = Settings()._file
+    file.setValue("from-the-future", "42")
+    Settings().set(remembered.THEME, "light")
+    file.sync()
+    again = QSettings(file.fileName(), QSettings.Format.IniFormat)
+    assert again.value("from-the-future") == "42"
+    assert int(again.value("version")) == remembered.VERSION
+
+
+def test_recent_files_are_those_that_exist_latest_first(tmp_path):
+    settings = Settings()
+    files = [tmp_path / f"{n}.sqlite" for n in range(20)]
+    for file in files:
+        file.touch()
+        settings.add_recent(file)
+    settings.add_recent(files[12])
+    files[19].unlink()
+    assert settings.recent()[:3] == (files[12], files[18], files[17])
+    assert len(settings.recent()) <= remembered.RECENT_LIMIT
+
+
+def test_layout_and_overlays_are_restored(open_window, opened):
+    window = open_window()
+    window._on_opened(opened)
+    window.resize(1111, 777)
+    window.timeline.set_header_width(280)
+    window.state.set_overlay("idle", False)
+    window.docks[0].hide()
+    window.close()
+    again = open_window()
+    assert (again.width(), again.height()) == (1111, 777)
+    assert again.timeline.header_width == 280
+    assert again.state.overlays == {"exposed"}
+    again._on_opened(opened)
+    assert again.docks[0].isHidden()
+    assert not again.docks[1].isHidden()
+
+
+def test_the_window_fits_on_a_small_screen(window):
+    window.resize(1280, 720)
+    assert (window.width(), window.height()) == (1280, 720)
+
+
+def test_themes_reach_everything_at_once_and_are_remembered(window):
+    app = QApplication.instance()
+    assert window.timeline.canvas.theme is LIGHT
+    window.actions_by_id["theme-dark"].trigger()
+    assert window.timeline.canvas.theme is DARK
+    assert app.palette().window().color().rgba() == DARK.panel
+    assert window.actions_by_id["theme-dark"].isChecked()
+    assert not window.actions_by_id["theme-light"].isChecked()
+    assert Settings().get(remembered.THEME) == "dark"
+
+
+def test_presets_fold_and_hide(window):
+    rows = window.state.rows
+    window.actions_by_id["preset-everything"].trigger()
+    assert rows.expanded >= {r.key for r in rows.roots}
+    window.actions_by_id["preset-compute"].trigger()
+    shown = {r.label for root in rows.roots for r in root.walk() if rows.is_shown(r)}
+    assert {"Stream 7", "Stream 20"} <= shown
+    assert "Kernels" not in shown
+    window.actions_by_id["preset-lanes"].trigger()
+    assert (rows.expanded, rows.hidden) == (set(), set())
+
+
+def test_streams_are_switched_on_all_gpus_from_the_menu(window):
+    menu = next(
+        a.menu() for m in window.menuBar().actions() for a in m.menu().actions() if a.text() == "Streams"
+    )
+    menu.aboutToShow.emit()
+    entry = next(a for a in menu.actions() if a.text() == "Stream 20 on all GPUs")
+    assert entry.isChecked()
+    entry.trigger()
+    assert len(window.state.rows.hidden) == 2
+    window.actions_by_id["show-all"].trigger()
+    assert window.state.rows.hidden == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "window_ns"),
+    [("10ms..20ms", (10 * MS, 20 * MS)), ("..5 ms", (0, 5 * MS)), ("30ms", (25 * MS, 35 * MS))],
+)
+def test_going_to_a_time(window, text, window_ns):
+    window.state.axis.go(0, 10 * MS)
+    go_to(window.state, text)
+    assert window.state.axis.window == window_ns
+
+
+def test_going_to_an_iteration(window):
+    go_to(window.state, "iteration 2")
+    assert window.state.lap == 2
+    with pytest.raises(TimeError, match="no iteration 3"):
+        go_to(window.state, "iteration 3")
+
+
+def test_new_rules_keep_the_view(window, qtbot):
+    state = window.state
+    state.rows.set_expanded([state.rows.roots[0].key], True)
+    state.axis.go(10 * MS, 20 * MS)
+    old = state.study
+    with qtbot.waitSignal(window.opening.opened):
+        window.apply_rules()
+    assert state.study is not old
+    assert state.axis.window == (10 * MS, 20 * MS)
+    assert state.rows.expanded == {state.rows.roots[0].key}
+
+
+def test_an_exception_in_a_slot_is_shown_once_and_ends_nothing(window, crashes, qtbot, monkeypatch):
+    def broken():
+        raise ZeroDivisionError("by zero")
+
+    # pytest-qt has put its own hook over ours.
+    monkeypatch.setattr(sys, "excepthook", crashes._on_exception)
+    with qtbot.waitSignal(crashes.happened) as told:
+        QTimer.singleShot(0, broken)
+    assert "ZeroDivisionError: by zero" in told.args[0]
+    assert window.notice.isVisible()
+    window.notice.button.click()
+    copied = QApplication.clipboard().text()
+    assert "ZeroDivisionError" in copied
+    assert "in broken" in copied
+    assert "Lightbox" in copied
+    with qtbot.assertNotEmitted(crashes.happened, wait=50):
+        QTimer.singleShot(0, broken)
+    assert window.isVisible()
+
+
+def test_the_log_keeps_its_last_lines(crashes):
+    for number in range(1000):
+        logging.getLogger("viewer.test").warning("line %d", number)
+    assert "line 999" in crashes.report("what")
+    assert "line 5\n" not in crashes.report("what")
+    assert len(crashes.ring.lines) < 1000
+
+
+def test_a_hard_crash_is_offered_at_the_next_start(tmp_path):
+    (tmp_path / "crash.txt").write_text("Fatal Python error: Segmentation fault")
+    guard = CrashGuard(tmp_path)
+    guard.install()
+    assert "Segmentation fault" in guard.last_crash
+    guard.uninstall()
+    again = CrashGuard(tmp_path)
+    again.install()
+    assert again.last_crash == ""
+    again.uninstall()
+
+
+def test_files_that_need_a_word_are_told_of(window, opened, monkeypatch):
+    study = Study(replace(opened.study.trace, path=Path("new.sqlite"), notes=("a newer schema",)))
+    window._on_opened(replace(opened, study=study, roots=build_rows(study)))
+    assert window.notice.label.text() == "a newer schema"
+    assert window.windowTitle().startswith("new.sqlite")
