@@ -1,0 +1,109 @@
+"""Steps from lap to lap, slice to slice, event to event; the filter to a range."""
+
+import pytest
+
+from tests.timeline.make import MS, state_of, training
+from viewer.rows import RowKind
+from viewer.state import Hover, navigation
+
+
+@pytest.fixture
+def state(qapp):
+    """Three laps of 20 ms on two GPUs; a lap ends with a hole of 7 ms."""
+    return state_of(training())
+
+
+def stream(state):
+    return next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
+
+
+def test_a_step_from_the_whole_trace_fits_the_next_lap(state):
+    state.axis.go(*state.axis.limits)
+    now = navigation.current_lap(state)
+    navigation.step_lap(state, 1)
+    assert state.lap == now + 1
+    start, end = state.axis.window
+    assert start < state.laps.start_ns(state.lap) < state.laps.end_ns(state.lap) < end
+
+
+def test_a_step_from_inside_a_lap_keeps_place_and_zoom(state):
+    laps = state.laps
+    navigation.go_to_lap(state, 0)
+    offset = 3 * MS
+    state.axis.go(laps.start_ns(0) + offset, laps.start_ns(0) + offset + MS)
+    navigation.step_lap(state, 1)
+    assert state.lap == 1
+    assert state.axis.window == (laps.start_ns(1) + offset, laps.start_ns(1) + offset + MS)
+
+
+def test_steps_stop_at_the_ends(state):
+    for _ in range(9):
+        navigation.step_lap(state, -1)
+    assert state.lap == 0
+    for _ in range(9):
+        navigation.step_lap(state, 1)
+    assert state.lap == state.laps.count - 1
+
+
+def test_a_slice_is_idle_throughout_and_maximal(state):
+    state.axis.go(*state.axis.limits)
+    assert navigation.step_slice(state, "idle", 1)
+    start, end = state.selection
+    idle = state.study.parts[0].totals(start - 1000, end + 1000)[4]
+    assert idle == end - start
+    assert state.axis.window[0] <= start
+    assert end <= state.axis.window[1]
+
+
+def test_slices_too_short_for_the_zoom_are_passed_over(state):
+    state.axis.go(*state.axis.limits)
+    length = state.axis.window[1] - state.axis.window[0]
+    window = state.axis.window
+    while navigation.step_slice(state, "idle", 1):
+        assert state.selection[1] - state.selection[0] >= length * navigation.SMALLEST_SHARE
+        assert state.axis.window == window
+
+
+def test_the_gpu_under_the_pointer_is_walked(state):
+    row = next(r for r in state.rows.roots[1].walk() if r.kind is RowKind.GPU)
+    state.set_hover(Hover(0, row))
+    state.axis.go(*state.axis.limits)
+    assert navigation.step_slice(state, "exposed_comm", 1)
+    first = state.study.parts[row.gpu].next_slice(("exposed_comm",), -1, 1)
+    assert state.selection == first
+
+
+def test_events_of_a_row_one_after_another(state):
+    row = stream(state)
+    state.axis.go(*state.axis.limits)
+    seen = []
+    while navigation.step_event(state, row, 1):
+        seen.append(state.chosen)
+    assert seen == [row.events.ref(i, row.key) for i in range(len(row.events))]
+    assert navigation.step_event(state, row, -1)
+    assert state.chosen == seen[-2]
+
+
+def test_events_are_looked_for_from_the_pointer(state):
+    row = stream(state)
+    starts = row.events.start_ns
+    state.set_hover(Hover(int(starts[5]) + 1, row))
+    assert navigation.step_event(state, row, -1)
+    assert state.chosen == row.events.ref(5, row.key)
+
+
+def test_a_row_without_events_has_no_next_one(state):
+    assert not navigation.step_event(state, None, 1)
+    assert state.chosen is None
+
+
+def test_a_filter_bounds_everything_until_it_is_lifted(state):
+    whole = state.axis.limits
+    state.set_filter((10 * MS, 20 * MS))
+    state.axis.go(0, 60 * MS)
+    assert state.axis.window == (10 * MS, 20 * MS)
+    state.axis.back()
+    assert state.axis.window[0] >= 10 * MS
+    state.set_filter(None)
+    state.axis.go(*whole)
+    assert state.axis.window == whole
