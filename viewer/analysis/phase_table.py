@@ -49,7 +49,7 @@ def _row(study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope) -
         seas += len(found)
         in_seas += int(found.kernels.sum())
         sea_ns += int(found.sum_ns.sum())
-        idle += (study.parts[gpu].intervals("idle") & phase.extent[gpu] & within).total()
+        idle += (scope.slices(study, gpu, "idle") & phase.extent[gpu]).total()
     rows = tuple(held)
     top = top_kernels(study, scope, rows, 3)
     of_class = class_table(study, scope, rows)

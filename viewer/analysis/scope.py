@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ class Scope:
     what : str
         "steady state: 6 of 10 iterations".
     within : tuple of Intervals, one per GPU
+    time : Intervals
+        The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
     laps : tuple of int
         The iterations that it consists of; () for a range of time.
     is_steady : bool
@@ -33,8 +35,18 @@ class Scope:
 
     what: str
     within: tuple[Intervals, ...]
+    time: Intervals
     laps: tuple[int, ...] = ()
     is_steady: bool = False
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        """From the earliest start to the latest end, ns."""
+        return int(self.time.start_ns[0]), int(self.time.end_ns[-1])
+
+    def of(self, gpu: int | None) -> Intervals:
+        """Return the time of one GPU, for None that of all together."""
+        return self.time if gpu is None else self.within[gpu]
 
     def length_ns(self, gpu: int) -> int:
         """Return the time of one GPU, ns."""
@@ -44,6 +56,14 @@ class Scope:
     def total_ns(self) -> int:
         """The time of all GPUs together, ns."""
         return sum(w.total() for w in self.within)
+
+    def slices(self, study: Study, gpu: int, *parts: str) -> Intervals:
+        """Return the maximal intervals of one or several parts together, on one GPU, inside the scope."""
+        within = self.within[gpu]
+        if not len(within):
+            return within
+        start, end = int(within.start_ns[0]), int(within.end_ns[-1])
+        return study.parts[gpu].intervals(*parts, start_ns=start, end_ns=end) & within
 
     def parts(self, study: Study) -> Int64:
         """Return the five parts of each GPU inside, shape (gpus, 5), ns."""
@@ -57,16 +77,17 @@ class Scope:
 
 
 def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -> Scope:
-    """Return the same range of time on every GPU."""
-    return Scope(what, tuple(window(start_ns, end_ns) for _ in study.trace.gpus))
+    """Return the same range of time, which is not empty, on every GPU."""
+    time = window(start_ns, end_ns)
+    return Scope(what, tuple(time for _ in study.trace.gpus), time)
 
 
-def lap_scope(laps: Laps, chosen: Sequence[int] | None = None) -> Scope:
+def lap_scope(laps: Laps, chosen: Collection[int] | None = None) -> Scope:
     """Return some laps with each GPU's own boundaries.
 
     Parameters
     ----------
-    chosen : sequence of int, optional
+    chosen : collection of int, optional
         The user's own choice; by default the steady laps, without a steady state all after the warm-up.
     """
     picked = tuple(laps.basis if chosen is None else sorted(chosen))
@@ -74,14 +95,21 @@ def lap_scope(laps: Laps, chosen: Sequence[int] | None = None) -> Scope:
     for gpu in range(len(laps.starts)):
         start, end = laps.windows(gpu)
         within.append(union(start[list(picked)], end[list(picked)]))
+    start = np.concatenate([w.start_ns for w in within])
+    end = np.concatenate([w.end_ns for w in within])
     steady = chosen is not None or laps.steady is not None
-    if chosen is not None:
-        what = f"chosen: {len(picked)} of {laps.count} iterations"
-    elif laps.steady:
-        what = f"steady state: {len(picked)} of {laps.count} iterations"
-    else:
-        what = f"not steady: all {len(picked)} iterations after the warm-up"
-    return Scope(what, tuple(within), picked, steady)
+    return Scope(_what(laps, chosen, picked), tuple(within), union(start, end), picked, steady)
+
+
+def _what(laps: Laps, chosen: Collection[int] | None, picked: tuple[int, ...]) -> str:
+    if laps.steady and picked == laps.steady.indices:
+        return f"steady state: {len(picked)} of {laps.count} iterations"
+    if chosen is None:
+        return f"not steady: all {len(picked)} iterations after the warm-up"
+    if len(picked) == 1:
+        flag = laps.flags[picked[0]]
+        return f"iteration {picked[0]}" + (f", {flag}" if flag else "")
+    return f"chosen: {len(picked)} of {laps.count} iterations"
 
 
 def default_scope(study: Study, laps: Laps | None) -> Scope:

@@ -80,9 +80,9 @@ def _slowest(
 
 def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
     exposed = []
-    for gpu, within in enumerate(scope.within):
-        waits = study.collectives.waits(gpu) & within
-        exposed.append((study.parts[gpu].intervals("exposed_comm") & waits).total())
+    for gpu in range(len(scope.within)):
+        waits = study.collectives.waits(gpu)
+        exposed.append((scope.slices(study, gpu, "exposed_comm") & waits).total())
     yield Vital(
         "exposed_wait",
         _RANKS,

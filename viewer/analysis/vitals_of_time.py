@@ -134,7 +134,7 @@ def _idle_by_place(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
         of_gpu = between_laps(study, laps, gpu) & within
         spots.append(of_gpu)
         between.append(of_gpu.total())
-        inside.append((study.parts[gpu].intervals("idle") & within).total() - between[-1])
+        inside.append(scope.slices(study, gpu, "idle").total() - between[-1])
     total = max(scope.total_ns, 1)
     yield Vital(
         "idle_between",
@@ -157,12 +157,7 @@ def _idle_by_place(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
         "The rest of the idle time: synchronisation, launches that come too late, waiting for somebody.",
         share=sum(inside) / total,
         per_gpu=tuple(inside),
-        evidence=_longest_of(
-            [
-                (study.parts[gpu].intervals("idle") & within) - spots[gpu]
-                for gpu, within in enumerate(scope.within)
-            ]
-        ),
+        evidence=_longest_of([scope.slices(study, gpu, "idle") - spot for gpu, spot in enumerate(spots)]),
     )
 
 
@@ -192,9 +187,7 @@ def _in_front(study: Study, laps: Laps, picked: list[int], scope: Scope) -> Vita
 
 
 def _longest(study: Study, scope: Scope, *parts: str) -> Evidence | None:
-    return _longest_of(
-        [study.parts[gpu].intervals(*parts) & within for gpu, within in enumerate(scope.within)]
-    )
+    return _longest_of([scope.slices(study, gpu, *parts) for gpu in range(len(scope.within))])
 
 
 def _longest_of(slices: list[Intervals]) -> Evidence | None:
