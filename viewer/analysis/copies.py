@@ -153,7 +153,7 @@ def in_front(study: Study, laps: Laps) -> InFront:
         sizes: Int64 = events.columns["bytes"][rows].astype(np.int64)
         to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
         rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
-        low, first = _before_first_kernel(study, laps, gpu.index)
+        low, first = before_first_kernel(study, laps, gpu.index)
         for lap in range(laps.count):
             held = rows[(events.start_ns[rows] >= low[lap]) & (events.start_ns[rows] < first[lap])]
             if len(held):
@@ -165,7 +165,7 @@ def in_front(study: Study, laps: Laps) -> InFront:
     return found
 
 
-def _before_first_kernel(study: Study, laps: Laps, gpu: int) -> tuple[Int64, Int64]:
+def before_first_kernel(study: Study, laps: Laps, gpu: int) -> tuple[Int64, Int64]:
     """Return per lap the start of the last compute kernel before it, and that of its own first one."""
     kernels = study.trace.kernels
     rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from viewer.analysis.collectives import Collectives
     from viewer.analysis.laps import Laps
     from viewer.analysis.phases import Phases
+    from viewer.analysis.slices import Slices
 
 Projection = Literal["thread", "process"]
 
@@ -45,6 +46,7 @@ class Study:
         self._laps: dict[int, Laps | None] = {}
         self._phases: dict[int, Phases | None] = {}
         self._projections: dict[Projection, pd.DataFrame] = {}
+        self._slices: dict[tuple[int, int], Slices] = {}
 
     @cached_property
     def classes(self) -> KernelClasses:
@@ -129,6 +131,15 @@ class Study:
         from viewer.analysis.collectives import find_collectives
 
         return find_collectives(self)
+
+    def slices(self, candidate: int = 0, min_ns: int = 10_000) -> Slices:
+        """Return where GPUs are idle, only copy or communicate exposed, and why (definitions, section 7)."""
+        key = candidate, min_ns
+        if key not in self._slices:
+            from viewer.analysis.slices import find_slices
+
+            self._slices[key] = find_slices(self, self.laps(candidate), min_ns)
+        return self._slices[key]
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (definitions, section 5)."""
