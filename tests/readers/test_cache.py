@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -58,6 +59,15 @@ def test_the_second_opening_is_the_same_trace(shared_trace, name, monkeypatch):
     if len(again.kernels):
         row = int(again.kernels.columns["file_row"][0])
         assert again.source.row(Kind.KERNEL, row) == fresh.source.row(Kind.KERNEL, row)
+
+
+def test_a_large_trace_is_stored_while_it_is_shown(file, monkeypatch):
+    monkeypatch.setattr("viewer.readers._LARGE_EVENTS", 0)
+    whole = read(file)
+    for thread in threading.enumerate():
+        if thread.name == "lightbox-store":
+            thread.join()
+    assert same(cache.Entry.of(file).load(file), whole)
 
 
 def test_a_changed_file_is_read_again(file, small):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,8 @@ __all__ = ["Cancel", "Cancelled", "FileKind", "Progress", "ReadError", "doctor_f
 
 _EXPORT_SHARE = 0.6
 """How much of the progress bar the export of a report takes."""
+_LARGE_EVENTS = 500_000
+"""From here on nobody waits for the store to be written."""
 
 
 def read(
@@ -66,8 +69,15 @@ def read(
         trace = build(path, tables, source, progress, cancelled)
     finally:
         tables.close()
-    if cache and entry.save(trace):
-        return entry.load(path) or trace
+    return _stored(trace, entry) if cache else trace
+
+
+def _stored(trace: Trace, entry: store.Entry) -> Trace:
+    """Store a trace and return it: a small one mapped from the store, a large one while it is written."""
+    if sum(map(len, trace.events.values())) < _LARGE_EVENTS:
+        saved = entry.save(trace)
+        return (entry.load(trace.path) if saved else None) or trace
+    threading.Thread(target=entry.save, args=(trace,), name="lightbox-store").start()
     return trace
 
 

@@ -96,7 +96,8 @@ class Scan:
             for batch in self._batches(expressions, low, high, cancelled):
                 end = at + batch.num_rows
                 for field, column in zip(fields, batch.columns, strict=True):
-                    values[field.name][at:end] = _whole_numbers(column, field.null)
+                    nothing = column.null_count == len(column)
+                    values[field.name][at:end] = field.null if nothing else _whole_numbers(column, field.null)
                 at = end
             return at - begin
 
