@@ -10,7 +10,6 @@ import numpy.typing as npt
 from viewer.analysis.copies import HTOD, MIN_IN_FRONT_BYTES, before_first_kernel
 from viewer.analysis.host_time import is_pageable
 from viewer.analysis.intervals import union
-from viewer.analysis.launched import Indices
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.overlaps import Overlaps, overlaps
 from viewer.trace import GPU_KINDS, Kind
@@ -66,7 +65,9 @@ def copy_facts(
     return found
 
 
-def _in_front(study: Study, laps: Laps, gpu: int, rows: Indices, shared: Overlaps) -> npt.NDArray[np.bool_]:
+def _in_front(
+    study: Study, laps: Laps, gpu: int, rows: npt.NDArray[np.int32], shared: Overlaps
+) -> npt.NDArray[np.bool_]:
     """Return the slices with a copy to the device, 64 KiB or more, that a lap's first kernel waits for."""
     table = study.trace.events[Kind.MEMCPY]
     low, first = before_first_kernel(study, laps, gpu)

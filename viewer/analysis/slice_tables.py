@@ -83,9 +83,8 @@ def totals(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         `kind`, `cause`, `count`, `total_ns`, `share` (of all these slices of that kind).
     """
-    grouped = (
-        table.groupby(["kind", "cause"], observed=True)["duration_ns"].agg(["count", "sum"]).reset_index()
-    )
+    lengths = table.groupby(["kind", "cause"], observed=True)["duration_ns"]
+    grouped = lengths.agg(["count", "sum"]).reset_index()
     grouped.columns = pd.Index(["kind", "cause", "count", "total_ns"])
     whole = grouped.groupby("kind", observed=True)["total_ns"].transform("sum")
     grouped["share"] = grouped["total_ns"] / whole.astype(np.int64)
@@ -105,7 +104,8 @@ def groups(slices: Slices, rows: Indices) -> pd.DataFrame:
     """
     table = slices.table.iloc[rows]
     inside = _ranges(slices.study.trace, table["inside"].to_numpy())
-    texts, code = np.unique(inside.astype(str), return_inverse=True) if len(inside) else (inside, inside)
+    texts, where = np.unique(inside.astype(str), return_inverse=True)
+    code = where.astype(np.int64)
     length = table["duration_ns"].to_numpy()
     keys = np.zeros(len(rows), np.int64)
     for values, count in (
@@ -145,7 +145,7 @@ def _alike(keys: Int64, length: Int64) -> list[tuple[int, int]]:
 def _group(
     slices: Slices,
     table: pd.DataFrame,
-    texts: Texts,
+    texts: npt.NDArray[np.str_],
     code: Indices,
     length: Int64,
     held: Indices,
@@ -164,9 +164,8 @@ def _group(
         + (f" ± {spread:.0%}" if spread >= 0.005 else ""),
         PLACE_TEXT[one["place"]],
     ]
-    text = ", ".join(
-        [" ".join(t for t in said if t), str(one["cause"]), *([f"inside {inside}"] * bool(inside))]
-    )
+    place = [f"inside {inside}"] * bool(inside)
+    text = ", ".join([" ".join(t for t in said if t), str(one["cause"]), *place])
     first = int(slices.table["start_ns"].iloc[numbers[0]])
     return (
         one["kind"], one["place"], one["cause"], inside, count, round(mean), spread, total, gpus, first, text,
@@ -216,7 +215,7 @@ def _shares(table: pd.DataFrame) -> npt.NDArray[np.float64]:
         for column in columns:
             held[mine] += table[column].to_numpy()[mine]
     held[cause == "copy"] = table["duration_ns"].to_numpy()[cause == "copy"]
-    return held / np.maximum(table["duration_ns"].to_numpy(), 1)
+    return np.asarray(held / np.maximum(table["duration_ns"].to_numpy(), 1), np.float64)
 
 
 def _calls(trace: Trace, table: pd.DataFrame) -> Texts:

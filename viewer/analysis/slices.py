@@ -211,10 +211,9 @@ def _of_kind(
     }
     for name, at in (("before", before), ("after", after)):
         known, held = at >= 0, np.maximum(at, 0)
-        columns[f"{name}_kind"] = np.where(known, order.kind[held] if len(order) else 0, -1).astype(np.int8)
-        columns[f"{name}_index"] = np.where(known, order.index[held] if len(order) else 0, -1).astype(
-            np.int32
-        )
+        for field, values, dtype in (("kind", order.kind, np.int8), ("index", order.index, np.int32)):
+            picked = values[held].astype(np.int64) if len(order) else held
+            columns[f"{name}_{field}"] = np.where(known, picked, -1).astype(dtype)
     columns["launch"] = launch.astype(np.int32)
     if kind == IDLE:
         found = find_causes(study, hosts, start, end, launch, queued)
@@ -285,9 +284,10 @@ _ORDER = (
 
 
 def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
-    if not pieces:
-        return pd.DataFrame({name: np.empty(0, np.int64) for name in _ORDER})
-    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in _ORDER}
+    none = np.empty(0, np.int64)
+    columns: dict[str, Any] = {
+        name: np.concatenate([piece[name] for piece in pieces]) if pieces else none for name in _ORDER
+    }
     columns["kind"] = pd.Categorical.from_codes(columns["kind"], list(SLICE_KINDS))
     columns["place"] = pd.Categorical.from_codes(columns["place"], list(PLACES))
     columns["cause"] = pd.Categorical(columns["cause"], list(CAUSES))
