@@ -32,14 +32,17 @@ def phase_table(study: Study, laps: Laps, phases: Phases, scope: Scope) -> pd.Da
         shares), `<class>_ns` (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
     chosen = phases.over(scope.laps) if scope.laps else phases
-    rows = [_row(study, laps, chosen, phase, scope) for phase in phases.phases]
+    idle = tuple(scope.slices(study, gpu, "idle") for gpu in range(len(scope.within)))
+    rows = [_row(study, laps, chosen, phase, scope, idle) for phase in phases.phases]
     return pd.DataFrame([row for row in rows if row])
 
 
-def _row(study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope) -> dict[str, object]:
+def _row(
+    study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope, idle: tuple[Intervals, ...]
+) -> dict[str, object]:
     kernels = study.trace.kernels
     held: list[Indices] = []
-    small = seas = in_seas = sea_ns = idle = 0
+    small = seas = in_seas = sea_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
         mine = phase.kernels[gpu]
         mine = mine[within.covered(kernels.start_ns[mine], kernels.end_ns[mine]) > 0]
@@ -49,7 +52,7 @@ def _row(study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope) -
         seas += len(found)
         in_seas += int(found.kernels.sum())
         sea_ns += int(found.sum_ns.sum())
-        idle += (scope.slices(study, gpu, "idle") & phase.extent[gpu]).total()
+        idle_ns += (idle[gpu] & phase.extent[gpu]).total()
     rows = tuple(held)
     top = top_kernels(study, scope, rows, 3)
     of_class = class_table(study, scope, rows)
@@ -64,7 +67,7 @@ def _row(study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope) -
         "seas": seas,
         "sea_kernels": in_seas,
         "sea_ns": sea_ns,
-        "idle_ns": idle,
+        "idle_ns": idle_ns,
         "top": ", ".join(f"{short_name(n)} {s:.1%}" for n, s in zip(top["name"], top["share"], strict=True)),
         **{f"{c}_ns": int(ns) for c, ns in zip(CLASSES, of_class["sum_ns"], strict=True)},
         "gpu": gpu,

@@ -44,7 +44,7 @@ class Study:
         self._holes: dict[int, Holes] = {}
         self._families: dict[int, Tally] = {}
         self._laps: dict[int, Laps | None] = {}
-        self._phases: dict[int, Phases | None] = {}
+        self._phases: dict[Laps, Phases] = {}
         self._projections: dict[Projection, pd.DataFrame] = {}
         self._slices: dict[tuple[int, int], Slices] = {}
 
@@ -117,13 +117,17 @@ class Study:
         return self._laps[candidate]
 
     def phases(self, candidate: int = 0) -> Phases | None:
-        """Return forward, backward and optimizer over those iterations (definitions, section 5)."""
-        if candidate not in self._phases:
+        """Return forward, backward and optimizer over the iterations by one of the `candidates`."""
+        laps = self.laps(candidate)
+        return self.phases_of(laps) if laps else None
+
+    def phases_of(self, laps: Laps) -> Phases:
+        """Return forward, backward and optimizer over some iterations (definitions, section 5)."""
+        if laps not in self._phases:
             from viewer.analysis.phases import find_phases
 
-            laps = self.laps(candidate)
-            self._phases[candidate] = find_phases(self, laps) if laps else None
-        return self._phases[candidate]
+            self._phases[laps] = find_phases(self, laps)
+        return self._phases[laps]
 
     @cached_property
     def collectives(self) -> Collectives:

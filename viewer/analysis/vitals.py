@@ -12,7 +12,6 @@ from viewer.analysis.copies import copies
 from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table
-from viewer.analysis.phases import find_phases
 from viewer.analysis.ranks import compare_ranks, rank_table
 from viewer.analysis.scope import Scope, default_scope, lap_scope
 from viewer.analysis.syncs import syncs
@@ -103,7 +102,7 @@ def vitals(
     }
     numbers = list(time_vitals(study, scope))
     if laps is not None:
-        phases = find_phases(study, laps)
+        phases = study.phases_of(laps)
         comparisons = compare_ranks(study, laps, study.collectives, scope.laps or None)
         lists["phases"] = phase_table(study, laps, phases, scope)
         lists["ranks"] = rank_table(study, comparisons)
