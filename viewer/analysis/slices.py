@@ -288,8 +288,8 @@ def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
     columns: dict[str, Any] = {
         name: np.concatenate([piece[name] for piece in pieces]) if pieces else none for name in _ORDER
     }
-    columns["kind"] = pd.Categorical.from_codes(columns["kind"], list(SLICE_KINDS))
-    columns["place"] = pd.Categorical.from_codes(columns["place"], list(PLACES))
+    columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(SLICE_KINDS))
+    columns["place"] = pd.Categorical.from_codes(columns["place"], pd.Index(PLACES))
     columns["cause"] = pd.Categorical(columns["cause"], list(CAUSES))
     table = pd.DataFrame(columns)
     return table.sort_values(["start_ns", "gpu"], kind="stable", ignore_index=True)
