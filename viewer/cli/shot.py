@@ -39,14 +39,13 @@ def take(study: Study, shot: Shot, out: Path) -> None:
         If the file cannot be written.
     """
     window, lap = chosen_window(study, shot.range_text, shot.lap)
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from PySide6.QtGui import QGuiApplication
 
     from viewer.drawing.theme import DARK, LIGHT
     from viewer.export.first_view import first_view
     from viewer.export.picture import PictureError, picture, png_bytes
 
-    app = QGuiApplication.instance() or QGuiApplication([])
+    app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     theme = DARK if shot.theme == "dark" else LIGHT
     try:
         view = first_view(study, window, lap=lap, patterns=shot.patterns, overlays=shot.overlays, theme=theme)
