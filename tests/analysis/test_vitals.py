@@ -2,9 +2,12 @@ import json
 
 import pytest
 
+from tests.analysis.make import TraceMaker
+from viewer.analysis.classify import Rules
 from viewer.analysis.reconcile import reconcile
 from viewer.analysis.report import report
 from viewer.analysis.scope import default_scope, lap_scope, range_scope
+from viewer.analysis.study import Study
 from viewer.analysis.vitals import SECTIONS, vitals
 
 
@@ -95,6 +98,21 @@ def test_real_traces_have_a_sheet(real_study, name):
     assert found["idle"].unit == "ns"
     assert found["idle"].value <= found.scope.total_ns
     json.dumps(report(study))
+
+
+def test_lost_rows_and_shifted_clocks_stand_beside_the_numbers(demo_of):
+    assert sheet(demo_of()).doubts == ()
+    lost = sheet(demo_of(lose={2: 1.0})).doubts
+    assert [f.where for f in lost] == ["Rank 2"]
+    assert [f.gpu for f in sheet(demo_of(shift={2: -50_000_000})).doubts] == [2]
+
+
+def test_exposed_communication_beside_graphs_is_a_lower_bound():
+    maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").graph(50, 300)
+    found = sheet(Study(maker.trace(), Rules.builtin()))["exposed_comm"]
+    assert found.value == 50
+    assert found.name == "exposed communication (at least)"
+    assert "lower bound" in found.definition
 
 
 def test_no_steady_state_is_said(real_study):

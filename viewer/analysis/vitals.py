@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from viewer.analysis.copies import copies
+from viewer.analysis.health import Finding, findings
 from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table
@@ -46,12 +47,15 @@ class Vitals:
     tables : mapping of str to DataFrame
         The longer lists: "classes", "top kernels", "phases", "copies", "synchronisation", "ranks".
         Columns `gpu`, `start_ns` and `end_ns` say where to look.
+    doubts : tuple of Finding
+        What makes numbers wrong: lost events, shifted clocks. They belong beside every number.
     """
 
     scope: Scope
     numbers: tuple[Vital, ...]
     tables: dict[str, pd.DataFrame]
     gpus: tuple[str, ...]
+    doubts: tuple[Finding, ...] = ()
 
     def __getitem__(self, key: str) -> Vital:
         for vital in self.numbers:
@@ -116,4 +120,5 @@ def vitals(
     numbers += sync_vitals(study, scope, waits)
     numbers += rank_vitals(study, comparisons, laps, scope)
     labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
-    return Vitals(scope, tuple(numbers), lists, labels)
+    doubts = tuple(f for f in findings(study) if f.severity == "error")
+    return Vitals(scope, tuple(numbers), lists, labels, doubts)

@@ -41,18 +41,22 @@ _PARTS = {
 }
 
 
+_IN_GRAPHS = "CUDA graphs are recorded as one piece here and may hold more of it: this is a lower bound."
+
+
 def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
     """Yield the five parts and the time without a kernel."""
     parts, total = scope.parts(study), max(scope.total_ns, 1)
+    hides = any(of_gpu.has_graphs for of_gpu in study.parts)
     for position, (key, (name, definition, limit)) in enumerate(_PARTS.items()):
         ns = int(parts[:, position].sum())
         yield Vital(
             key,
             TIME,
-            name,
+            f"{name} (at least)" if hides and key == "exposed_comm" else name,
             ns,
             "ns",
-            definition,
+            f"{definition} {_IN_GRAPHS}" if hides and key == "exposed_comm" else definition,
             share=ns / total,
             per_gpu=tuple(parts[:, position].tolist()),
             normal=f"under {limit:.0%}" if limit else "",
