@@ -88,4 +88,4 @@ def test_a_scope_of_laps_takes_each_gpus_own_boundaries(demo_of):
     parts = scope.parts(study)
     assert parts[:, 0].tolist() == expected["compute_only_ns"].tolist()
     assert parts.sum(axis=1).tolist() == [scope.length_ns(g) for g in range(8)]
-    assert lap_scope(laps, [3]).what == f"chosen: 1 of {laps.count} iterations"
+    assert lap_scope(laps, [3]).what == "iteration 3, checkpoint"

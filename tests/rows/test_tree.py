@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
+from viewer.analysis.intervals import window
 from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
 from viewer.rows.shares import occupancy, share
@@ -79,15 +80,15 @@ def test_shares_are_sums_of_durations_over_those_of_the_siblings(roots):
 
 def test_shares_of_a_window_are_those_of_the_whole_over_the_whole(roots):
     for row in roots[0].walk():
-        assert share(row, 0, 10_000) == pytest.approx(row.share)
+        assert share(row, window(0, 10_000)) == pytest.approx(row.share)
     kernels = rows(roots[0], RowKind.KERNELS)[0]
-    assert share(kernels, 410, 610) == pytest.approx((10 + 90) / (10 + 90 + 10))
+    assert share(kernels, window(410, 610)) == pytest.approx((10 + 90) / (10 + 90 + 10))
 
 
 def test_occupancy_is_the_union_over_the_window(roots):
     kernels = rows(roots[0], RowKind.KERNELS)[0]
-    assert occupancy(kernels, 300, 500) == pytest.approx(180 / 200)
-    assert occupancy(roots[0].children[0], 0, 100) is None
+    assert occupancy(kernels, window(300, 500)) == pytest.approx(180 / 200)
+    assert occupancy(roots[0].children[0], window(0, 100)) is None
 
 
 def test_a_row_holds_its_events_sorted_and_refers_to_the_table(roots):

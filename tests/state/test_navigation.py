@@ -99,11 +99,51 @@ def test_a_row_without_events_has_no_next_one(state):
 
 def test_a_filter_bounds_everything_until_it_is_lifted(state):
     whole = state.axis.limits
-    state.set_filter((10 * MS, 20 * MS))
+    state.select((10 * MS, 20 * MS))
+    navigation.filter_to_selection(state)
     state.axis.go(0, 60 * MS)
     assert state.axis.window == (10 * MS, 20 * MS)
     state.axis.back()
     assert state.axis.window[0] >= 10 * MS
-    state.set_filter(None)
+    navigation.filter_to_selection(state)
+    assert state.filter is None
     state.axis.go(*whole)
     assert state.axis.window == whole
+
+
+def test_a_filter_to_a_lap_has_each_gpu_s_own_boundaries_and_goes_along(state):
+    navigation.go_to_lap(state, 1)
+    navigation.filter_to_lap(state)
+    for gpu in range(2):
+        starts, ends = state.laps.windows(gpu)
+        within = state.filter.of(gpu)
+        assert (within.start_ns.tolist(), within.end_ns.tolist()) == ([starts[1]], [ends[1]])
+    assert state.axis.limits == state.filter.hull
+    assert state.filter.what == "iteration 1"
+    navigation.step_lap(state, 1)
+    assert state.filter.laps == (2,)
+    assert state.axis.window == state.filter.hull
+
+
+def test_what_is_asked_for_outside_a_filter_takes_it_off(state):
+    state.select((22 * MS, 24 * MS))
+    navigation.filter_to_selection(state)
+    navigation.show_range(state, 23 * MS, 23 * MS + 1000)
+    assert state.filter is not None
+    navigation.show_range(state, 50 * MS, 51 * MS)
+    assert state.filter is None
+    assert state.axis.window[0] < 50 * MS < state.axis.window[1]
+
+
+def test_the_steady_choice_takes_its_filter_along(state):
+    state.set_steady_choice(frozenset({0, 1}))
+    state.set_filter(state.steady_scope)
+    assert state.filter.laps == (0, 1)
+    state.set_steady_choice(frozenset({1, 2}))
+    assert state.filter.laps == (1, 2)
+    assert state.scope is state.filter
+    state.set_filter(None)
+    assert state.scope.laps == (1, 2)
+    state.set_steady_choice(None)
+    assert state.steady_scope is None
+    assert state.scope.what.startswith("not steady")

@@ -117,7 +117,8 @@ class MainWindow(QMainWindow):
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
             state.study_changed, state.selection_changed, state.overlays_changed, state.laps_changed,
-            state.hover_changed, state.axis.changed, state.rows.changed, state.measurements.changed,
+            state.filter_changed, state.hover_changed, state.axis.changed, state.rows.changed,
+            state.measurements.changed,
         ):  # fmt: skip
             changed.connect(self.refresh)
 
@@ -214,10 +215,6 @@ class MainWindow(QMainWindow):
         """Follow the system's theme, or stay light or dark; also at the next start."""
         self.settings.set(remembered.THEME, choice)
         self.look.choose(choice)
-
-    def switch_filter(self) -> None:
-        """Look at the selected range only, or at the whole trace again."""
-        self.state.set_filter(None if self.state.filter else self.state.selection)
 
     def switch_pin(self) -> None:
         """Pin the row in hand, or take it off."""

@@ -124,6 +124,9 @@ def style_sheet(theme: Theme) -> str:
     QToolBar QToolButton:focus, QPushButton:focus {{ border-color: {accent}; }}
     QToolBar QToolButton#step {{ padding: 3px 8px; }}
     QToolBar QToolButton#pill:checked {{ background: {on}; border-color: {accent}; }}
+    QToolBar QToolButton#filter {{
+        background: {accent}; border-color: {accent}; color: {css(theme.accent_text)};
+    }}
     QPushButton:default {{ background: {accent}; border-color: {accent}; color: {css(theme.accent_text)}; }}
     QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {panel}; }}
     QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 3px 7px; }}

@@ -116,7 +116,7 @@ class ToolBar(QToolBar):
         self.addWidget(_space(6))
         for name in ("overlay-idle", "overlay-exposed"):
             self.addWidget(_button(actions[name], "pill"))
-        self._filter = self.addWidget(_button(actions["filter"], "pill"))
+        self._filter = self.addWidget(_button(actions["filter-none"], "filter"))
         stretch = QWidget()
         stretch.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(stretch)
@@ -131,10 +131,10 @@ class ToolBar(QToolBar):
     def refresh(self) -> None:
         """Show the state as it is now."""
         self.iteration.refresh()
-        window = self.state.filter
-        self._filter.setVisible(window is not None)
-        if window is not None:
-            self._actions["filter"].setIconText(f"Filtered to {format_ns(window[1] - window[0])}")
+        scope = self.state.filter
+        self._filter.setVisible(scope is not None)
+        if scope is not None:
+            self._actions["filter-none"].setIconText(f"Filtered to {scope.what}  \u00d7")
 
 
 def _button(action: QAction, name: str = "") -> QToolButton:

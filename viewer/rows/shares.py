@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from viewer.analysis.intervals import Intervals
 from viewer.rows.model import Row, RowEvents, RowKind
 
 _SIBLINGS = (
@@ -13,33 +16,44 @@ _SIBLINGS = (
 )
 
 
-def busy_ns(events: RowEvents, start_ns: int, end_ns: int) -> int:
-    """Return the sum of the events' durations, each clipped to [start_ns, end_ns); overlaps count twice."""
-    last = int(events.start_ns.searchsorted(end_ns))
-    start, end = events.start_ns[:last], events.end_ns[:last]
-    return int((end.clip(start_ns, end_ns) - start.clip(start_ns, end_ns)).sum())
+def busy_ns(events: RowEvents, within: Intervals) -> int:
+    """Return the sum of the events' durations inside a set of time; overlaps count twice."""
+    if not len(within):
+        return 0
+    last = int(events.start_ns.searchsorted(within.end_ns[-1]))
+    held = slice(0, last)
+    if len(within) == 1:
+        low = np.maximum(events.start_ns[held], within.start_ns[0])
+        high = np.minimum(events.end_ns[held], within.end_ns[0])
+        return int(np.maximum(high - low, 0).sum())
+    return int(within.covered(events.start_ns[held], events.end_ns[held]).sum())
 
 
-def share(row: Row, start_ns: int, end_ns: int) -> float | None:
-    """Return a row's sum of durations over the sum of its siblings, inside a window.
+def share(row: Row, within: Intervals) -> float | None:
+    """Return a row's sum of durations over the sum of its siblings, inside a set of time.
 
     Over a whole trace it is the figure that nsys-ui prints, and ``row.share``. It is no share of time: use
     `occupancy` for that. None for rows that have no siblings of their kind, or where none of them is busy.
     """
-    kinds = next((kinds for kinds in _SIBLINGS if row.kind in kinds), None)
-    if kinds is None or row.parent is None or row.events is None:
-        return None
-    sums = {
-        sibling.key: busy_ns(sibling.events, start_ns, end_ns)
-        for sibling in row.parent.children
-        if sibling.kind in kinds and sibling.events is not None
-    }
-    total = sum(sums.values())
-    return sums[row.key] / total if total else None
+    return shares_below(row.parent, within).get(row.key) if row.parent is not None else None
 
 
-def occupancy(row: Row, start_ns: int, end_ns: int) -> float | None:
-    """Return the share of a window in which at least one of the row's events runs; None without events."""
-    if row.events is None or end_ns <= start_ns:
+def shares_below(parent: Row, within: Intervals) -> dict[str, float]:
+    """Return the `share` of each row below a row that has one, by its key."""
+    found: dict[str, float] = {}
+    for kinds in _SIBLINGS:
+        sums = {
+            row.key: busy_ns(row.events, within)
+            for row in parent.children
+            if row.kind in kinds and row.events is not None
+        }
+        if total := sum(sums.values()):
+            found |= {key: busy / total for key, busy in sums.items()}
+    return found
+
+
+def occupancy(row: Row, within: Intervals) -> float | None:
+    """Return the share of a set of time in which any of the row's events runs; None without events."""
+    if row.events is None or not len(within):
         return None
-    return row.occupied.clip(start_ns, end_ns).total() / (end_ns - start_ns)
+    return (row.occupied & within).total() / within.total()

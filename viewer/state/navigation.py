@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from viewer.analysis.scope import lap_scope, range_scope
+from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.view import ViewState
 from viewer.state.window import Window
@@ -18,6 +20,7 @@ FOUND_SHARE = 0.2
 
 def show_range(state: ViewState, start_ns: int, end_ns: int) -> None:
     """Bring a range into view, keeping the zoom where the range is well seen with it."""
+    _let_through(state, start_ns, end_ns)
     low, high = state.axis.window
     length = high - low
     share = (end_ns - start_ns) / length
@@ -26,6 +29,33 @@ def show_range(state: ViewState, start_ns: int, end_ns: int) -> None:
     elif start_ns < low or end_ns > high:
         middle = (start_ns + end_ns) // 2
         state.axis.go(middle - length // 2, middle - length // 2 + length)
+
+
+def _let_through(state: ViewState, start_ns: int, end_ns: int) -> None:
+    """Take a filter off that leaves nothing of what is to be shown."""
+    if state.filter is not None:
+        low, high = state.filter.hull
+        if end_ns <= low or start_ns >= high:
+            state.set_filter(None)
+
+
+def filter_to_selection(state: ViewState) -> None:
+    """Look at the selected range only; without another selection at the whole trace again."""
+    if state.study is None:
+        return
+    if state.selection is None or (state.filter is not None and state.selection == state.filter.hull):
+        state.set_filter(None)
+    else:
+        low, high = state.selection
+        state.set_filter(range_scope(state.study, low, high, format_ns(high - low)))
+
+
+def filter_to_lap(state: ViewState) -> None:
+    """Look only at the lap in hand, else at the one in the middle of the window."""
+    lap = current_lap(state)
+    if state.laps is not None and lap is not None:
+        state.set_lap(lap)
+        state.set_filter(lap_scope(state.laps, (lap,)))
 
 
 def current_lap(state: ViewState) -> int | None:
@@ -50,6 +80,9 @@ def step_lap(state: ViewState, direction: int) -> None:
         return
     lap = min(max(now + direction, 0), laps.count - 1)
     start, end = state.axis.window
+    if state.filter is not None and len(state.filter.laps) == 1:
+        go_to_lap(state, lap)
+        return
     inside = laps.start_ns(now) <= start and end <= laps.end_ns(now)
     if inside and end - start < laps.end_ns(now) - laps.start_ns(now):
         state.set_lap(lap)
@@ -59,11 +92,15 @@ def step_lap(state: ViewState, direction: int) -> None:
 
 
 def go_to_lap(state: ViewState, lap: int) -> None:
-    """Take a lap in hand and fill the window with it."""
+    """Take a lap in hand and fill the window with it; a filter to one lap goes along."""
     laps = state.laps
     if laps is None or not 0 <= lap < laps.count:
         return
     state.set_lap(lap)
+    if state.filter is not None and len(state.filter.laps) == 1:
+        state.set_filter(lap_scope(laps, (lap,)))
+        return
+    _let_through(state, laps.start_ns(lap), laps.end_ns(lap))
     start, end = laps.start_ns(lap), laps.end_ns(lap)
     margin = round((end - start) * LAP_MARGIN)
     state.axis.go(start - margin, end + margin)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.analysis.scope import Scope, default_scope, lap_scope
 from viewer.rows import EventRef, Row
 from viewer.state.measurements import Measurements
 from viewer.state.rows import RowState
@@ -34,7 +35,9 @@ class ViewState(QObject):
     study_changed()
         Another trace is open (or none); everything else has been reset.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
-        That part is another one. `laps_changed`: marker, lap in hand, steady choice or filter.
+        That part is another one. `laps_changed`: marker, lap in hand or steady choice.
+    filter_changed()
+        Everything is looked at through another filter, or through none.
     listed(str)
         The events of this row key are asked for as a list.
     revealed(str)
@@ -47,6 +50,7 @@ class ViewState(QObject):
     hover_changed = Signal()
     overlays_changed = Signal()
     laps_changed = Signal()
+    filter_changed = Signal()
     listed = Signal(str)
     revealed = Signal(str)
 
@@ -62,8 +66,7 @@ class ViewState(QObject):
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
         self.lap: int | None = None
-        self.lap_filter: str = "all"
-        self.filter: Window | None = None
+        self.filter: Scope | None = None
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
 
@@ -72,7 +75,6 @@ class ViewState(QObject):
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
         self.listed_key = ""
-        self.lap_filter = "all"
         self.filter = None
         self.marker = 0
         self.steady_choice = None
@@ -133,28 +135,41 @@ class ViewState(QObject):
         """Take another candidate as the marker of iterations."""
         if marker != self.marker:
             self.marker, self.lap, self.steady_choice = marker, None, None
+            if self.filter is not None and self.filter.laps:
+                self.set_filter(None)
             self.laps_changed.emit()
 
     def set_steady_choice(self, laps: frozenset[int] | None) -> None:
         """Choose the steady laps by hand; None returns to the rule."""
         if laps != self.steady_choice:
+            is_filter = self.filter is not None and self.filter.laps == self.steady != ()
             self.steady_choice = laps
+            if is_filter:
+                self.set_filter(self.steady_scope)
             self.laps_changed.emit()
 
-    def set_lap_filter(self, what: str) -> None:
-        """Count and list everything ("all"), the lap in hand ("lap") or the steady laps ("steady")."""
-        if what != self.lap_filter:
-            self.lap_filter = what
-            self.laps_changed.emit()
+    @property
+    def steady_scope(self) -> Scope | None:
+        """The steady laps, None where there are none."""
+        laps = self.laps
+        return lap_scope(laps, self.steady_choice) if laps is not None and self.steady else None
 
-    def set_filter(self, window: Window | None) -> None:
-        """Look at one range of the trace only, as if it were the whole; None looks at all of it again."""
-        if self.study is not None and window != self.filter:
-            self.filter = window
-            self.axis.limit(window or self.study.trace.span_ns)
-            if window:
-                self.axis.go(*window)
-            self.laps_changed.emit()
+    @property
+    def scope(self) -> Scope | None:
+        """What numbers are taken over: the filter, else the steady state, else the trace's window."""
+        if self.filter is not None or self.study is None:
+            return self.filter
+        return self.steady_scope or default_scope(self.study, self.laps)
+
+    def set_filter(self, scope: Scope | None) -> None:
+        """Look at a range or at some laps only, as if they were the whole; None looks at all of it again."""
+        if self.study is None or scope is self.filter:
+            return
+        self.filter = scope
+        self.axis.limit(scope.hull if scope else self.study.trace.span_ns)
+        if scope:
+            self.axis.go(*scope.hull)
+        self.filter_changed.emit()
 
     def list_events(self, key: str) -> None:
         """Ask for the events of a row, and of all under it, as a list."""

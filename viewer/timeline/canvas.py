@@ -82,6 +82,7 @@ class ShowsRows(OnTimeAxis):
             origin_y=grid.y,
             overlays=state.overlays,
             laps=state.laps,
+            scope=state.filter,
         )
 
     def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:

@@ -2,49 +2,80 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
+from viewer.analysis.intervals import Intervals, window
 from viewer.analysis.parts import PARTS
+from viewer.analysis.scope import Scope
 from viewer.analysis.study import Study
 from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind
-from viewer.rows.shares import occupancy
-from viewer.state import Window
+from viewer.rows.shares import occupancy, shares_below
+from viewer.state import ViewState, Window
 
 _IDLE = PARTS.index("idle")
 
+_shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictionary()
+"""Shares inside a filter, by the key of the row above: headers are painted often, and they rarely change."""
 
-def busy(study: Study, row: Row, window: Window) -> float | None:
-    """Return 1 - idle of a GPU's row, of a process the mean over its GPUs, in [0, 1]; None for other rows."""
+
+def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> float | None:
+    """Return 1 - idle of a GPU's row, of a process that of its GPUs, in [0, 1]; None for other rows.
+
+    Counted over the window in view, and there over what the filter holds.
+    """
     if row.kind is RowKind.GPU:
         gpus = [row.gpu]
     elif row.kind is RowKind.PROCESS:
         gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
     else:
         return None
-    start, end = window
-    idle = [int(study.parts[g].totals(start, end)[_IDLE]) for g in gpus if g is not None]
-    return 1 - sum(idle) / (len(idle) * (end - start)) if idle else None
+    idle = total = 0
+    for gpu in gpus:
+        if gpu is not None:
+            within = scope.of(gpu).clip(*seen) if scope else window(*seen)
+            idle += int(study.parts[gpu].totals(within.start_ns, within.end_ns)[..., _IDLE].sum())
+            total += within.total()
+    return 1 - idle / total if total else None
 
 
-def figure(study: Study | None, row: Row, window: Window) -> str:
+def share(row: Row, scope: Scope | None) -> float | None:
+    """Return the row's share of the durations of its siblings, inside the filter."""
+    if scope is None or row.share is None or row.parent is None:
+        return row.share
+    known = _shares.setdefault(scope, {})
+    if row.parent.key not in known:
+        known[row.parent.key] = shares_below(row.parent, scope.of(row.gpu))
+    return known[row.parent.key].get(row.key)
+
+
+def figure(state: ViewState, row: Row) -> str:
     """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
-    if study is not None and (share := busy(study, row, window)) is not None:
-        return format_share(share) + (" busy" if row.kind is RowKind.GPU else "")
-    return "" if row.share is None else format_share(row.share)
+    scope = state.filter
+    if state.study is not None and (part := busy(state.study, row, state.axis.window, scope)) is not None:
+        return format_share(part) + (" busy" if row.kind is RowKind.GPU else "")
+    part = share(row, scope)
+    return "" if part is None else format_share(part)
 
 
-def row_tip(study: Study | None, row: Row) -> str:
+def row_tip(state: ViewState, row: Row) -> str:
     """Return the tooltip of a header: full path, share among the siblings, occupancy."""
-    lines = [row.text_path]
+    lines, study, scope = [row.text_path], state.study, state.filter
     if study is None:
         return lines[0]
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
         lines.append("busy: the part of the time in view in which anything runs on the GPU, on any stream")
-    if row.share is not None:
-        lines.append(f"{format_share(row.share)} of the time summed over its siblings, as nsys-ui counts it")
-    if (covered := occupancy(row, *study.trace.window_ns)) is not None:
+    if (part := share(row, scope)) is not None:
+        lines.append(f"{format_share(part)} of the time summed over its siblings, as nsys-ui counts it")
+    if (covered := occupancy(row, _time(study, row, scope))) is not None:
         count = format_count(len(row.events or ()))
-        lines.append(f"{format_share(covered)} of the whole time is covered by its {count} events")
+        time = "whole time" if scope is None else f"time of the filter ({scope.what})"
+        lines.append(f"{format_share(covered)} of the {time} is covered by its {count} events")
     if deeper := hidden_lanes(row):
         lines.append(f"+{deeper} deeper, not drawn")
     return "\n".join(lines)
+
+
+def _time(study: Study, row: Row, scope: Scope | None) -> Intervals:
+    return scope.of(row.gpu) if scope is not None else window(*study.trace.window_ns)

@@ -59,6 +59,7 @@ class RowHeaders(QTreeView):
         self._late = QTimer(self, singleShot=True, interval=FIGURES_MS)
         self._late.timeout.connect(self.viewport().update)
         state.axis.changed.connect(self._update_figures)
+        state.filter_changed.connect(self._update_figures)
         state.rows.changed.connect(self.follow)
         state.hover_changed.connect(self._follow_pointer)
         state.revealed.connect(self._reveal)
@@ -168,7 +169,7 @@ class RowHeaders(QTreeView):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             look = Look(
-                figure=figure(self._state.study, row, self._state.axis.window),
+                figure=figure(self._state, row),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self._hovered,
                 current=index == self.currentIndex(),

@@ -9,6 +9,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPainterPath, QPen
 
+from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
@@ -18,6 +19,8 @@ from viewer.trace.events import Int64
 
 CROWDED_PX = 6
 TEXT_PX = 11
+VEIL = 190
+"""How opaque the veil over time that is not looked at is, of 255."""
 
 
 def line_width(dpr: float) -> int:
@@ -57,6 +60,19 @@ def paint_measurements(
         colour.setAlpha(110)
         for x in (left, right):
             painter.fillRect(x, 0, line_width(dpr), height, colour)
+
+
+def paint_outside(
+    painter: QPainter, scale: Scale, within: Intervals, top: int, bottom: int, ground: int
+) -> None:
+    """Veil the time outside a filter with the colour of the ground."""
+    inside = within.clip(scale.start_ns, scale.end_ns)
+    left = np.floor(scale.to_px(np.append(scale.start_ns, inside.end_ns)) + 0.5).astype(int)
+    right = np.floor(scale.to_px(np.append(inside.start_ns, scale.end_ns)) + 0.5).astype(int)
+    veil = QColor(ground)
+    veil.setAlpha(VEIL)
+    for x in np.flatnonzero(right > left):
+        painter.fillRect(int(left[x]), top, int(right[x] - left[x]), bottom - top, veil)
 
 
 def paint_cut(painter: QPainter, x: int, height: int, theme: Theme, dpr: float) -> None:

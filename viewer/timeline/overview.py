@@ -51,6 +51,8 @@ class Overview(Strip):
             scale = Scale(*self.window_ns(), grid.columns)
             image = _strips([state_columns(p, scale) for p in study.parts], theme, bottom - top, d)
             painter.drawImage(0, top, image)
+            if self.state.filter is not None:
+                marks.paint_outside(painter, scale, self.state.filter.time, top, bottom, theme.panel)
         painter.fillRect(
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )

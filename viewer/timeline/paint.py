@@ -15,7 +15,9 @@ from pyqtgraph.Qt import compat
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
+from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
+from viewer.analysis.scope import Scope
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label
 from viewer.drawing.layout import PlacedRow
@@ -52,6 +54,8 @@ class Frame:
         The rows with top and bottom.
     argb, ink : ndarray of uint32
         `Palette.argb` and `Palette.ink` of the theme.
+    kept : tuple of Intervals
+        What the filter holds, for each of `rows`; () without a filter.
     """
 
     scale: Scale
@@ -66,6 +70,7 @@ class Frame:
     argb: npt.NDArray[np.uint32]
     ink: npt.NDArray[np.uint32]
     laps: Laps | None
+    kept: tuple[Intervals, ...]
 
 
 def make_frame(
@@ -79,6 +84,7 @@ def make_frame(
     origin_y: float = 0.0,
     overlays: Collection[str] = (),
     laps: Laps | None = None,
+    scope: Scope | None = None,
 ) -> Frame:
     """Compute a window.
 
@@ -90,6 +96,8 @@ def make_frame(
         Of the area, device pixels; its width is the scale's.
     origin_y : float
         The area's top in its window, logical pixels (see `Scene`).
+    scope : Scope, optional
+        The filter: time outside it is veiled.
     """
     origin = snap_px(origin_y * dpr)
     rows = tuple(
@@ -113,6 +121,7 @@ def make_frame(
         scene.palette.argb(theme),
         scene.palette.ink(theme),
         laps,
+        tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
     )
 
 
@@ -180,8 +189,10 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
 
 
 def paint_over(painter: QPainter, frame: Frame) -> None:
-    """Paint what lies over the bars: names, and each GPU's own iterations."""
+    """Paint what lies over the bars: names, the veil of the filter, and each GPU's own iterations."""
     paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
+        marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
     if frame.laps is not None and frame.laps.count:
         for span in frame.spans:
             times = frame.laps.starts[span.gpu]

@@ -39,6 +39,7 @@ class PinnedHeaders(QWidget):
         self.setAccessibleName("Pinned rows")
         state.rows.changed.connect(self._follow)
         state.axis.changed.connect(self.update)
+        state.filter_changed.connect(self.update)
         self._follow()
 
     def set_theme(self, theme: Theme) -> None:
@@ -74,7 +75,7 @@ class PinnedHeaders(QWidget):
             for placed in self.visible_rows():
                 key = placed.row.key
                 look = Look(
-                    figure=figure(self.state.study, placed.row, self.state.axis.window),
+                    figure=figure(self.state, placed.row),
                     hovered=key == self._hovered,
                     current=key == self._dragged,
                     focused=True,
@@ -127,7 +128,7 @@ class PinnedHeaders(QWidget):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             if (placed := self._row_under(event.pos())) is not None:
-                QToolTip.showText(event.globalPos(), row_tip(self.state.study, placed.row), self)
+                QToolTip.showText(event.globalPos(), row_tip(self.state, placed.row), self)
             return True
         return super().event(event)
 

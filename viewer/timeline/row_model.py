@@ -79,9 +79,9 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.text_path}, {figure(self.state.study, row, self.state.axis.window)}".rstrip(", ")
+            return f"{row.text_path}, {figure(self.state, row)}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row_tip(self.state.study, row)
+            return row_tip(self.state, row)
         return None
 
     def _below(self, parent: Index) -> tuple[int, int]:

@@ -133,6 +133,7 @@ class Timeline(QWidget):
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)
         state.laps_changed.connect(self._follow_laps)
+        state.filter_changed.connect(self._follow_laps)
         self.headers.moved.connect(self._follow_rows)
         self.pinned_headers.moved.connect(self._follow_pinned)
         mirrored = self.headers.verticalScrollBar()

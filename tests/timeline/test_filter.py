@@ -1,0 +1,56 @@
+"""A filter: what lies outside is veiled, on each GPU by its own boundaries, and figures follow it."""
+
+import numpy as np
+import pytest
+
+from tests.timeline.make import MS, painted, rows_of, state_of, training
+from viewer.analysis.intervals import window
+from viewer.analysis.scope import Scope, range_scope
+from viewer.drawing.theme import LIGHT
+from viewer.rows import RowKind
+from viewer.timeline.figures import busy, figure, row_tip, share
+
+
+@pytest.fixture
+def state(qapp):
+    """Three laps of 20 ms on two GPUs."""
+    return state_of(training())
+
+
+def row(state, kind):
+    return next(r for r in state.rows.roots[0].walk() if r.kind is kind)
+
+
+def test_time_outside_is_veiled_by_each_gpu_s_own_boundaries(state):
+    study = state.study
+    placed = rows_of(study, RowKind.STREAM)
+    own = (window(5 * MS, 15 * MS), window(8 * MS, 15 * MS))
+    scope = Scope("laps", own, window(5 * MS, 15 * MS))
+    plain = painted(study, placed, (0, 20 * MS), 200)
+    veiled = painted(study, placed, (0, 20 * MS), 200, scope=scope)
+    for place in placed:
+        lane = slice(place.y + 1, place.y + place.height)
+        low, high = (int(t) // (MS // 10) for t in (own[place.row.gpu].start_ns[0], 15 * MS))
+        assert np.array_equal(plain[lane, low:high], veiled[lane, low:high])
+        outside = np.r_[0:low, high:200]
+        bars = plain[lane, outside] != (LIGHT.background | 0xFF000000)
+        assert (plain[lane, outside] != veiled[lane, outside])[bars].all()
+
+
+def test_busy_counts_what_the_filter_holds_of_the_window(state):
+    gpu = row(state, RowKind.GPU)
+    scope = range_scope(state.study, 2 * MS, 14 * MS)
+    parts = state.study.parts[0].totals(2 * MS, 14 * MS)
+    assert busy(state.study, gpu, (0, 20 * MS), scope) == pytest.approx(1 - parts[4] / (12 * MS))
+    assert busy(state.study, gpu, (30 * MS, 40 * MS), scope) is None
+
+
+def test_shares_follow_the_filter(state):
+    memory = row(state, RowKind.MEMORY)
+    before = share(memory, None)
+    state.set_filter(range_scope(state.study, 2 * MS, 4 * MS))
+    assert share(memory, state.filter) == pytest.approx(1)
+    assert figure(state, memory) == "100.0 %"
+    assert "time of the filter" in row_tip(state, memory)
+    state.set_filter(None)
+    assert share(memory, None) == before < 0.5
