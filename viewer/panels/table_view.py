@@ -37,7 +37,8 @@ class DenseTable(QTableView):
 
     def selected_ranges(self) -> list[tuple[int, int]]:
         """Return the selected rows as disjoint ranges [first, last), from the top."""
-        spans = sorted((s.top(), s.bottom() + 1) for s in self.selectionModel().selection())
+        held = self.selectionModel().selection()
+        spans = sorted((held.at(i).top(), held.at(i).bottom() + 1) for i in range(held.count()))
         joined: list[tuple[int, int]] = []
         for first, last in spans:
             if joined and first <= joined[-1][1]:

@@ -1,0 +1,156 @@
+"""The histogram of the Events dock: many small bars and few wide ones, told apart at a glance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.panels.event_view import Histogram
+
+_LONGEST = int(np.iinfo(np.int64).max)
+_DRAG_PX = 4
+
+
+class DurationAxis(pg.AxisItem):
+    """An axis of powers of ten, in ns, with a label at each decade."""
+
+    def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
+        """Place a tick at every decade, at every third where they are dense."""
+        step = 1 if size > 60 * (high - low) else 3
+        first = math.ceil(low / step) * step
+        return [(float(step), [float(v) for v in range(first, math.floor(high) + 1, step)])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Write "10 µs"."""
+        return [_short(10.0**v) for v in values]
+
+
+def _short(ns: float) -> str:
+    for unit, length in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= length:
+            return f"{ns / length:,.0f} {unit}"
+    return f"{ns:,.0f} ns"
+
+
+class DurationChart(pg.PlotWidget):
+    """Bars over log duration: the share of the events, and the share of their time; brushing chooses.
+
+    Signals
+    -------
+    brushed(object)
+        (least, most) duration in ns, None for all: dragged over, or clicked away.
+    """
+
+    brushed = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, axisItems={"bottom": DurationAxis("bottom")})
+        self.setAccessibleName("How long the events are")
+        self.setMenuEnabled(False)
+        self.setMouseEnabled(False, False)
+        self.hideButtons()
+        self.hideAxis("left")
+        self.theme: Theme = LIGHT
+        self._histogram: Histogram | None = None
+        self._pressed: float | None = None
+        self._counts = pg.BarGraphItem(x=[], height=[], width=0.1)
+        self._times = pg.BarGraphItem(x=[], height=[], width=0.1)
+        self._brush = pg.LinearRegionItem(movable=False)
+        self._brush.setZValue(-5)
+        self._brush.hide()
+        for item in (self._brush, self._counts, self._times):
+            self.addItem(item)
+        self.setMouseTracking(True)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.setBackground(QColor.fromRgba(theme.background))
+        axis = self.getAxis("bottom")
+        axis.setPen(QColor.fromRgba(theme.line))
+        axis.setTextPen(QColor.fromRgba(theme.text_soft))
+        tint = QColor.fromRgba(theme.selection)
+        self._brush.setBrush(tint)
+        for line in self._brush.lines:
+            line.setPen(QColor.fromRgba(theme.selection_edge))
+        if self._histogram is not None:
+            self.show_histogram(self._histogram)
+
+    def show_histogram(self, histogram: Histogram) -> None:
+        """Draw a histogram: left half of each bin the share of the events, right half that of their time."""
+        self._histogram = histogram
+        left = np.log10(histogram.edges_ns[:-1])
+        width = float(left[1] - left[0]) if len(left) > 1 else 0.125
+        for item, values, shift, argb in (
+            (self._counts, histogram.count, 0.27, self.theme.text_faint),
+            (self._times, histogram.total_ns, 0.70, self.theme.parts[0]),
+        ):
+            share = values / max(int(values.sum()), 1)
+            brush = pg.mkBrush(QColor.fromRgba(argb))
+            item.setOpts(x=left + shift * width, height=share, width=width * 0.4, brush=brush, pen=None)
+        highest = max(
+            float((histogram.count / max(int(histogram.count.sum()), 1)).max()),
+            float((histogram.total_ns / max(int(histogram.total_ns.sum()), 1)).max()),
+            1e-9,
+        )
+        self.setXRange(float(left[0]), float(np.log10(histogram.edges_ns[-1])), padding=0.02)
+        self.setYRange(0, highest * 1.05, padding=0)
+
+    def show_brush(self, least_ns: int, most_ns: int) -> None:
+        """Show which durations are chosen."""
+        is_all = least_ns <= 0 and most_ns == _LONGEST
+        self._brush.setVisible(not is_all)
+        if not is_all:
+            self._brush.setRegion((math.log10(max(least_ns, 1)), min(math.log10(max(most_ns, 1)), 19.0)))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed = event.position().x()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is None:
+            self._explain(event)
+        elif abs(event.position().x() - self._pressed) >= _DRAG_PX:
+            self._brush.setVisible(True)
+            self._brush.setRegion(self._dragged(event))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is None:
+            return
+        is_drag = abs(event.position().x() - self._pressed) >= _DRAG_PX
+        low, high = self._dragged(event)
+        self._pressed = None
+        self.brushed.emit((round(10**low), round(10**high)) if is_drag else None)
+
+    def _dragged(self, event: QMouseEvent) -> tuple[float, float]:
+        assert self._pressed is not None
+        ends = sorted(self._at(x) for x in (self._pressed, event.position().x()))
+        return max(ends[0], 0.0), max(ends[1], 0.0)
+
+    def _at(self, x: float) -> float:
+        box = self.getPlotItem().vb
+        return float(box.mapSceneToView(self.mapToScene(round(x), 0)).x())
+
+    def _explain(self, event: QMouseEvent) -> None:
+        """Say in the tooltip what the bin under the pointer holds."""
+        held = self._histogram
+        at = 10 ** self._at(event.position().x())
+        if held is None or not held.edges_ns[0] <= at < held.edges_ns[-1]:
+            self.setToolTip("")
+            return
+        bin_at = int(np.searchsorted(held.edges_ns, at, side="right")) - 1
+        count, total = int(held.count[bin_at]), int(held.total_ns[bin_at])
+        low, high = (format_ns(round(held.edges_ns[bin_at + i])) for i in (0, 1))
+        of_all = format_share(count / max(int(held.count.sum()), 1))
+        of_time = format_share(total / max(int(held.total_ns.sum()), 1))
+        self.setToolTip(
+            f"{low} to {high}\n{format_count(count)} events, {of_all} of all (grey)\n"
+            f"{format_ns(total)} together, {of_time} of their time (blue)\nDrag to choose, click for all"
+        )

@@ -1,0 +1,170 @@
+"""The events of a row and of all under it, as arrays: what the Events dock lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.classify import CLASSES
+from viewer.analysis.study import Study
+from viewer.rows import Row, RowEvents, RowKind
+from viewer.trace import GPU_KINDS, Kind
+
+KINDS = tuple(Kind)
+KIND_NAMES = {
+    Kind.KERNEL: "kernel",
+    Kind.MEMCPY: "copy",
+    Kind.MEMSET: "memory set",
+    Kind.GRAPH: "CUDA graph",
+    Kind.API: "CUDA API",
+    Kind.SYNC: "synchronisation",
+    Kind.NVTX: "NVTX",
+    Kind.OSRT: "OS runtime",
+    Kind.ON_CPU: "on the CPU",
+    Kind.OVERHEAD: "profiler overhead",
+}
+GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
+"""What an event can be: the class of a kernel, else its kind."""
+
+_HOLDERS = (RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
+
+Positions = npt.NDArray[np.int32]
+Values = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class EventSet:
+    """Events that are listed together; position ``i`` is the ``i``-th by start.
+
+    Attributes
+    ----------
+    study : Study
+    row : Row
+        The row whose events they are.
+    events : RowEvents
+    """
+
+    study: Study
+    row: Row
+    events: RowEvents
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The tables that events come from."""
+        if isinstance(self.events.kind, Kind):
+            return (self.events.kind,) if len(self) else ()
+        return tuple(KINDS[k] for k in np.flatnonzero(np.bincount(self.events.kind, minlength=len(KINDS))))
+
+    def by_kind(
+        self,
+        positions: Positions,
+        values: Callable[[Kind, npt.NDArray[np.int64]], Values | None],
+        dtype: npt.DTypeLike,
+        missing: object,
+    ) -> Values:
+        """Return ``values(kind, indices into its table)`` for some events, `missing` where it has none.
+
+        Returns
+        -------
+        ndarray of `dtype`, shape (len(positions),)
+        """
+        out = np.full(len(positions), missing, dtype)
+        index = self.indices(positions)
+        for kind in self.kinds:
+            whole = isinstance(self.events.kind, Kind)
+            here = slice(None) if whole else self.events.kind[positions] == KINDS.index(kind)
+            if (found := values(kind, index[here])) is not None:
+                out[here] = found
+        return out
+
+    def indices(self, positions: Positions) -> npt.NDArray[np.int64]:
+        """Return the indices of some events into their tables."""
+        held = self.events.index
+        if isinstance(held, slice):
+            return positions.astype(np.int64) + held.start
+        return held[positions].astype(np.int64)
+
+    def durations(self, positions: Positions) -> npt.NDArray[np.int64]:
+        """Return lengths in ns."""
+        return self.events.end_ns[positions] - self.events.start_ns[positions]
+
+    def groups(self, positions: Positions) -> npt.NDArray[np.uint8]:
+        """Return what each event is, as positions in `GROUPS`."""
+
+        def group(kind: Kind, index: npt.NDArray[np.int64]) -> Values:
+            if kind is Kind.KERNEL:
+                return self.study.classes.class_of[self.study.trace.kernels.name_id[index]]
+            return np.full(len(index), len(CLASSES) + KINDS.index(kind) - 1, np.uint8)
+
+        return self.by_kind(positions, group, np.uint8, 0).astype(np.uint8, copy=False)
+
+    def position_of(self, kind: Kind, index: int) -> int | None:
+        """Return where an event stands, None if it is not one of these."""
+        if not len(self) or kind not in self.kinds:
+            return None
+        held = self.events.index
+        if isinstance(held, slice):
+            return index - held.start if held.start <= index < held.stop else None
+        found = held == index
+        if not isinstance(self.events.kind, Kind):
+            found &= self.events.kind == KINDS.index(kind)
+        at = np.flatnonzero(found)
+        return int(at[0]) if len(at) else None
+
+
+def gather(study: Study, row: Row) -> EventSet:
+    """Return the events of a row and of all under it, each once."""
+    if row.kind not in _HOLDERS and row.events is not None:
+        return EventSet(study, row, row.events)
+    pieces = _operations(study, row) + _calls(study, row)
+    if not pieces:
+        none = np.empty(0, np.int64)
+        events = RowEvents(none, none, np.empty(0, np.uint32), Kind.KERNEL, np.empty(0, np.int32))
+        return EventSet(study, row, events)
+    tables = study.trace.events
+    kind = np.concatenate([np.full(len(index), KINDS.index(k), np.uint8) for k, index in pieces])
+    index = np.concatenate([index for _, index in pieces])
+    start = np.concatenate([tables[k].start_ns[i] for k, i in pieces])
+    order = np.argsort(start, kind="stable")
+    end = np.concatenate([tables[k].end_ns[i] for k, i in pieces])[order]
+    name = np.concatenate([tables[k].name_id[i] for k, i in pieces])[order]
+    return EventSet(study, row, RowEvents(start[order], end, name, kind[order], index[order]))
+
+
+def _operations(study: Study, row: Row) -> list[tuple[Kind, npt.NDArray[np.int32]]]:
+    trace = study.trace
+    if row.kind is RowKind.PROCESS:
+        gpus = [g.index for g in trace.gpus if g.process == row.process]
+    elif row.gpu is not None:
+        gpus = [row.gpu]
+    else:
+        gpus = []
+    streams = [s.index for s in trace.streams if s.gpu in gpus]
+    return [(kind, _owned(study, kind, streams)) for kind in GPU_KINDS if len(_owned(study, kind, streams))]
+
+
+def _calls(study: Study, row: Row) -> list[tuple[Kind, npt.NDArray[np.int32]]]:
+    trace = study.trace
+    if row.kind is RowKind.THREAD:
+        threads = [row.thread]
+    elif row.kind in (RowKind.PROCESS, RowKind.THREADS):
+        threads = [t.index for t in trace.threads if t.process == row.process]
+    else:
+        return []
+    owners = dict.fromkeys((Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD), threads)
+    owners[Kind.NVTX] = [t.index for t in trace.tracks if t.thread in threads]
+    held = [(kind, _owned(study, kind, of)) for kind, of in owners.items()]
+    return [(kind, index) for kind, index in held if len(index)]
+
+
+def _owned(study: Study, kind: Kind, owners: Sequence[int | None]) -> npt.NDArray[np.int32]:
+    rows = [study.trace.events[kind].of(o) for o in owners if o is not None]
+    none = np.empty(0, np.int32)
+    return np.concatenate([none, *(np.arange(r.start, r.stop, dtype=np.int32) for r in rows)])
