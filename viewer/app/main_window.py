@@ -34,6 +34,7 @@ from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
 from viewer.export.tables import write_table
+from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
 from viewer.state import RowState, ViewState
@@ -121,6 +122,7 @@ class MainWindow(QMainWindow):
             state.measurements.changed,
         ):  # fmt: skip
             changed.connect(self.refresh)
+        self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
 
     def refresh(self) -> None:
         """Show in menus and tool bar what can be done now."""
@@ -174,12 +176,13 @@ class MainWindow(QMainWindow):
     def _show_page(self) -> None:
         trace = self.state.study.trace if self.state.study else None
         self.welcome.set_recent(self.settings.recent())
+        if trace:
+            # Before its page is shown: the stack would else give the focus to the first widget there.
+            self.timeline.canvas.setFocus()
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
         self._show_docks(trace is not None)
         name = "demo" if trace and self.is_demo else trace.path.name if trace else ""
         self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
-        if trace:
-            self.timeline.canvas.setFocus()
         self.refresh()
 
     def _show_docks(self, shown: bool) -> None:
@@ -288,6 +291,8 @@ class MainWindow(QMainWindow):
     def _take_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)
         self.tools.set_theme(theme)
+        for panel in self.findChildren(Panel):
+            panel.set_theme(theme)
         self.refresh()
 
     def tell_last_crash(self, report: str) -> None:

@@ -103,6 +103,7 @@ class ToolBar(QToolBar):
         super().__init__("Tool bar", parent)
         self.setObjectName("tool-bar")
         self.setMovable(False)
+        self.setIconSize(SWATCH)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._actions = actions
         self.state = state
@@ -142,7 +143,6 @@ def _button(action: QAction, name: str = "") -> QToolButton:
     button.setDefaultAction(action)
     button.setObjectName(name)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setIconSize(SWATCH)
     button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return button
 

@@ -13,7 +13,6 @@ from viewer.analysis.laps import Laps
 from viewer.analysis.parts import PARTS
 from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
-from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.lap_chart import LapChart
 from viewer.panels.panel import Panel
@@ -101,7 +100,6 @@ class IterationsPanel(Panel):
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.theme: Theme = LIGHT
         self.marker, self.which = QComboBox(), QComboBox()
         self.marker.setAccessibleName("What marks the iterations")
         self.marker.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -139,11 +137,6 @@ class IterationsPanel(Panel):
         self.table.save_requested.connect(self.save_requested)
         self.chart.lap_clicked.connect(lambda lap: go_to_lap(state, lap))
         state.laps_changed.connect(self.invalidate)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Take the colours of a theme."""
-        self.theme = theme
-        self.invalidate()
 
     def refresh(self) -> None:
         """Show the laps of the marker that is chosen."""

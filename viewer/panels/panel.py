@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QStackedLayout, QWidget
 
+from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
 
 
@@ -29,6 +30,7 @@ class Panel(QWidget):
     def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = state
+        self.theme: Theme = LIGHT
         self.body = QWidget()
         self._empty = QLabel()
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -39,6 +41,11 @@ class Panel(QWidget):
         self._stack.addWidget(self._empty)
         self._stale = True
         state.study_changed.connect(self.invalidate)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take the colours of a theme."""
+        self.theme = theme
+        self.invalidate()
 
     def invalidate(self) -> None:
         """Say that what is shown is out of date."""
