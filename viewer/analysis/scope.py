@@ -27,8 +27,6 @@ class Scope:
     within : tuple of Intervals, one per GPU
     time : Intervals
         The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
-    time : Intervals
-        The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
     laps : tuple of int
         The iterations that it consists of; () for a range of time.
     is_steady : bool
@@ -40,15 +38,6 @@ class Scope:
     time: Intervals
     laps: tuple[int, ...] = ()
     is_steady: bool = False
-
-    @property
-    def hull(self) -> tuple[int, int]:
-        """From the earliest start to the latest end, ns."""
-        return int(self.time.start_ns[0]), int(self.time.end_ns[-1])
-
-    def of(self, gpu: int | None) -> Intervals:
-        """Return the time of one GPU, for None that of all together."""
-        return self.time if gpu is None else self.within[gpu]
 
     @property
     def hull(self) -> tuple[int, int]:
