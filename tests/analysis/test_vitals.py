@@ -71,6 +71,13 @@ def test_numbers_add_up_and_can_be_shown(demo_of, options):
     json.dumps(report(study))
 
 
+def test_without_an_optimizer_range_no_sea_is_called_strange(demo_of):
+    seas = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
+    assert seas.value > 0
+    assert seas.is_normal is None
+    assert "No range is called optimizer" in seas.definition
+
+
 def test_evidence_lies_where_the_number_says(demo_of):
     study = demo_of()
     found = sheet(study)

@@ -108,10 +108,11 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         "launch seas outside the optimizer",
         sum(outside),
         "count",
-        "Launch seas of which the optimizer launched less than half of the kernels.",
+        "Launch seas of which the optimizer launched less than half of the kernels."
+        + ("" if optimizer else " No range is called optimizer here: some of them may be its own."),
         per_gpu=tuple(outside),
         normal="none",
-        is_normal=not sum(outside),
+        is_normal=None if sum(outside) and not optimizer else not sum(outside),
         evidence=largest,
     )
 
