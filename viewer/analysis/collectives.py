@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.intervals import Intervals, union
+from viewer.analysis.collective_groups import Found, How, Sequence, find_groups, sequences
+from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.analysis.launched import Indices, Mask
 from viewer.trace import Trace
 from viewer.trace.events import Int64
+from viewer.trace.names import short_name
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-MAX_END_APART_NS = 50_000
-MIN_MATCHING = 0.95
-
-
-@dataclass(frozen=True)
-class _Sequence:
-    """The communication kernels of one name on one stream, in order."""
-
-    gpu: int
-    stream: int
-    name_id: int
-    rows: Indices
+CONSTANT = 0.75
+"""Who comes last in at least so many of the sets does so again and again; else it rotates."""
+SELDOM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +40,9 @@ class Group:
         The k-th kernel of each member, an index into ``trace.kernels``.
     matched : ndarray of bool, shape (sets,)
         The sets whose members all overlap.
+    how : {"communicator", "timing"}
+        Whether NCCL's own record says so, or the way the kernels run.
+    communicator : int or None
     """
 
     name_id: int
@@ -54,6 +50,36 @@ class Group:
     streams: tuple[int, ...]
     kernels: Indices
     matched: Mask
+    how: How = "timing"
+    communicator: int | None = None
+
+
+@dataclass(frozen=True)
+class MatchedSet:
+    """One collective over its ranks.
+
+    Attributes
+    ----------
+    group, number : int
+        Which group, and which of its sets.
+    gpus : tuple of int
+    kernels : ndarray of int64, shape (members,)
+    wait_ns, transfer_ns : ndarray of int64, shape (members,)
+        They fill each member's bar.
+    last_gpu : int
+        The last arriver.
+    shortest_ns : int
+        The shortest duration: about what the transfer takes.
+    """
+
+    group: int
+    number: int
+    gpus: tuple[int, ...]
+    kernels: Indices
+    wait_ns: Int64
+    transfer_ns: Int64
+    last_gpu: int
+    shortest_ns: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,27 +97,69 @@ class Collectives:
         What could not be matched, and why.
     """
 
-    trace: Trace
+    study: Study
     groups: tuple[Group, ...]
     wait_ns: Int64
     last_gpu: npt.NDArray[np.int16]
     notes: tuple[str, ...]
 
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.study.trace
+
     def waits(self, gpu: int) -> Intervals:
         """Return when a GPU waited in a collective for a later rank."""
-        kernels = self.trace.kernels
-        rows = np.concatenate(
-            [np.empty(0, np.int64), *(g.kernels[g.gpus.index(gpu)] for g in self.groups if gpu in g.gpus)]
-        )
+        kernels, rows = self.trace.kernels, self._rows[gpu]
         rows = rows[self.wait_ns[rows] > 0]
         return union(kernels.start_ns[rows], kernels.start_ns[rows] + self.wait_ns[rows])
+
+    def transfers(self, gpu: int) -> Intervals:
+        """Return when a GPU was in a matched collective and waited in none."""
+        kernels, rows = self.trace.kernels, self._rows[gpu]
+        rows = rows[self.wait_ns[rows] >= 0]
+        return union(kernels.start_ns[rows], kernels.end_ns[rows]) - self.waits(gpu)
+
+    def exposed(self, gpu: int, within: Intervals | None = None) -> tuple[int, int, int]:
+        """Return the exposed communication of a GPU: waiting for a late rank, transfer, and not matched, ns.
+
+        Parameters
+        ----------
+        within : Intervals, optional
+            Where to look; by default the trace's window.
+        """
+        exposed = self.study.parts[gpu].intervals("exposed_comm")
+        if within is not None and len(within):
+            low, high = int(within.start_ns[0]), int(within.end_ns[-1])
+            exposed = self.study.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
+        elif within is not None:
+            exposed = EMPTY
+        wait = (exposed & self.waits(gpu)).total()
+        transfer = (exposed & self.transfers(gpu)).total()
+        return wait, transfer, exposed.total() - wait - transfer
+
+    def set_of(self, kernel: int) -> MatchedSet | None:
+        """Return the set of a kernel (an index into ``trace.kernels``), None where it is not matched."""
+        group = int(self._set_of[0][kernel])
+        return None if group < 0 else self.set_at(group, int(self._set_of[1][kernel]))
+
+    def set_at(self, group: int, number: int) -> MatchedSet:
+        """Return one set of a group."""
+        held, kernels = self.groups[group], self.trace.kernels
+        rows = held.kernels[:, number]
+        length = kernels.end_ns[rows] - kernels.start_ns[rows]
+        waits = self.wait_ns[rows]
+        last = int(self.last_gpu[rows[0]])
+        return MatchedSet(group, number, held.gpus, rows, waits, length - waits, last, int(length.min()))
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """Return one row per GPU.
 
         `gpu`, `sets` (matched), `wait_ns`, `transfer_ns` (sums over its matched kernels), `last` (sets in
-        which it came last), `others_waited_ns` (what the others waited in those sets).
+        which it came last), `others_waited_ns` (what the others waited in those sets), `exposed_wait_ns`,
+        `exposed_transfer_ns`, `exposed_unmatched_ns` (which sum to the exposed communication), `last_share`
+        (`last` over `sets`), `pattern` ("constant": it is late again and again, "rotating", "seldom", "").
         """
         kernels, gpus = self.trace.kernels, len(self.trace.gpus)
         columns = {c: np.zeros(gpus, np.int64) for c in _COLUMNS}
@@ -105,22 +173,124 @@ class Collectives:
                 columns["sets"][gpu] += rows.shape[1]
                 columns["wait_ns"][gpu] += int(waits[member].sum())
                 columns["transfer_ns"][gpu] += int((lengths[member] - waits[member]).sum())
-        return pd.DataFrame({"gpu": np.arange(gpus), **columns})
+        exposed = np.array([self.exposed(g) for g in range(gpus)], np.int64).reshape(-1, len(_EXPOSED))
+        share = columns["last"] / np.maximum(columns["sets"], 1)
+        patterns = np.select(
+            [columns["sets"] == 0, share >= CONSTANT, share >= SELDOM], ["", *_PATTERNS], "seldom"
+        )
+        return pd.DataFrame(
+            {
+                "gpu": np.arange(gpus),
+                **columns,
+                **{name: exposed[:, i] for i, name in enumerate(_EXPOSED)},
+                "last_share": share,
+                "pattern": patterns.astype(object),
+            }
+        )
+
+    @cached_property
+    def groups_table(self) -> pd.DataFrame:
+        """Return one row per group.
+
+        `group`, `name`, `members` ("Rank 0 GPU 0, ..."), `how`, `sets`, `matched`, `unmatched`, `wait_ns` (of
+        all members), `last_gpu` (who comes last most often, -1 without sets), `last_share`, `pattern`
+        ("constant", "rotating", "").
+        """
+        rows = []
+        for number, group in enumerate(self.groups):
+            held = group.kernels[:, group.matched]
+            count = np.bincount(self.last_gpu[held[0]], minlength=1)
+            sets, last = held.shape[1], int(count.argmax()) if held.shape[1] else -1
+            share = int(count.max()) / sets if sets else 0.0
+            rows.append(
+                (
+                    number,
+                    short_name(self.trace.names[group.name_id]),
+                    ", ".join(self.trace.gpu_label(g) for g in group.gpus),
+                    group.how,
+                    len(group.matched),
+                    sets,
+                    len(group.matched) - sets,
+                    int(self.wait_ns[held].sum()),
+                    last,
+                    share,
+                    _PATTERNS[0 if share >= CONSTANT else 1] if sets else "",
+                )
+            )
+        return pd.DataFrame(rows, columns=_GROUP_COLUMNS)
+
+    @cached_property
+    def sets_table(self) -> pd.DataFrame:
+        """Return one row per matched set, by `start_ns`.
+
+        `group`, `set`, `start_ns` (first arriver), `end_ns`, `shortest_ns`, `wait_ns` (of all members),
+        `spread_ns` (last start - first start), `last_gpu`, `kernel` (of the last arriver, into
+        ``trace.kernels``).
+        """
+        kernels, pieces = self.trace.kernels, []
+        for number, group in enumerate(self.groups):
+            held = group.kernels[:, group.matched]
+            starts, ends = kernels.start_ns[held], kernels.end_ns[held]
+            latest = starts.argmax(axis=0)
+            pieces.append(
+                pd.DataFrame(
+                    {
+                        "group": np.full(held.shape[1], number, np.int32),
+                        "set": np.flatnonzero(group.matched),
+                        "start_ns": starts.min(axis=0),
+                        "end_ns": ends.max(axis=0),
+                        "shortest_ns": (ends - starts).min(axis=0),
+                        "wait_ns": self.wait_ns[held].sum(axis=0),
+                        "spread_ns": starts.max(axis=0) - starts.min(axis=0),
+                        "last_gpu": self.last_gpu[held[0]],
+                        "kernel": held[latest, np.arange(held.shape[1])],
+                    }
+                )
+            )
+        if not pieces:
+            return pd.DataFrame({name: np.empty(0, np.int64) for name in _SET_COLUMNS})
+        return pd.concat(pieces).sort_values("start_ns", kind="stable", ignore_index=True)
+
+    @cached_property
+    def _rows(self) -> list[Indices]:
+        """The kernels of each GPU that are in a group."""
+        none = np.empty(0, np.int64)
+        return [
+            np.concatenate(
+                [none, *(g.kernels[g.gpus.index(gpu.index)] for g in self.groups if gpu.index in g.gpus)]
+            )
+            for gpu in self.trace.gpus
+        ]
+
+    @cached_property
+    def _set_of(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Group and set of every kernel, -1 where it is not matched."""
+        group = np.full(len(self.trace.kernels), -1, np.int32)
+        number = group.copy()
+        for position, held in enumerate(self.groups):
+            sets = np.flatnonzero(held.matched)
+            group[held.kernels[:, sets]] = position
+            number[held.kernels[:, sets]] = sets
+        return group, number
 
 
 _COLUMNS = ("sets", "wait_ns", "transfer_ns", "last", "others_waited_ns")
+_EXPOSED = ("exposed_wait_ns", "exposed_transfer_ns", "exposed_unmatched_ns")
+_PATTERNS = ("constant", "rotating")
+_GROUP_COLUMNS = [
+    "group", "name", "members", "how", "sets", "matched", "unmatched", "wait_ns", "last_gpu", "last_share",
+    "pattern",
+]  # fmt: skip
+_SET_COLUMNS = (
+    "group", "set", "start_ns", "end_ns", "shortest_ns", "wait_ns", "spread_ns", "last_gpu", "kernel",
+)  # fmt: skip
 
 
 def find_collectives(study: Study) -> Collectives:
     """Find which ranks do collectives together, match the k-th with the k-th, and take the waits apart."""
     trace = study.trace
-    sequences = _sequences(study)
-    notes: list[str] = []
-    groups = []
-    for members in _grouped(trace, sequences):
-        group = _matched(trace, members)
-        if group is not None:
-            groups.append(group)
+    held = sequences(study)
+    groups = [group for found in find_groups(trace, held) if (group := _matched(trace, found)) is not None]
     wait = np.full(len(trace.kernels), -1, np.int64)
     last = np.full(len(trace.kernels), -1, np.int16)
     for group in groups:
@@ -128,69 +298,55 @@ def find_collectives(study: Study) -> Collectives:
         starts, ends = trace.kernels.start_ns[rows], trace.kernels.end_ns[rows]
         wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
         last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
-    for sequence in sequences:
-        unmatched = int((wait[sequence.rows] < 0).sum())
-        if unmatched and len(trace.gpus) > 1:
-            where = f"{trace.gpu_label(sequence.gpu)}, stream {trace.streams[sequence.stream].stream_id}"
-            name = trace.names[sequence.name_id]
-            notes.append(f"{where}: {unmatched:,} of {len(sequence.rows):,} × {name} are not matched")
-    return Collectives(trace, tuple(groups), wait, last, tuple(notes))
+    notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
+    return Collectives(study, tuple(groups), wait, last, notes)
 
 
-def _sequences(study: Study) -> list[_Sequence]:
-    trace, kernels = study.trace, study.trace.kernels
-    found = []
-    for stream in trace.streams:
-        rows = kernels.of(stream.index)
-        names = kernels.name_id[rows]
-        comm = rows.start + np.flatnonzero(study.classes.is_comm(names))
-        for name in np.unique(kernels.name_id[comm]).tolist():
-            held = comm[kernels.name_id[comm] == name]
-            found.append(_Sequence(stream.gpu, stream.index, name, held))
-    return found
-
-
-def _grouped(trace: Trace, sequences: list[_Sequence]) -> list[list[_Sequence]]:
-    """Join the sequences of different GPUs that run together, the best matching first."""
-    pairs = [
-        (share, a, b)
-        for a, b in combinations(range(len(sequences)), 2)
-        if (share := _matching(trace, sequences[a], sequences[b])) >= MIN_MATCHING
-    ]
-    group_of = list(range(len(sequences)))
-    members = {i: [i] for i in group_of}
-    for _, a, b in sorted(pairs, reverse=True):
-        one, other = group_of[a], group_of[b]
-        gpus = [sequences[i].gpu for i in (*members[one], *members[other])]
-        if one != other and len(set(gpus)) == len(gpus):
-            members[one] += members.pop(other)
-            for i in members[one]:
-                group_of[i] = one
-    joined = [[sequences[i] for i in held] for held in members.values() if len(held) > 1]
-    return [sorted(held, key=lambda s: s.gpu) for held in joined]
-
-
-def _matching(trace: Trace, a: _Sequence, b: _Sequence) -> float:
-    """Return the share of the k-th kernels that overlap and end within 50 µs, 0 where counts differ."""
-    if a.gpu == b.gpu or a.name_id != b.name_id or len(a.rows) != len(b.rows):
-        return 0.0
-    start, end = trace.kernels.start_ns, trace.kernels.end_ns
-    overlap = np.maximum(start[a.rows], start[b.rows]) < np.minimum(end[a.rows], end[b.rows])
-    close = np.abs(end[a.rows] - end[b.rows]) <= MAX_END_APART_NS
-    return float((overlap & close).mean())
-
-
-def _matched(trace: Trace, members: list[_Sequence]) -> Group | None:
+def _matched(trace: Trace, found: Found) -> Group | None:
     """Make a group; send and receive kernels are matched in pairs or not at all."""
-    name_id = members[0].name_id
-    if "sendrecv" in trace.names[name_id].lower() and len(members) != 2:
+    members = found.members
+    if _is_send(trace, members[0]) and len(members) != 2:
         return None
     kernels = np.stack([m.rows for m in members])
     starts, ends = trace.kernels.start_ns[kernels], trace.kernels.end_ns[kernels]
     return Group(
-        name_id,
+        members[0].name_id,
         tuple(m.gpu for m in members),
         tuple(m.stream for m in members),
         kernels,
         starts.max(axis=0) < ends.min(axis=0),
+        found.how,
+        members[0].communicator if found.how == "communicator" else None,
     )
+
+
+def _is_send(trace: Trace, sequence: Sequence) -> bool:
+    return "sendrecv" in trace.names[sequence.name_id].lower()
+
+
+def _unmatched(trace: Trace, held: list[Sequence], groups: list[Group], wait: Int64) -> tuple[str, ...]:
+    """Say what is not matched and why, GPUs of which the same is to be said together."""
+    in_group = {(s, g.name_id) for g in groups for s in g.streams}
+    said: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
+    for one in held:
+        missing = int((wait[one.rows] < 0).sum())
+        if missing:
+            grouped = (one.stream, one.name_id) in in_group
+            why = "the ranks' kernels do not all overlap" if grouped else _why_alone(trace, one, held)
+            said[one.name_id, missing, len(one.rows), why].append(trace.gpu_label(one.gpu))
+    notes = []
+    for (name, missing, count, why), where in said.items():
+        what = f"{missing:,} of {count:,} × {short_name(trace.names[name])}"
+        notes.append(f"{what} are not matched: {why} ({', '.join(where)})")
+    return tuple(notes)
+
+
+def _why_alone(trace: Trace, one: Sequence, held: list[Sequence]) -> str:
+    alike = [s for s in held if s.name_id == one.name_id and s.gpu != one.gpu]
+    if not alike:
+        return "no other rank runs them"
+    if all(len(s.rows) != len(one.rows) for s in alike):
+        return "their number differs between the ranks"
+    if _is_send(trace, one):
+        return "send and receive of more than two ranks"
+    return "no other rank's run and end together with them"

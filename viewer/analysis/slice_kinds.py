@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from viewer.analysis.copies import HTOD, MIN_IN_FRONT_BYTES, before_first_kernel
 from viewer.analysis.host_time import is_pageable
-from viewer.analysis.intervals import union
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.overlaps import Overlaps, overlaps
 from viewer.trace import GPU_KINDS, Kind
@@ -91,11 +90,9 @@ def comm_facts(study: Study, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted
     trace, collectives = study.trace, study.collectives
     kernels, rows = trace.kernels, rows_of_gpu(trace, Kind.KERNEL, gpu)
     rows = rows[study.classes.is_comm(kernels.name_id[rows])]
-    waits = collectives.waits(gpu)
     matched = rows[collectives.wait_ns[rows] >= 0]
-    transfers = union(kernels.start_ns[matched], kernels.end_ns[matched]) - waits
-    found["wait_ns"] = waits.covered(start_ns, end_ns)
-    found["transfer_ns"] = transfers.covered(start_ns, end_ns)
+    found["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
+    found["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)
     found["unmatched_ns"] = end_ns - start_ns - found["wait_ns"] - found["transfer_ns"]
     at, _ = overlaps(start_ns, end_ns, kernels.start_ns[rows], kernels.end_ns[rows]).longest()
     found["collective"] = np.where(at >= 0, rows[at] if len(rows) else -1, -1).astype(np.int32)
