@@ -19,7 +19,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import Measurement, ViewState, Window
 from viewer.timeline import legend, marks, ruler
-from viewer.timeline.figures import figure
+from viewer.timeline.figures import figure_in
 from viewer.timeline.fonts import cropped
 from viewer.timeline.paint import make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
@@ -176,7 +176,7 @@ def _paint_headers(painter: QPainter, view: View, placed: Sequence[PlacedRow], r
         rect = QRect(0, ruler.HEIGHT + row.y, HEADER_WIDTH, row.height)
         painter.save()
         painter.setClipRect(rect)
-        look = Look(figure(view.study, row.row, view.window_ns), foldable=bool(row.row.children))
+        look = Look(figure_in(view.study, row.row, view.window_ns), foldable=bool(row.row.children))
         paint_header(painter, row, rect, view.theme, look)
         painter.restore()
     if placed:

@@ -51,9 +51,13 @@ def share(row: Row, scope: Scope | None) -> float | None:
 
 
 def figure(state: ViewState, row: Row) -> str:
+    """Return what stands at the right of a row's header in the window."""
+    return figure_in(state.study, row, state.axis.window, state.filter)
+
+
+def figure_in(study: Study | None, row: Row, seen: Window, scope: Scope | None = None) -> str:
     """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
-    scope = state.filter
-    if state.study is not None and (part := busy(state.study, row, state.axis.window, scope)) is not None:
+    if study is not None and (part := busy(study, row, seen, scope)) is not None:
         return format_share(part) + (" busy" if row.kind is RowKind.GPU else "")
     part = share(row, scope)
     return "" if part is None else format_share(part)
