@@ -154,6 +154,7 @@ _VIEW = (
     _preset("compute + communication", "Compute + communication of every GPU"),
     _preset("everything", "Everything"),
     Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _row, group="rows"),
+    Command("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _row, group="rows"),
     Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), (), _row, group="rows"),
     Command("show-all", "Show all hidden rows", "View",
             lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), (),

@@ -8,12 +8,14 @@ import pandas as pd
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
+from viewer.panels.events import EventsPanel
 from viewer.panels.iterations import IterationsPanel
 from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 
-PANELS: tuple[type[Panel], ...] = (MeasurementsPanel, IterationsPanel)
+PANELS: tuple[type[Panel], ...] = (EventsPanel, MeasurementsPanel, IterationsPanel)
+FRONT: type[Panel] = MeasurementsPanel
 FIRST_HEIGHT = 200
 SMALLEST = (240, 80)
 
@@ -21,7 +23,7 @@ SMALLEST = (240, 80)
 def add_docks(
     window: QMainWindow, state: ViewState, save: Callable[[pd.DataFrame], None]
 ) -> list[QDockWidget]:
-    """Put every panel into a dock, as tabs of one area; the first is in front.
+    """Put every panel into a dock, as tabs of one area; `FRONT` is in front.
 
     Parameters
     ----------
@@ -48,6 +50,6 @@ def add_docks(
             window.tabifyDockWidget(docks[0], dock)
         docks.append(dock)
     if docks:
-        docks[0].raise_()
+        next(d for d in docks if isinstance(d.widget(), FRONT)).raise_()
         window.resizeDocks(docks[:1], [FIRST_HEIGHT], Qt.Orientation.Vertical)
     return docks

@@ -34,6 +34,8 @@ from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
 from viewer.export.tables import write_table
+from viewer.panels import work
+from viewer.panels.events import EventsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
@@ -123,6 +125,7 @@ class MainWindow(QMainWindow):
         ):  # fmt: skip
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
+        state.listed.connect(lambda _: self.show_panel(EventsPanel))
 
     def refresh(self) -> None:
         """Show in menus and tool bar what can be done now."""
@@ -229,6 +232,18 @@ class MainWindow(QMainWindow):
         if (row := self.row_in_hand()) is not None:
             self.state.rows.set_hidden([row.key], True)
 
+    def list_row(self) -> None:
+        """List the events of the row in hand."""
+        if (row := self.row_in_hand()) is not None:
+            self.state.list_events(row.key)
+
+    def show_panel(self, kind: type[Panel]) -> None:
+        """Bring a panel's dock to the front."""
+        for dock in self.docks:
+            if isinstance(dock.widget(), kind):
+                dock.show()
+                dock.raise_()
+
     def find_rows(self) -> None:
         """Go to the row filter."""
         self.tools.filter_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -322,6 +337,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.HEADER_WIDTH, self.timeline.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
         self.opening.shut_down()
+        work.join_all()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
