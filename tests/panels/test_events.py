@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from tests.panels.make import looking_at, row_of
 
+from tests.panels.make import looking_at, row_of
 from viewer.analysis.scope import range_scope
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import COLUMNS, columns_for

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.palette import Palette
-from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.theme import Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.duration_chart import DurationChart
 from viewer.panels.event_columns import EventColumn, columns_for
@@ -48,7 +48,6 @@ class EventsPanel(Panel):
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.theme: Theme = LIGHT
         self.events: EventSet | None = None
         self.wanted = Wanted()
         self._palette: Palette | None = None
@@ -123,9 +122,9 @@ class EventsPanel(Panel):
         state.filter_changed.connect(self._follow_filter)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
-        self.theme = theme
+        """Take the colours of a theme."""
         self.chart.set_theme(theme)
+        super().set_theme(theme)
         self._colour()
 
     def refresh(self) -> None:
