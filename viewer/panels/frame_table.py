@@ -185,7 +185,8 @@ class FrameTable(DenseTable):
 
     def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
         """Show another frame; the widths follow the contents of its first rows."""
-        fit = columns is not None or self.frame_model.frame.empty
+        other = columns is not None and tuple(columns) != self.frame_model.columns
+        fit = other or self.frame_model.frame.empty
         self.frame_model.set_frame(frame, columns)
         if fit and len(frame):
             self.horizontalHeader().setResizeContentsPrecision(50)

@@ -30,27 +30,27 @@ def _deviation(share: float) -> str:
     return f"{'+' if share >= 0 else MINUS}{abs(share) * 100:.1f} %"
 
 
-def _flag(flag: str | None) -> str:
-    return flag or ""
+def _text(text: object) -> str:
+    return text if isinstance(text, str) else ""
 
 
 COLUMNS = (
     Column("lap", "#", str, number=True, tip="Numbered from 0, in order"),
-    Column("name", "Marker's text"),
+    Column("name", "Marker"),
     Column("gpu", "GPU"),
     Column("duration_ns", "Length", format_ns, number=True, tip="Start to start: laps tile, numbers over them sum"),
-    Column("deviation", "Against median", _deviation, number=True,
+    Column("deviation", "± median", _deviation, number=True,
            tip="The lap's length against the median of all after the warm-up"),
     Column("skew_ns", "Skew", format_ns, number=True, tip="Latest start over the GPUs less the earliest"),
     Column("compute_only_ns", "Compute", format_ns, number=True, tip="Compute kernels, and no communication"),
-    Column("hidden_comm_ns", "Hidden comm.", format_ns, number=True,
+    Column("hidden_comm_ns", "Hidden", format_ns, number=True,
            tip="Communication while compute kernels run"),
-    Column("exposed_comm_ns", "Exposed comm.", format_ns, number=True,
+    Column("exposed_comm_ns", "Exposed", format_ns, number=True,
            tip="Communication that no compute kernel hides"),
-    Column("copy_only_ns", "Copy only", format_ns, number=True, tip="Copies and sets that nothing hides"),
+    Column("copy_only_ns", "Copies", format_ns, number=True, tip="Copies and sets that nothing hides"),
     Column("idle_ns", "Idle", format_ns, number=True, tip="Nothing on any stream"),
-    Column("flag", "Flag", _flag),
-    Column("why", "Why"),
+    Column("flag", "Flag", _text),
+    Column("why", "Why", _text),
 )  # fmt: skip
 
 
@@ -89,7 +89,9 @@ def candidate_text(candidate: Candidate) -> str:
         return "no iterations: nothing qualifies"
     kind = "a guess from the rhythm" if candidate.guess else "NVTX range"
     text = f"{candidate.name}  ·  {kind}  ·  {format_count(candidate.count)} times"
-    text += f"  ·  {format_share(candidate.gpu_share)} of GPU time, {format_share(candidate.even_share)} alike"
+    text += (
+        f"  ·  {format_share(candidate.gpu_share)} of GPU time, {format_share(candidate.even_share)} alike"
+    )
     return text if candidate.qualifies else f"{text}  ·  does not qualify"
 
 
@@ -172,7 +174,9 @@ class IterationsPanel(Panel):
         self.by_rule.setVisible(by_hand)
         self.steady.setText(". ".join([steady_text(laps, state.steady, by_hand), *laps.notes]))
         self.steady.setToolTip(self.steady.text())
-        self.table.set_frame(lap_frame(laps, state.study, self.which.currentText()))
+        which = self.which.currentText()
+        shown = [c for c in COLUMNS if which != MEAN or c.key != "gpu"]
+        self.table.set_frame(lap_frame(laps, state.study, which), shown)
         self.chart.show_laps(laps, state.steady, state.lap, self.theme)
 
     def _choose_marker(self, position: int) -> None:

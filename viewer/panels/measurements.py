@@ -50,7 +50,12 @@ def measurement_frame(state: ViewState) -> pd.DataFrame:
     """Return the kept measurements with their numbers, a row each; the parts are means over the GPUs in ns."""
     rows = []
     for item in state.measurements.items:
-        row = {"colour": item.colour, "name": item.name, "start_ns": item.start_ns, "length_ns": item.length_ns}
+        row = {
+            "colour": item.colour,
+            "name": item.name,
+            "start_ns": item.start_ns,
+            "length_ns": item.length_ns,
+        }
         numbers = measure(state.study, item.start_ns, item.end_ns, state.laps) if state.study else None
         if numbers is not None:
             gpus = max(len(numbers.gpus), 1)
@@ -106,7 +111,9 @@ class MeasurementsPanel(Panel):
         copy.clicked.connect(self.copy_text)
         delete.clicked.connect(self.delete_chosen)
         self.table.chosen.connect(self._show)
-        self.table.frame_model.edited.connect(lambda at, key, text: state.measurements.change(at, **{key: text}))
+        self.table.frame_model.edited.connect(
+            lambda at, key, text: state.measurements.change(at, **{key: text})
+        )
         self.table.save_requested.connect(self.save_requested)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._add_up())
         state.measurements.changed.connect(self._changed)
@@ -122,7 +129,8 @@ class MeasurementsPanel(Panel):
         """Copy the chosen measurements, and their total, as lines of text."""
         chosen = self._chosen()
         lines = [
-            f"{m.name}: {format_ns(m.length_ns)} from {format_instant(m.start_ns)}" + (f", {m.note}" * bool(m.note))
+            f"{m.name}: {format_ns(m.length_ns)} from {format_instant(m.start_ns)}"
+            + (f", {m.note}" * bool(m.note))
             for m in chosen
         ]
         QGuiApplication.clipboard().setText("\n".join([*lines, total_text(self.state, chosen)]))

@@ -1,0 +1,80 @@
+"""The Iterations dock on the demo: figures, flags, another marker, steady laps by hand."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.analysis.parts import PARTS
+from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
+from viewer.rows.tree import build_rows
+from viewer.state import ViewState
+
+
+@pytest.fixture
+def panel(qtbot, demo_study):
+    state = ViewState()
+    state.set_study(demo_study, build_rows(demo_study))
+    panel = IterationsPanel(state)
+    qtbot.addWidget(panel)
+    panel.resize(1400, 300)
+    panel.show()
+    qtbot.waitExposed(panel)
+    return panel
+
+
+def test_every_lap_is_listed_with_its_own_length(panel):
+    laps = panel.state.laps
+    frame = panel.table.frame_model.frame
+    assert frame["lap"].tolist() == list(range(laps.count))
+    assert frame["duration_ns"].tolist() == laps.duration_ns.tolist()
+    shown = [panel.table.model().index(row, 0).data() for row in range(laps.count)]
+    assert shown == [str(lap) for lap in range(laps.count)]
+    assert "nan" not in {panel.table.model().index(r, c).data() for r in range(laps.count) for c in range(12)}
+
+
+def test_parts_of_every_gpu_fill_its_lap(panel):
+    frame = lap_frame(panel.state.laps, panel.state.study, EACH)
+    parts = frame[[f"{p}_ns" for p in PARTS]].sum(axis=1)
+    assert np.array_equal(parts.to_numpy(), (frame["end_ns"] - frame["start_ns"]).to_numpy())
+    assert len(frame) == panel.state.laps.count * len(panel.state.study.trace.gpus)
+
+
+def test_a_double_click_fits_the_lap(qtbot, panel):
+    table = panel.table
+    centre = table.visualRect(table.model().index(1, 1)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
+    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
+    laps = panel.state.laps
+    low, high = panel.state.axis.window
+    assert panel.state.lap == 1
+    assert low <= laps.start_ns(1) < laps.end_ns(1) <= high
+    assert high - low < 1.2 * (laps.end_ns(1) - laps.start_ns(1))
+
+
+def test_steady_laps_are_chosen_by_hand_and_by_the_rule_again(qtbot, panel):
+    ruled = panel.state.steady
+    panel.table.selectRow(2)
+    qtbot.mouseClick(panel.by_hand, Qt.MouseButton.LeftButton)
+    assert panel.state.steady == (2,)
+    assert "by hand" in panel.steady.text()
+    qtbot.mouseClick(panel.by_rule, Qt.MouseButton.LeftButton)
+    assert panel.state.steady == ruled
+
+
+def test_another_marker_is_one_choice_away(panel):
+    candidates = panel.state.study.candidates
+    assert [panel.marker.itemText(i) for i in range(panel.marker.count())] == [
+        candidate_text(c) for c in candidates
+    ]
+    other = next(i for i, c in enumerate(candidates) if i and c.what == "range")
+    panel.marker.setCurrentIndex(other)
+    panel.marker.activated.emit(other)
+    assert panel.state.marker == other
+    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.laps.count))
+
+
+def test_without_a_trace_it_says_what_to_do(qtbot):
+    panel = IterationsPanel(ViewState())
+    qtbot.addWidget(panel)
+    panel.show()
+    assert "Open a trace" in panel._empty.text()

@@ -1,0 +1,78 @@
+"""The Measurements dock: numbers of kept ranges, their total, edits by hand."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+
+from viewer.analysis.measure import parts_of
+from viewer.panels.measurements import MeasurementsPanel, measurement_frame, total_text
+from viewer.rows.tree import build_rows
+from viewer.state import ViewState
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def panel(qtbot, demo_study):
+    state = ViewState()
+    state.set_study(demo_study, build_rows(demo_study))
+    panel = MeasurementsPanel(state)
+    qtbot.addWidget(panel)
+    panel.resize(1200, 300)
+    panel.show()
+    qtbot.waitExposed(panel)
+    return panel
+
+
+def lap_start(panel, lap=1):
+    return panel.state.laps.start_ns(lap)
+
+
+def test_the_numbers_are_those_of_the_range(panel):
+    start = lap_start(panel)
+    panel.state.measurements.keep(start, start + 30 * MS)
+    row = measurement_frame(panel.state).iloc[0]
+    parts = parts_of(panel.state.study, start, start + 30 * MS)
+    gpus = len(parts)
+    assert row["length_ns"] == 30 * MS
+    assert row["idle_ns"] == int(parts[:, 4].sum()) // gpus
+    assert row["no_kernel_ns"] == int(parts[:, 3:].sum()) // gpus
+    laps = panel.state.laps
+    assert row["lap_share"] == pytest.approx(30 * MS / (laps.end_ns(1) - laps.start_ns(1)))
+
+
+def test_several_ranges_add_up_and_overlaps_count_once(panel):
+    start = lap_start(panel)
+    kept = panel.state.measurements
+    kept.keep(start, start + 10 * MS)
+    kept.keep(start + 5 * MS, start + 20 * MS)
+    length = panel.state.laps.end_ns(1) - start
+    text = total_text(panel.state, kept.items)
+    assert text.startswith("2 ranges, 20.00 ms (overlaps counted once), ")
+    assert f"{20 * MS / length * 100:.1f} % of iteration 1" in text
+    assert panel.total.text() == text
+
+
+def test_names_and_notes_are_edited_and_undone(panel):
+    start = lap_start(panel)
+    kept = panel.state.measurements
+    kept.keep(start, start + MS)
+    model = panel.table.model()
+    column = next(i for i, c in enumerate(panel.table.frame_model.columns) if c.key == "note")
+    assert model.setData(model.index(0, column), "the loader", Qt.ItemDataRole.EditRole)
+    assert kept.items[0].note == "the loader"
+    panel.table.selectRow(0)
+    panel.copy_text()
+    assert QGuiApplication.clipboard().text().splitlines()[0].endswith("the loader")
+    panel.delete_chosen()
+    assert kept.items == ()
+
+
+def test_a_double_click_shows_the_range(qtbot, panel):
+    start = lap_start(panel)
+    panel.state.measurements.keep(start, start + MS)
+    table = panel.table
+    centre = table.visualRect(table.model().index(0, 2)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
+    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
+    assert panel.state.selection == (start, start + MS)
