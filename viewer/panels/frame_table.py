@@ -96,10 +96,10 @@ class FrameModel(QAbstractTableModel):
         """Return the position in the frame of a cell."""
         return int(self.order[index.row()])
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self.order)
 
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -119,7 +119,7 @@ class FrameModel(QAbstractTableModel):
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:  # noqa: N802
+    ) -> Any:
         if orientation != Qt.Orientation.Horizontal or section >= len(self.columns):
             return None
         column = self.columns[section]
@@ -132,7 +132,7 @@ class FrameModel(QAbstractTableModel):
             return side | Qt.AlignmentFlag.AlignVCenter
         return None
 
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:  # noqa: N802
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not self.columns[index.column()].editable:
             return False
         self.edited.emit(self.position(index), self.columns[index.column()].key, str(value))
@@ -194,7 +194,8 @@ class FrameTable(DenseTable):
 
     def selected_positions(self) -> list[int]:
         """Return the positions in the frame of the selected rows, in the order shown."""
-        rows = sorted({r for s in self.selectionModel().selection() for r in range(s.top(), s.bottom() + 1)})
+        ranges = self.selectionModel().selection().toList()
+        rows = sorted({r for s in ranges for r in range(s.top(), s.bottom() + 1)})
         return [int(self.frame_model.order[r]) for r in rows]
 
     def selected_frame(self) -> pd.DataFrame:
@@ -206,7 +207,7 @@ class FrameTable(DenseTable):
         """Copy the selected rows (or all) as tab-separated text with a header."""
         QGuiApplication.clipboard().setText(self.selected_frame().to_csv(sep="\t", index=False))
 
-    def keyPressEvent(self, event: Any) -> None:  # noqa: N802
+    def keyPressEvent(self, event: Any) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():

@@ -38,7 +38,7 @@ COLUMNS = (
     Column("lap", "#", str, number=True, tip="Numbered from 0, in order"),
     Column("name", "Marker"),
     Column("gpu", "GPU"),
-    Column("duration_ns", "Length", format_ns, number=True, tip="Start to start: laps tile, numbers over them sum"),
+    Column("duration_ns", "Length", format_ns, number=True, tip="Start to start, so that laps tile"),
     Column("deviation", "± median", _deviation, number=True,
            tip="The lap's length against the median of all after the warm-up"),
     Column("skew_ns", "Skew", format_ns, number=True, tip="Latest start over the GPUs less the earliest"),
@@ -55,7 +55,7 @@ COLUMNS = (
 
 
 def lap_frame(laps: Laps, study: Study, which: str) -> pd.DataFrame:
-    """Return the laps' table: a row a lap (the parts are means over the GPUs), a row a lap and GPU, or one GPU's."""
+    """Return the laps' table for `MEAN` (parts are means over the GPUs), `EACH` GPU, or one GPU's label."""
     table = laps.table(study)
     labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus], object)
     if which == MEAN:
@@ -183,7 +183,7 @@ class IterationsPanel(Panel):
         self.state.set_marker(position)
 
     def _lap(self, position: int) -> int:
-        return int(self.table.frame_model.frame["lap"].iat[position])
+        return int(self.table.frame_model.frame["lap"].to_numpy()[position])
 
     def _take(self, position: int) -> None:
         laps = self.state.laps

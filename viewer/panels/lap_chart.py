@@ -50,7 +50,8 @@ class LapChart(pg.PlotWidget):
             colours[in_hand] = QColor.fromRgba(theme.accent)
         heights = laps.duration_ns / 1e6
         brushes = [pg.mkBrush(c) for c in colours]
-        self._bars.setOpts(x=np.arange(laps.count), height=heights, width=BAR_WIDTH, brushes=brushes, pen=None)
+        numbers = np.arange(laps.count)
+        self._bars.setOpts(x=numbers, height=heights, width=BAR_WIDTH, brushes=brushes, pen=None)
         self._median.setValue(laps.median_ns / 1e6)
         self._median.setPen(pg.mkPen(QColor.fromRgba(theme.text_soft), style=Qt.PenStyle.DashLine))
         self.setBackground(QColor.fromRgba(theme.background))
@@ -60,7 +61,7 @@ class LapChart(pg.PlotWidget):
         self.setXRange(-0.6, laps.count - 0.4, padding=0)
         self.setYRange(0, float(heights.max()) * 1.08 if laps.count else 1, padding=0)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         at = self.getPlotItem().vb.mapSceneToView(self.mapToScene(event.position().toPoint())).x()
         lap = round(at)
         if event.button() == Qt.MouseButton.LeftButton and 0 <= lap < self._count:

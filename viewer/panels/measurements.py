@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 def measurement_frame(state: ViewState) -> pd.DataFrame:
-    """Return the kept measurements with their numbers, a row each; the parts are means over the GPUs in ns."""
+    """Return a row for each kept measurement; the parts are means over the GPUs, in ns."""
     rows = []
     for item in state.measurements.items:
         row = {

@@ -13,7 +13,7 @@ class Panel(QWidget):
     """Base of the docks.
 
     Subclasses set `title`, build their widgets into `self.body` and implement `refresh`.
-    `refresh` runs only while the panel is seen: a change on a hidden panel is caught up with when it is shown.
+    `refresh` runs only while the panel is seen: a hidden one catches up when it is shown.
 
     Signals
     -------
@@ -62,7 +62,7 @@ class Panel(QWidget):
         self._empty.setText(text)
         self._stack.setCurrentWidget(self._empty if text else self.body)
 
-    def showEvent(self, event: object) -> None:  # noqa: N802
+    def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]
         self._catch_up()
 
