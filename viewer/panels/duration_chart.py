@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
@@ -57,6 +57,7 @@ class DurationChart(pg.PlotWidget):
         self.setMouseEnabled(False, False)
         self.hideButtons()
         self.hideAxis("left")
+        self.setFrameShape(QFrame.Shape.NoFrame)
         self.theme: Theme = LIGHT
         self._histogram: Histogram | None = None
         self._pressed: float | None = None

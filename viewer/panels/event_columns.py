@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,9 +81,12 @@ class EventColumn:
 
 
 def columns_for(events: EventSet) -> tuple[EventColumn, ...]:
-    """Return the columns that at least one of the events has."""
+    """Return the columns that at least one of the events has; the GPU is shown where there are several."""
     kinds = set(events.kinds)
-    return tuple(c for c in COLUMNS if kinds & set(c.kinds) and not (c.key == "what" and len(kinds) == 1))
+    held = (c for c in COLUMNS if kinds & set(c.kinds))
+    return tuple(
+        replace(c, shown=False) if c.key == "gpu" and events.row.gpu is not None else c for c in held
+    )
 
 
 def _table(name: str, missing: int = NONE) -> Callable[[EventSet, Positions], Values]:

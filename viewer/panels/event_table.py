@@ -143,7 +143,7 @@ class EventTable(DenseTable):
         self.setModel(self.event_model)
         self.setIconSize(QSize(9, 9))
         self._shown_keys: dict[str, bool] = {}
-        self._is_following = False
+        self._is_following = self._is_fitted = False
         self.selectionModel().currentRowChanged.connect(self._step)
         header = self.horizontalHeader()
         header.sortIndicatorChanged.connect(self._ask_to_sort)
@@ -156,6 +156,7 @@ class EventTable(DenseTable):
     ) -> None:
         """List these events; widths and sort mark are kept while the columns are the same."""
         same = columns == self.event_model.columns
+        self._is_fitted = self._is_fitted and same
         self.event_model.show(events, columns, order)
         if not same:
             header = self.horizontalHeader()
@@ -163,6 +164,8 @@ class EventTable(DenseTable):
             header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
             header.blockSignals(False)
             self._hide_columns()
+        if len(order) and not self._is_fitted:
+            self._is_fitted = True
             self._fit()
 
     def position(self, row: int) -> int:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QSizePolicy,
     QSplitter,
     QVBoxLayout,
 )
@@ -33,7 +34,7 @@ from viewer.panels.work import Asked, Worker
 from viewer.state import ViewState
 
 TYPING_PAUSE_MS = 150
-EVERYTHING = "all classes"
+EVERYTHING = "All classes"
 FOUND_SHARE, FITTED_SHARE = 0.1, 0.96
 _HINT = (
     "Right-click a row of the timeline, or press T on it, and choose Show in Events:\n"
@@ -64,21 +65,24 @@ class EventsPanel(Panel):
 
     def _build(self) -> None:
         self.where.setObjectName("soft")
+        self.where.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.text.setPlaceholderText("Name")
         self.text.setAccessibleName("Only events whose name holds these words")
-        self.duration.setPlaceholderText(">10us or 1ms..5ms")
+        self.duration.setPlaceholderText(">10us, 1ms..5ms")
         self.duration.setAccessibleName("Only events of these durations")
         self.group.setAccessibleName("Only events of this class")
         self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        for field, width in ((self.text, 200), (self.duration, 150)):
+        for field, width in ((self.text, 200), (self.duration, 170)):
             field.setClearButtonEnabled(True)
             field.setMaximumWidth(width)
+            field.setMinimumWidth(width * 3 // 4)
         self.columns_button = QPushButton("Columns")
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
         for widget in (self.text, self.duration, self.group):
             head.addWidget(widget)
+        head.addWidget(self.total)
         head.addWidget(self.where, 1)
         for button in (self.columns_button, self.copy_button, self.save_button):
             head.addWidget(button)
@@ -89,14 +93,10 @@ class EventsPanel(Panel):
         split.setStretchFactor(1, 1)
         split.setSizes([1000, 320])
         self.chart.setMinimumHeight(60)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(8, 0, 8, 0)
-        foot.addWidget(self.total, 1)
         layout = QVBoxLayout(self.body)
-        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
         layout.addWidget(split, 1)
-        layout.addLayout(foot)
 
     def _connect(self) -> None:
         state = self.state
