@@ -108,7 +108,7 @@ class RowHeaders(QTreeView):
         self.moved.emit()
 
     def _unfold(self, changed: Iterable[str]) -> None:
-        changed = [key for key in changed if self._rows.index_of(key).isValid()]
+        changed = [key for key in changed if self._rows.holds_rows(key)]
         if len(changed) > MANY:
             self.scheduleDelayedItemsLayout()
         for key in changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 
@@ -25,6 +26,7 @@ class RowModel(QAbstractItemModel):
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = state
+        self._sizes: WeakKeyDictionary[Row, dict[bool, QSize]] = WeakKeyDictionary()
         self._number_rows()
 
     def refresh(self) -> bool:
@@ -51,6 +53,10 @@ class RowModel(QAbstractItemModel):
         number = self._numbers.get(key)
         return QModelIndex() if number is None else self._index(number)
 
+    def holds_rows(self, key: str) -> bool:
+        """Whether a row is shown and has rows below it."""
+        return (number := self._numbers.get(key)) is not None and number in self._children
+
     def parent(self, index: Index = _NONE) -> QModelIndex:  # type: ignore[override]
         above = self._parents[index.internalId()] if index.isValid() else -1
         return self._index(above) if above >= 0 else QModelIndex()
@@ -75,7 +81,7 @@ class RowModel(QAbstractItemModel):
             return None
         row = self.row_at(index)
         if role == Qt.ItemDataRole.SizeHintRole:
-            return QSize(0, row_height(row, row.key in self.state.rows.expanded))
+            return self._size(row, row.key in self.state.rows.expanded)
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -83,6 +89,13 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return row_tip(self.state, row)
         return None
+
+    def _size(self, row: Row, expanded: bool) -> QSize:
+        """Return a row's size; kept, for the view asks for all rows after every change."""
+        sizes = self._sizes.setdefault(row, {})
+        if expanded not in sizes:
+            sizes[expanded] = QSize(0, row_height(row, expanded))
+        return sizes[expanded]
 
     def _below(self, parent: Index) -> tuple[int, int]:
         number = parent.internalId() if parent.isValid() else -1
