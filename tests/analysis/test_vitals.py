@@ -86,6 +86,31 @@ def test_evidence_lies_where_the_number_says(demo_of):
     assert parts[4] == idle.end_ns - idle.start_ns
 
 
+def test_every_number_says_where_to_look(demo_of):
+    study = demo_of()
+    found = sheet(study)
+    low, high = found.scope.hull
+    for vital in found.numbers:
+        if vital.value in (0, None) or vital.key == "own_launches_in_backward":
+            continue
+        for gpu in (None, *(g for g, value in enumerate(vital.per_gpu) if value)):
+            spot = vital.where(gpu)
+            assert spot is not None, (vital.key, gpu)
+            assert low <= spot.start_ns < spot.end_ns <= high, vital.key
+            assert gpu is None or spot.gpu == gpu
+    three = found["idle"].where(3)
+    assert study.parts[3].totals(three.start_ns, three.end_ns)[4] == three.end_ns - three.start_ns
+
+
+def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    scope = range_scope(study, laps.start_ns(2), laps.end_ns(3) + 1)
+    found = vitals(study, laps, scope=scope)
+    assert found["iterations"].value == f"2 of {laps.count}"
+    assert found["iterations"].is_normal is None
+
+
 def test_a_range_and_chosen_laps_are_scopes_too(demo_of):
     study = demo_of()
     start, end = study.trace.window_ns

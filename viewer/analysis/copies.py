@@ -34,7 +34,8 @@ def copies(study: Study, scope: Scope) -> pd.DataFrame:
     DataFrame
         `gpu`, `kind` ("Memcpy HtoD"), `count`, `bytes`, `sum_ns`, `throughput_gb_s` (10⁹ bytes a second),
         `union_ns`, `hidden_ns` (beside a kernel), `copy_only_ns`, `streams` ("7, 20"), `on_compute_stream`
-        (count on a stream that also runs compute kernels), `pageable` (count).
+        (count on a stream that also runs compute kernels), `pageable` (count), and where the longest one is:
+        `start_ns`, `end_ns`.
     """
     pieces = [
         _of_gpu(study, gpu.index, kind, scope.within[gpu.index])
@@ -58,6 +59,8 @@ _COLUMNS = [
     "streams",
     "on_compute_stream",
     "pageable",
+    "start_ns",
+    "end_ns",
 ]
 
 
@@ -77,6 +80,7 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
         of_stream = stream[events.name_id[rows] == name]
         size = int(events.columns["bytes"][mine].astype(np.int64).sum())
         length = int((events.end_ns[mine] - events.start_ns[mine]).sum())
+        longest = mine[(events.end_ns[mine] - events.start_ns[mine]).argmax()]
         covered = union(events.start_ns[mine], events.end_ns[mine]) & within
         hidden = (covered & kernels).total()
         ids = sorted({trace.streams[s].stream_id for s in np.unique(of_stream).tolist()})
@@ -94,6 +98,8 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
                 "streams": ", ".join(map(str, ids)),
                 "on_compute_stream": int(np.isin(of_stream, computes).sum()),
                 "pageable": _pageable(study, kind, mine),
+                "start_ns": int(events.start_ns[longest]),
+                "end_ns": int(events.end_ns[longest]),
             }
         )
     return found

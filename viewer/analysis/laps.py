@@ -129,6 +129,11 @@ class Laps:
         lap = int(np.searchsorted(edges, time_ns, side="right")) - 1
         return lap if 0 <= lap < self.count else None
 
+    def inside(self, start_ns: int, end_ns: int) -> list[int]:
+        """Return the laps that lie wholly inside a range."""
+        held = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
+        return [int(lap) for lap in np.flatnonzero(held)]
+
     def share(self, start_ns: int, end_ns: int) -> LapShare | None:
         """Return the length of a range over that of the lap that holds its middle, None outside all laps."""
         lap = self.lap_at((start_ns + end_ns) // 2)

@@ -85,18 +85,21 @@ class Phases:
 
         Forward and backward count in laps that have both.
         """
+        medians = [m for m in self.medians_ns(name) if m is not None]
+        return sum(medians) // len(medians) if medians else None
+
+    def medians_ns(self, name: str) -> tuple[int | None, ...]:
+        """Return the median over the laps of the basis on each GPU; () where there is no such phase."""
         if name not in self.compute_ns or not self.basis:
-            return None
+            return ()
         basis = list(self.basis)
         held = self.compute_ns[name] > 0
         if name in ("forward", "backward"):
             held = held & (self.has_both if self.has_both.any() else True)
-        medians = [
-            int(np.median(lengths[basis][mask[basis]]))
+        return tuple(
+            int(np.median(lengths[basis][mask[basis]])) if mask[basis].any() else None
             for lengths, mask in zip(self.compute_ns[name], held, strict=True)
-            if mask[basis].any()
-        ]
-        return sum(medians) // len(medians) if medians else None
+        )
 
     @cached_property
     def forward_ns(self) -> int | None:
@@ -114,6 +117,12 @@ class Phases:
         if not self.forward_ns or self.backward_ns is None:
             return None
         return self.backward_ns / self.forward_ns
+
+    @property
+    def ratios(self) -> tuple[float | None, ...]:
+        """Backward over forward on each GPU, () where one of them is missing."""
+        pairs = zip(self.medians_ns("forward"), self.medians_ns("backward"), strict=False)
+        return tuple(b / f if f and b is not None else None for f, b in pairs)
 
 
 def find_phases(study: Study, laps: Laps) -> Phases:

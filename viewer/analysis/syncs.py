@@ -38,7 +38,7 @@ SYNCHRONISING = frozenset(
 """Calls that return when the GPU is done."""
 
 ALL_CALLS = "all"
-_COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns"]
+_COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns", "start_ns", "end_ns"]
 
 
 def is_synchronising(trace: Trace, name_id: UInt32) -> Mask:
@@ -58,7 +58,8 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
     -------
     DataFrame
         `gpu`, `call` ("all" for any of them), `count`, `sum_ns` (clipped to the scope), `union_ns` over the
-        threads of the GPU's process, and of that `idle_ns`.
+        threads of the GPU's process, and of that `idle_ns`; where to look: `start_ns` and `end_ns` of the
+        longest idle stretch of them, else of the longest call.
     """
     trace, api = study.trace, study.trace.api
     waits = np.flatnonzero(is_synchronising(trace, api.name_id)) if len(api) else np.empty(0, np.int64)
@@ -77,5 +78,10 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
             covered = union(start, end) & within
             label = ALL_CALLS if name is None else trace.names[name]
             total = int(within.covered(start, end).sum())
-            rows.append((gpu.index, label, len(calls), total, covered.total(), (covered & idle).total()))
+            seen = (covered & idle) if len(covered & idle) else covered
+            at = int(seen.lengths.argmax())
+            spot = (int(seen.start_ns[at]), int(seen.end_ns[at]))
+            rows.append(
+                (gpu.index, label, len(calls), total, covered.total(), (covered & idle).total(), *spot)
+            )
     return pd.DataFrame(rows, columns=_COLUMNS)

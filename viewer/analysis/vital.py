@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
+
+from viewer.analysis.intervals import Intervals
 
 Unit = Literal["ns", "share", "ratio", "count", "GB/s", "text"]
 Value = int | float | str | None
@@ -47,6 +49,9 @@ class Vital:
     is_normal : bool or None
         None where nothing is said to be normal, or the value is not known.
     evidence : Evidence or None
+        Where to look for it over all GPUs.
+    spots : tuple
+        Where to look for it on each GPU, () where that is the same.
     """
 
     key: str
@@ -60,6 +65,29 @@ class Vital:
     normal: str = ""
     is_normal: bool | None = None
     evidence: Evidence | None = None
+    spots: tuple[Evidence | None, ...] = ()
+
+    def where(self, gpu: int | None = None) -> Evidence | None:
+        """Return where to look for it: over all GPUs, or on one."""
+        if gpu is None or not self.evidence:
+            return self.evidence
+        return self.spots[gpu] if self.spots else replace(self.evidence, gpu=gpu)
+
+
+def longest_slices(slices: Sequence[Intervals]) -> tuple[Evidence | None, ...]:
+    """Return the longest slice of each GPU, None where there is none."""
+    found: list[Evidence | None] = []
+    for gpu, of_gpu in enumerate(slices):
+        at = int(of_gpu.lengths.argmax()) if len(of_gpu) else -1
+        found.append(Evidence(int(of_gpu.start_ns[at]), int(of_gpu.end_ns[at]), gpu) if len(of_gpu) else None)
+    return tuple(found)
+
+
+def longest(spots: Sequence[Evidence | None]) -> Evidence | None:
+    """Return the longest of some places, None where there is none."""
+    return max(
+        (s for s in spots if s is not None), key=lambda s: (s.end_ns - s.start_ns, s.gpu or 0), default=None
+    )
 
 
 def table(vitals: Sequence[Vital], gpus: Sequence[str]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from viewer.analysis.laps import Laps
 from viewer.analysis.ranks import Comparison
 from viewer.analysis.scope import Scope
-from viewer.analysis.vital import Evidence, Vital
+from viewer.analysis.vital import Evidence, Vital, longest, longest_slices
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -79,10 +79,12 @@ def _slowest(
 
 
 def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
-    exposed = []
-    for gpu in range(len(scope.within)):
-        waits = study.collectives.waits(gpu)
-        exposed.append((scope.slices(study, gpu, "exposed_comm") & waits).total())
+    slices = [
+        scope.slices(study, gpu, "exposed_comm") & study.collectives.waits(gpu)
+        for gpu in range(len(scope.within))
+    ]
+    exposed = [s.total() for s in slices]
+    spots = longest_slices(slices)
     yield Vital(
         "exposed_wait",
         _RANKS,
@@ -93,4 +95,6 @@ def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
         "transfer.",
         share=sum(exposed) / max(scope.total_ns, 1),
         per_gpu=tuple(exposed),
+        evidence=longest(spots),
+        spots=spots,
     )

@@ -12,7 +12,7 @@ from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
 from viewer.analysis.parts import PARTS
 from viewer.analysis.scope import Scope
-from viewer.analysis.vital import Evidence, Vital
+from viewer.analysis.vital import Evidence, Vital, longest, longest_slices
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -50,6 +50,7 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
     hides = any(of_gpu.has_graphs for of_gpu in study.parts)
     for position, (key, (name, definition, limit)) in enumerate(_PARTS.items()):
         ns = int(parts[:, position].sum())
+        spots = _spots(study, scope, key)
         yield Vital(
             key,
             TIME,
@@ -61,8 +62,10 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
             per_gpu=tuple(parts[:, position].tolist()),
             normal=f"under {limit:.0%}" if limit else "",
             is_normal=ns < limit * total if limit else None,
-            evidence=_longest(study, scope, key),
+            evidence=longest(spots),
+            spots=spots,
         )
+    spots = _spots(study, scope, "copy_only", "idle")
     without = parts[:, PARTS.index("copy_only")] + parts[:, PARTS.index("idle")]
     yield Vital(
         "no_kernel",
@@ -73,13 +76,14 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
         "No kernel runs on any stream: copy only and idle together. A vertical cut there meets no kernel.",
         share=int(without.sum()) / total,
         per_gpu=tuple(without.tolist()),
-        evidence=_longest(study, scope, "copy_only", "idle"),
+        evidence=longest(spots),
+        spots=spots,
     )
 
 
 def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
     """Yield the laps' number and length, idle time between and inside them, and copies in front of them."""
-    picked = list(scope.laps) or list(laps.basis)
+    picked = list(scope.laps) or laps.inside(*scope.hull)
     lengths = laps.duration_ns[picked]
     median = int(np.median(lengths)) if len(lengths) else None
     yield Vital(
@@ -88,7 +92,9 @@ def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
         "length of an iteration",
         median,
         "ns",
-        "From the earliest start over the GPUs to the next one's: median over the iterations taken.",
+        "From the earliest start over the GPUs to the next one's: median over the iterations taken. On a "
+        "GPU by its own boundaries.",
+        per_gpu=tuple(int(np.median(own[picked])) for own in np.diff(laps.starts)) if picked else (),
         evidence=_of_lap(laps, picked, lengths),
     )
     yield Vital(
@@ -99,8 +105,9 @@ def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
         "text",
         "Warm-up, checkpoints, evaluations and outliers are left out. Steady: within 5 % of the median, at "
         "least half of those after the warm-up, and three.",
-        normal="a steady state",
-        is_normal=scope.is_steady,
+        normal="a steady state" if scope.laps else "",
+        is_normal=scope.is_steady if scope.laps else None,
+        evidence=Evidence(*scope.hull),
     )
     if len(lengths):
         yield Vital(
@@ -110,6 +117,7 @@ def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
             (int(lengths.max()) - int(lengths.min())) / max(median or 1, 1),
             "share",
             "Longest less shortest of the iterations taken, over the median.",
+            evidence=_of_lap(laps, picked, lengths),
         )
         skew = laps.skew_ns[picked]
         yield Vital(
@@ -133,35 +141,35 @@ def between_laps(study: Study, laps: Laps, gpu: int) -> Intervals:
 
 
 def _idle_by_place(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
-    between, inside, spots = [], [], []
-    for gpu, within in enumerate(scope.within):
-        of_gpu = between_laps(study, laps, gpu) & within
-        spots.append(of_gpu)
-        between.append(of_gpu.total())
-        inside.append(scope.slices(study, gpu, "idle").total() - between[-1])
+    between = [between_laps(study, laps, gpu) & within for gpu, within in enumerate(scope.within)]
+    inside = [scope.slices(study, gpu, "idle") - held for gpu, held in enumerate(between)]
     total = max(scope.total_ns, 1)
+    of_place = {True: [s.total() for s in between], False: [s.total() for s in inside]}
+    spots = {True: longest_slices(between), False: longest_slices(inside)}
     yield Vital(
         "idle_between",
         ITERATIONS,
         "idle between iterations",
-        sum(between),
+        sum(of_place[True]),
         "ns",
         "Idle slices whose operations before and after belong to different iterations: data, logging, the "
         "end of the optimizer.",
-        share=sum(between) / total,
-        per_gpu=tuple(between),
-        evidence=_longest_of(spots),
+        share=sum(of_place[True]) / total,
+        per_gpu=tuple(of_place[True]),
+        evidence=longest(spots[True]),
+        spots=spots[True],
     )
     yield Vital(
         "idle_inside",
         ITERATIONS,
         "idle inside iterations",
-        sum(inside),
+        sum(of_place[False]),
         "ns",
         "The rest of the idle time: synchronisation, launches that come too late, waiting for somebody.",
-        share=sum(inside) / total,
-        per_gpu=tuple(inside),
-        evidence=_longest_of([scope.slices(study, gpu, "idle") - spot for gpu, spot in enumerate(spots)]),
+        share=sum(of_place[False]) / total,
+        per_gpu=tuple(of_place[False]),
+        evidence=longest(spots[False]),
+        spots=spots[False],
     )
 
 
@@ -169,11 +177,11 @@ def _in_front(study: Study, laps: Laps, picked: list[int], scope: Scope) -> Vita
     found = in_front(study, laps)
     lengths = found.length_ns[:, picked]
     per_gpu = lengths.sum(axis=1)
-    evidence = None
-    if lengths.any():
-        gpu, at = np.unravel_index(int(lengths.argmax()), lengths.shape)
-        start = int(found.start_ns[gpu, picked[at]])
-        evidence = Evidence(start, start + int(lengths[gpu, at]), int(gpu))
+    spots: list[Evidence | None] = []
+    for gpu, of_gpu in enumerate(lengths):
+        at = int(of_gpu.argmax()) if of_gpu.any() else None
+        start = int(found.start_ns[gpu, picked[at]]) if at is not None else 0
+        spots.append(Evidence(start, start + int(of_gpu[at]), gpu) if at is not None else None)
     return Vital(
         "copies_in_front",
         ITERATIONS,
@@ -186,20 +194,13 @@ def _in_front(study: Study, laps: Laps, picked: list[int], scope: Scope) -> Vita
         per_gpu=tuple(per_gpu.tolist()),
         normal="nothing",
         is_normal=not lengths.any(),
-        evidence=evidence,
+        evidence=longest(spots),
+        spots=tuple(spots),
     )
 
 
-def _longest(study: Study, scope: Scope, *parts: str) -> Evidence | None:
-    return _longest_of([scope.slices(study, gpu, *parts) for gpu in range(len(scope.within))])
-
-
-def _longest_of(slices: list[Intervals]) -> Evidence | None:
-    held = [(int(s.lengths.max()), gpu, int(s.lengths.argmax())) for gpu, s in enumerate(slices) if len(s)]
-    if not held:
-        return None
-    _, gpu, at = max(held)
-    return Evidence(int(slices[gpu].start_ns[at]), int(slices[gpu].end_ns[at]), gpu)
+def _spots(study: Study, scope: Scope, *parts: str) -> tuple[Evidence | None, ...]:
+    return longest_slices([scope.slices(study, gpu, *parts) for gpu in range(len(scope.within))])
 
 
 def _of_lap(laps: Laps, picked: list[int], values: np.ndarray) -> Evidence | None:

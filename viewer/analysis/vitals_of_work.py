@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.intervals import Intervals, runs, union
 from viewer.analysis.kernel_tables import compute_only, kernels_in, seas_in, small_in
 from viewer.analysis.launched import Indices
 from viewer.analysis.phases import OWN_IN_BACKWARD, PHASES, Phases
 from viewer.analysis.scope import Scope
-from viewer.analysis.seas import Seas
+from viewer.analysis.seas import SMALL_NS, Seas
 from viewer.analysis.syncs import ALL_CALLS
-from viewer.analysis.vital import Evidence, Vital
+from viewer.analysis.vital import Evidence, Vital, longest, longest_slices
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -27,6 +28,10 @@ def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[V
     """Yield what each phase takes, and backward over forward."""
     chosen = phases.over(scope.laps) if scope.laps else phases
     spots = {
+        p.name: longest_slices([e & w for e, w in zip(p.extent, scope.within, strict=True)])
+        for p in phases.phases
+    }
+    at = {
         str(row["phase"]): Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
         for row in rows.to_dict("records")
     }
@@ -42,7 +47,9 @@ def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[V
             "ns",
             "Union of the compute kernels that it launched, no communication: per iteration, median over "
             f"those taken, mean over the GPUs. Found by: {phase.how if phase else 'no such range'}.",
-            evidence=spots.get(name),
+            per_gpu=chosen.medians_ns(name),
+            evidence=at.get(name),
+            spots=spots.get(name, ()),
         )
     ratio = chosen.ratio
     yield Vital(
@@ -55,7 +62,9 @@ def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[V
         "in forward, by length. About 2 is normal; 3 points at activation checkpointing.",
         normal="about 2",
         is_normal=None if ratio is None else _NORMAL_RATIO[0] <= ratio <= _NORMAL_RATIO[1],
-        evidence=spots.get("backward"),
+        per_gpu=chosen.ratios,
+        evidence=at.get("backward"),
+        spots=spots.get("backward", ()),
     )
 
 
@@ -67,13 +76,19 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
     time: list[int] = []
     outside: list[int] = []
     small: list[int] = []
+    part: list[float] = []
+    runs_of_small: list[Intervals] = []
     spots: list[tuple[bool, int, Evidence]] = []
+    computed = 0
     for gpu, within in enumerate(scope.within):
         rows = compute_only(study, kernels_in(study, gpu, within))
         seas = seas_in(study, rows)
         own = optimizer.kernels[gpu] if optimizer else np.empty(0, np.int64)
         strange = ~_mostly(seas, rows, own)
         small.append(small_in(study, rows))
+        part.append(small[-1] / max(len(rows), 1))
+        computed += len(rows)
+        runs_of_small.append(_runs_of_small(study, rows))
         count.append(len(seas))
         kernels.append(int(seas.kernels.sum()))
         time.append(int(seas.sum_ns.sum()))
@@ -87,10 +102,26 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
             for i in range(len(seas))
         ]
     largest = max(spots, key=lambda s: s[:2])[2] if spots else None
+    of_gpu = tuple(
+        max((s for s in spots if s[2].gpu == gpu), key=lambda s: s[:2])[2] if count[gpu] else None
+        for gpu in range(len(count))
+    )
+    small_at = longest_slices(runs_of_small)
     text = "Runs of compute kernels in which every hundred in a row average under 10 µs, no gap over 1 ms."
-    yield _counted("small_kernels", "small kernels", small, "Compute kernels under 10 µs.", None)
-    yield _counted("launch_seas", "launch seas", count, text, largest)
-    yield _counted("sea_kernels", "kernels in launch seas", kernels, text, largest)
+    yield _counted("small_kernels", "small kernels", small, "Compute kernels under 10 µs.", small_at)
+    yield Vital(
+        "small_share",
+        _SEAS,
+        "small ones among the compute kernels",
+        sum(small) / max(computed, 1),
+        "share",
+        "Number of compute kernels under 10 µs over that of all compute kernels.",
+        per_gpu=tuple(part),
+        evidence=longest(small_at),
+        spots=small_at,
+    )
+    yield _counted("launch_seas", "launch seas", count, text, of_gpu)
+    yield _counted("sea_kernels", "kernels in launch seas", kernels, text, of_gpu)
     yield Vital(
         "sea_time",
         _SEAS,
@@ -101,6 +132,7 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         share=sum(time) / max(scope.total_ns, 1),
         per_gpu=tuple(time),
         evidence=largest,
+        spots=of_gpu,
     )
     yield Vital(
         "seas_outside_optimizer",
@@ -114,6 +146,7 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         normal="none",
         is_normal=None if sum(outside) and not optimizer else not sum(outside),
         evidence=largest,
+        spots=of_gpu,
     )
 
 
@@ -126,6 +159,7 @@ def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
         size, time, number = int(rows["bytes"].sum()), int(rows["sum_ns"].sum()), int(rows["count"].sum())
         hidden, streams = int(rows["hidden_ns"].sum()), ", ".join(sorted(set(rows["streams"])))
         queued = int(rows["on_compute_stream"].sum())
+        spots = _spots_of(rows, gpus)
         yield Vital(
             f"copy_{str(kind).lower().replace(' ', '_')}",
             _COPIES,
@@ -136,6 +170,8 @@ def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
             f"duration, 10⁹); on streams {streams}; {queued:,} of them on a stream that also computes, "
             f"where a copy queues with the kernels and cannot hide; {hidden / 1e6:,.3f} ms beside a kernel.",
             per_gpu=tuple(per_gpu.tolist()),
+            evidence=longest(spots),
+            spots=spots,
         )
 
 
@@ -143,6 +179,7 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
     """Yield the time in synchronising calls, and how much of it the GPU is idle."""
     all_calls = table[table["call"] == ALL_CALLS]
     gpus = len(study.trace.gpus)
+    spots = _spots_of(all_calls, gpus)
     for column, key, name, text in (
         (
             "union_ns",
@@ -170,6 +207,8 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
             text,
             share=total / max(scope.total_ns, 1),
             per_gpu=tuple(per_gpu.tolist()),
+            evidence=longest(spots),
+            spots=spots,
         )
 
 
@@ -179,5 +218,33 @@ def _mostly(seas: Seas, rows: Indices, own: Indices) -> np.ndarray:
     return np.asarray((before[seas.stop] - before[seas.first]) * 2 >= seas.kernels)
 
 
-def _counted(key: str, name: str, per_gpu: list[int], text: str, evidence: Evidence | None) -> Vital:
-    return Vital(key, _SEAS, name, sum(per_gpu), "count", text, per_gpu=tuple(per_gpu), evidence=evidence)
+def _runs_of_small(study: Study, rows: Indices) -> Intervals:
+    """Return from where to where kernels under 10 µs follow each other, without a longer one between."""
+    kernels = study.trace.kernels
+    start, end = kernels.start_ns[rows], kernels.end_ns[rows]
+    is_small = end - start < SMALL_NS
+    first, stop = runs(is_small)
+    first, stop = first[is_small[first]], stop[is_small[first]]
+    return union(start[first], end[stop - 1])
+
+
+def _counted(key: str, name: str, per_gpu: list[int], text: str, spots: tuple[Evidence | None, ...]) -> Vital:
+    return Vital(
+        key,
+        _SEAS,
+        name,
+        sum(per_gpu),
+        "count",
+        text,
+        per_gpu=tuple(per_gpu),
+        evidence=longest(spots),
+        spots=spots,
+    )
+
+
+def _spots_of(rows: pd.DataFrame, gpus: int) -> tuple[Evidence | None, ...]:
+    """Return the places that a table names, one a GPU."""
+    found: list[Evidence | None] = [None] * gpus
+    for row in rows.to_dict("records"):
+        found[row["gpu"]] = Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+    return tuple(found)
