@@ -96,7 +96,7 @@ def test_selection_card_shows_parts_and_share_of_the_iteration(panel):
     assert card.isVisible()
     assert (card.numbers.parts_ns.sum(axis=1) == 5 * MS).all()
     assert card.numbers.lap.share == pytest.approx(0.25)
-    assert card.where == "25.0 % of iteration 0"
+    assert card.table.where == "25.0 % of iteration 0"
     assert QRect(0, 0, 900, 600).contains(card.geometry())
     card.grab()
 

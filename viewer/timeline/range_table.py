@@ -1,0 +1,199 @@
+"""The table of a measured range: the five parts on every GPU. The selection card and pictures paint it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtGui import QColor, QPainter
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.measure import RangeNumbers, measure
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.theme import Theme
+from viewer.state import Window
+from viewer.timeline import marks
+from viewer.timeline.facts import gpu_names
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.trace.names import short_name
+
+_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
+_TEXT, _SMALL, _LINE = 11, 10, 17
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 88, 44, 4, 58, 110
+_MAX_GPUS = 16
+_TITLE_HEIGHT, _RULE = 24, 9
+
+
+class RangeTable:
+    """The numbers of one range, and how they are laid out; sizes are in logical pixels.
+
+    Parameters
+    ----------
+    most_gpus : int
+        GPUs beyond are counted, not listed.
+
+    Raises
+    ------
+    ValueError
+        If nothing of the range lies inside the recording.
+    """
+
+    def __init__(
+        self, study: Study, selection: Window, laps: Laps | None, most_gpus: int = _MAX_GPUS
+    ) -> None:
+        self.numbers = measure(study, *selection, laps)
+        self.where = _where(self.numbers, laps)
+        self._labels = gpu_names(study.trace)
+        self._most = most_gpus
+
+    def size(self, hint: str = "") -> QSize:
+        """Return the size of the table; `hint` is the line at its foot."""
+        numbers = self.numbers
+        rows = min(len(numbers.gpus), self._most) + (len(numbers.gpus) > self._most)
+        lines = 2 * bool(numbers.gpus) + len(_notes(numbers)) + bool(hint or numbers.clipped)
+        width = self._label_width() + _COLUMN * (len(_HEADINGS) - 1) + 3 * _COUNT
+        return QSize(width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+
+    def _label_width(self) -> int:
+        labels = self._labels
+        return min(
+            _MAX_LABEL, round(max((metrics(_TEXT).horizontalAdvance(t) for t in labels), default=0)) + 6
+        )
+
+    def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
+        """Paint the table into `rect`, which is as large as `size` says."""
+        numbers = self.numbers
+        title = format_ns(numbers.length_ns)
+        base = rect.top() + 12.0
+        marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
+        x = rect.left() + metrics(14, STRONG).horizontalAdvance(title) + 18
+        where = cropped(self.where, rect.right() - x, _TEXT)
+        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
+        y = rect.top() + _TITLE_HEIGHT
+        if numbers.gpus:
+            y = self._paint_gpus(painter, rect, y, theme)
+        painter.fillRect(rect.left(), y + 4, rect.width(), 1, QColor(theme.line))
+        y += _RULE
+        for label, value in _notes(numbers):
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
+            left = rect.left() + 140
+            marks.paint_text(
+                painter,
+                cropped(value, rect.right() - left, _TEXT, MEDIUM),
+                left,
+                base,
+                _TEXT,
+                theme.text,
+                MEDIUM,
+            )
+            y += _LINE
+        if numbers.clipped:
+            hint = " · ".join(filter(None, ("Clipped to the recording", hint)))
+        base = marks.text_baseline(y, _LINE, _SMALL)
+        marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
+
+    def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
+        numbers = self.numbers
+        unit, size = _unit(numbers.length_ns)
+        self._paint_line(
+            painter, rect, theme, y, unit, [(h, "") for h in _HEADINGS], ("kernels", "launches"), soft=True
+        )
+        y += _LINE
+        for gpu in numbers.gpus[: self._most]:
+            parts = [*numbers.parts_ns[gpu.gpu].tolist(), int(numbers.no_kernel_ns[gpu.gpu])]
+            cells = _cells(parts, numbers.length_ns, size)
+            label = self._labels[gpu.gpu]
+            counts = (format_count(gpu.kernels), format_count(gpu.launches))
+            self._paint_line(painter, rect, theme, y, label, cells, counts)
+            y += _LINE
+        if (more := len(numbers.gpus) - self._most) > 0:
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
+            y += _LINE
+        everything = [*numbers.all_ns.tolist(), int(numbers.no_kernel_ns.sum())]
+        cells = _cells(everything, numbers.length_ns * len(numbers.gpus), size)
+        counts = (format_count(numbers.kernels), format_count(numbers.launches))
+        tint = QColor(theme.accent)
+        tint.setAlpha(20)
+        painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
+        self._paint_line(painter, rect, theme, y, "In all", cells, counts)
+        return y + _LINE
+
+    def _paint_line(
+        self,
+        painter: QPainter,
+        rect: QRect,
+        theme: Theme,
+        y: int,
+        label: str,
+        cells: list[tuple[str, str]],
+        counts: tuple[str, str],
+        soft: bool = False,
+    ) -> None:
+        base = marks.text_baseline(y, _LINE, _TEXT)
+        ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
+        room = self._label_width()
+        marks.paint_text(painter, cropped(label, room, _TEXT), rect.left(), base, _TEXT, ink)
+        right = rect.left() + room
+        for value, share in cells[:-1]:
+            right += _COLUMN
+            if share:
+                beside = right - _SHARE + _GAP
+                marks.paint_text(painter, share, beside, base, _SMALL, theme.text_faint)
+            cell_ink = theme.text_faint if value == "–" else ink
+            _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
+        right += _COUNT
+        _paint_right(painter, cells[-1][0], right, base, _TEXT, ink, weight)
+        for count in counts:
+            right += _COUNT
+            _paint_right(painter, count, right, base, _TEXT, ink, REGULAR)
+
+
+def _paint_right(
+    painter: QPainter, text: str, right: float, base: float, pixels: float, ink: int, weight: int
+) -> None:
+    if text:
+        x = right - metrics(pixels, weight).horizontalAdvance(text)
+        marks.paint_text(painter, text, x, base, pixels, ink, weight)
+
+
+def _unit(length_ns: int) -> tuple[str, int]:
+    """Return the one unit of a table, so that its columns compare."""
+    return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
+
+
+def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str]]:
+    cells = []
+    for ns in parts_ns:
+        value = ns / size
+        decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
+        cells.append((f"{value:,.{decimals}f}", format_share(ns / whole_ns)) if ns else ("–", ""))
+    return cells
+
+
+def _notes(numbers: RangeNumbers) -> list[tuple[str, str]]:
+    notes = []
+    if numbers.families:
+        most = "   ".join(f"{short_name(f.name)} {format_share(f.share)}" for f in numbers.families)
+        notes.append(("Most kernel time", most))
+    held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
+    if empty := sum(h.empty_ns for h in held):
+        filled = (
+            ("compute elsewhere", sum(h.compute_ns for h in held)),
+            ("communication", sum(h.communication_ns for h in held)),
+            ("copy", sum(h.copy_ns for h in held)),
+            ("idle", sum(h.idle_ns for h in held)),
+        )
+        made_of = ", ".join(f"{what} {format_ns(ns)}" for what, ns in filled if ns)
+        notes.append(("Compute stream empty", f"{format_ns(empty)}: {made_of}"))
+    return notes
+
+
+def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
+    share = numbers.lap
+    if share is None or laps is None:
+        return "outside the iterations" if laps else ""
+    text = f"{format_share(share.share)} of iteration {share.lap}"
+    if len(share.laps) > 1:
+        text += f" · touches iterations {share.laps[0]} to {share.laps[-1]}"
+    return text
