@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from viewer.analysis.alignment import ALIGNED, offsets
 from viewer.analysis.clocks import clocks
 from viewer.analysis.intervals import union
 from viewer.trace import GPU_KINDS, Kind, Trace
@@ -43,6 +44,8 @@ class Finding:
     where : str
         The process or GPU concerned, "" for the whole recording.
     gpu : int or None
+    align_ns : int or None
+        What `alignment.align` would add to the times of `gpu`.
     time_ns : int or None
         A moment at which it can be seen.
     """
@@ -53,6 +56,17 @@ class Finding:
     where: str = ""
     gpu: int | None = None
     time_ns: int | None = None
+    align_ns: int | None = None
+
+    @property
+    def spoils(self) -> bool:
+        """Whether it makes the numbers of its GPU doubtful."""
+        return self.severity == "error" and self.gpu is not None
+
+
+def doubtful_gpus(study: Study) -> frozenset[int]:
+    """Return the GPUs whose rows were lost or whose clock is shifted: their numbers are to be marked."""
+    return frozenset(f.gpu for f in study.findings if f.spoils and f.gpu is not None)
 
 
 def findings(study: Study) -> tuple[Finding, ...]:
@@ -61,6 +75,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
         *_no_gpu_rows(study.trace),
         *_lost_rows(study),
         *_shifted_clocks(study),
+        *_aligned(study.trace),
         *_shared_boards(study.trace),
         *_unknown_launches(study),
         *_graphs(study),
@@ -140,9 +155,11 @@ def _correlations(trace: Trace, process: int) -> Int64:
 
 
 def _shifted_clocks(study: Study) -> Iterator[Finding]:
+    by_ns = offsets(study)
     for clock in clocks(study):
         if not clock.is_shifted:
             continue
+        offset = by_ns[clock.gpu]
         where = study.trace.gpu_label(clock.gpu)
         early = clock.is_early
         least = abs(clock.lower_ns or 0) if early else abs(clock.upper_ns or 0)
@@ -155,10 +172,25 @@ def _shifted_clocks(study: Study) -> Iterator[Finding]:
             "error",
             f"{where}: its clock is {'early' if early else 'late'} by at least {least / 1e6:,.2f} ms",
             f"{seen}. Numbers over the common window and between GPUs are unreliable until it is aligned: "
-            f"by {clock.offset_ns / 1e6:+,.3f} ms.",
+            f"by {offset / 1e6:+,.3f} ms.",
             where,
             clock.gpu,
+            align_ns=offset,
         )
+
+
+def _aligned(trace: Trace) -> Iterator[Finding]:
+    for gpu in trace.gpus:
+        if gpu.aligned_ns:
+            where = trace.gpu_label(gpu.index)
+            yield Finding(
+                "warning",
+                f"{where}: its times are moved by {gpu.aligned_ns / 1e6:+,.3f} ms",
+                "Its clock was off. Numbers that compare it with the CPU and with other GPUs are good to "
+                "some microseconds.",
+                where,
+                gpu.index,
+            )
 
 
 def _shared_boards(trace: Trace) -> Iterator[Finding]:
@@ -255,6 +287,8 @@ def _own_diagnostics(trace: Trace) -> Iterator[Finding]:
 def _reading(trace: Trace) -> Iterator[Finding]:
     """Repeat what the reader had to do to open the file."""
     for note in trace.notes:
+        if note.startswith(ALIGNED):
+            continue
         newer = "schema" in note
         yield Finding(
             "warning" if newer else "info",

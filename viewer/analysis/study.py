@@ -20,7 +20,10 @@ from viewer.trace import Kind, Trace
 if TYPE_CHECKING:
     from viewer.analysis.candidates import Candidate
     from viewer.analysis.collectives import Collectives
+    from viewer.analysis.find import Finder
+    from viewer.analysis.health import Finding
     from viewer.analysis.laps import Laps
+    from viewer.analysis.launch_distance import LaunchDistance
     from viewer.analysis.phases import Phases
     from viewer.analysis.slices import Slices
 
@@ -47,6 +50,7 @@ class Study:
         self._phases: dict[Laps, Phases] = {}
         self._projections: dict[Projection, pd.DataFrame] = {}
         self._slices: dict[tuple[int, int], Slices] = {}
+        self._distances: dict[int, LaunchDistance] = {}
 
     @cached_property
     def classes(self) -> KernelClasses:
@@ -144,6 +148,28 @@ class Study:
 
             self._slices[key] = find_slices(self, self.laps(candidate), min_ns)
         return self._slices[key]
+
+    def launch_distance(self, gpu: int) -> LaunchDistance:
+        """Return how long the operations of a GPU were queued, over time."""
+        if gpu not in self._distances:
+            from viewer.analysis.launch_distance import launch_distance
+
+            self._distances[gpu] = launch_distance(self, gpu)
+        return self._distances[gpu]
+
+    @cached_property
+    def finder(self) -> Finder:
+        """The search over everything that has a name."""
+        from viewer.analysis.find import Finder
+
+        return Finder(self)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the recording, worst first (definitions, section 10)."""
+        from viewer.analysis.health import findings
+
+        return findings(self)
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (definitions, section 5)."""

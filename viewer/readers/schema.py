@@ -21,6 +21,8 @@ TABLE_OF: Mapping[Kind, str] = {
     Kind.ON_CPU: "SCHED_EVENTS",
     Kind.OVERHEAD: "PROFILER_OVERHEAD",
 }
+CALL_CHAINS: Mapping[Kind, str] = {Kind.API: "CUDA_CALLCHAINS", Kind.OSRT: "OSRT_CALLCHAINS"}
+"""The tables of call chains, which `callchainId` refers to."""
 CUPTI_OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
 """The second table of `Kind.OVERHEAD` (schema 3.24 on); its rows have negative ``file_row``."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from viewer.readers.errors import ReadError
-from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
+from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
 from viewer.readers.tables import Field, Tables
 from viewer.trace.events import AnyArray, Int64, Kind
 
@@ -27,6 +27,7 @@ class FileSource:
         self._tables: Tables | None = None
         self._gone = False
         self._columns: dict[tuple[str, str], tuple[Int64, AnyArray]] = {}
+        self._chains: dict[str, dict[str, AnyArray]] = {}
         self._labels: dict[str, dict[Any, str]] = {}
 
     def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
@@ -57,6 +58,27 @@ class FileSource:
             return np.zeros(len(wanted), np.int64)
         at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
         return np.where(rows[at] == wanted, values[at], 0)
+
+    def call_chain(self, kind: Kind, file_row: int) -> list[str]:
+        """Return the call chain of an API or OS call, innermost frame first; nothing if not recorded."""
+        table, row = _locate(kind, int(file_row))
+        chains = CALL_CHAINS.get(kind)
+        try:
+            tables = self._opened()
+            if tables is None or chains is None or not tables.has_rows(chains):
+                return []
+            chain = tables.row(table, row).get("callchainId")
+            if not isinstance(chain, int):
+                return []
+            if chains not in self._chains:
+                fields = [Field("id"), Field("stackDepth"), Field("symbol")]
+                self._chains[chains] = tables.integers(chains, fields).values
+            held = self._chains[chains]
+            frames = np.flatnonzero(held["id"] == chain)
+            frames = frames[np.argsort(held["stackDepth"][frames], kind="stable")]
+            return [tables.string(int(symbol)) or "(unknown)" for symbol in held["symbol"][frames]]
+        except ReadError:
+            return []
 
     def close(self) -> None:
         """Let go of the file."""

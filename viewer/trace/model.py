@@ -29,7 +29,8 @@ class Process:
 class Gpu:
     """A (process, CUDA device ordinal) pair; `process` is an index into `Trace.processes`.
 
-    `physical` numbers the board it maps to, None where the file does not say.
+    `physical` numbers the board it maps to, None where the file does not say. `aligned_ns` is what was added
+    to its times because its clock is off (definitions, section 10).
     """
 
     index: int
@@ -40,6 +41,7 @@ class Gpu:
     bus: str = ""
     sm_count: int | None = None
     memory_bytes: int | None = None
+    aligned_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ class Source(Protocol):
 
     def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
         """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
+
+    def call_chain(self, kind: Kind, file_row: int) -> list[str]:
+        """Return the call chain of an API or OS call, innermost frame first; nothing if not recorded."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +182,25 @@ class Trace:
         start, end = self.window_ns
         return min(0, start), max(self.session.duration_ns or 0, end)
 
+    @cached_property
+    def extent_ns(self) -> tuple[int, int]:
+        """The part of `span_ns` in which things happen: what the timeline reaches over.
+
+        It holds `window_ns` and all events inside the session but context switches, which a recording has
+        from its first to its last moment, however short what was looked at.
+        """
+        low, high = self.span_ns
+        start, end = self.window_ns
+        for kind, events in self.events.items():
+            if kind is not Kind.ON_CPU and len(events):
+                start = min(start, max(int(events.start_ns.min()), low))
+                end = max(end, min(int(events.end_ns.max()), high))
+        return start, end
+
     def gpu_label(self, gpu: int) -> str:
-        """Return "Rank 3 GPU 0", or with the pid where the rank is not known."""
+        """Return "Rank 3 GPU 0", or with the pid where the rank is not known; "(aligned)" if it was."""
         g = self.gpus[gpu]
-        return f"{self.process_label(g.process)} GPU {g.device}"
+        return f"{self.process_label(g.process)} GPU {g.device}{' (aligned)' if g.aligned_ns else ''}"
 
     def process_label(self, process: int) -> str:
         """Return "Rank 3", or "python [40021]" where the rank is not known."""

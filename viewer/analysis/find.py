@@ -1,0 +1,228 @@
+"""Search over everything that has a name; names are few where events are many, so names are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+SEARCHED = {
+    Kind.KERNEL: "kernels",
+    Kind.GRAPH: "CUDA graphs",
+    Kind.MEMCPY: "copies",
+    Kind.MEMSET: "sets",
+    Kind.NVTX: "NVTX",
+    Kind.API: "CUDA calls",
+    Kind.OSRT: "OS calls",
+}
+ROWS = "rows"
+_CHUNK = 1 << 20
+
+Cancelled = Callable[[], bool]
+
+
+class BadPatternError(ValueError):
+    """A regular expression that cannot be read; its text says why, in a line."""
+
+
+class FindCancelledError(Exception):
+    """The search was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One event that was found."""
+
+    kind: Kind
+    index: int
+    start_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """What was found in one table, by start.
+
+    Attributes
+    ----------
+    starts_ns : ndarray of int64, shape (n,)
+    index : ndarray of int32, shape (n,)
+        Index into the table.
+    """
+
+    kind: Kind
+    starts_ns: Int64
+    index: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Everything that a search found.
+
+    Attributes
+    ----------
+    hits : tuple of Hits
+        Tables with hits.
+    rows : tuple of str
+        Keys of the timeline's rows whose text matches.
+    """
+
+    text: str
+    hits: tuple[Hits, ...]
+    rows: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many events were found."""
+        return sum(len(h) for h in self.hits)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each kind, rows too; kinds without hits are left out."""
+        counts = {SEARCHED[h.kind]: len(h) for h in self.hits}
+        return counts | ({ROWS: len(self.rows)} if self.rows else {})
+
+    def next(self, time_ns: int, direction: int) -> Hit | None:
+        """Return the first hit that starts after an instant, or (direction -1) the last before it."""
+        best: Hit | None = None
+        for held in self.hits:
+            if direction > 0:
+                at = int(np.searchsorted(held.starts_ns, time_ns, side="right"))
+            else:
+                at = int(np.searchsorted(held.starts_ns, time_ns, side="left")) - 1
+            if 0 <= at < len(held):
+                start = int(held.starts_ns[at])
+                if best is None or (start < best.start_ns if direction > 0 else start > best.start_ns):
+                    best = Hit(held.kind, int(held.index[at]), start)
+        return best
+
+    def position(self, time_ns: int) -> int:
+        """Return how many hits start before an instant."""
+        return sum(int(np.searchsorted(h.starts_ns, time_ns, side="left")) for h in self.hits)
+
+    def bins(self, start_ns: int, end_ns: int, width: int) -> Int64:
+        """Return how many hits start in each of `width` equal bins of [start, end), shape (width,)."""
+        edges = start_ns + (end_ns - start_ns) * np.arange(width + 1, dtype=np.int64) // width
+        counts = np.zeros(width, np.int64)
+        for held in self.hits:
+            counts += np.diff(np.searchsorted(held.starts_ns, edges, side="left"))
+        return counts
+
+
+class Finder:
+    """Searches one trace; which names are used by which table is found once."""
+
+    def __init__(self, study: Study) -> None:
+        self._trace = study.trace
+
+    def find(
+        self,
+        text: str,
+        *,
+        regex: bool = False,
+        rows: Sequence[tuple[str, str]] = (),
+        cancelled: Cancelled | None = None,
+    ) -> Found:
+        """Find every event and row whose name holds a text, whatever the case.
+
+        Parameters
+        ----------
+        text : str
+            What to look for; an empty one finds nothing.
+        regex : bool
+            Whether it is a regular expression (RE2 syntax).
+        rows : sequence of (key, text)
+            The timeline's rows.
+        cancelled : callable, optional
+            Asked between the steps; the search is given up when it says True.
+
+        Raises
+        ------
+        BadPatternError
+            If the regular expression cannot be read.
+        FindCancelledError
+            If `cancelled` said so.
+        """
+        if not text:
+            return Found(text, (), ())
+        wanted = np.zeros(len(self._trace.names), bool)
+        wanted[self._used] = self._matching(text, regex, cancelled)
+        hits = []
+        for kind in SEARCHED:
+            _ask(cancelled)
+            held = self._hits(kind, wanted, cancelled)
+            if len(held):
+                hits.append(held)
+        keys = [key for key, _ in rows]
+        shown = _match(pa.array([label for _, label in rows], pa.large_string()), text, regex)
+        return Found(text, tuple(hits), tuple(keys[i] for i in np.flatnonzero(shown).tolist()))
+
+    @cached_property
+    def _used(self) -> npt.NDArray[np.uint32]:
+        """The names that a searched table uses."""
+        used = np.zeros(len(self._trace.names), bool)
+        for kind in SEARCHED:
+            used[self._trace.events[kind].name_id] = True
+        return np.flatnonzero(used).astype(np.uint32)
+
+    def _matching(self, text: str, regex: bool, cancelled: Cancelled | None) -> npt.NDArray[np.bool_]:
+        pieces = [np.empty(0, bool)]
+        for low in range(0, len(self._used), _CHUNK):
+            _ask(cancelled)
+            texts = self._trace.names.array.take(pa.array(self._used[low : low + _CHUNK]))
+            pieces.append(_match(texts, text, regex))
+        return np.concatenate(pieces)
+
+    def _hits(self, kind: Kind, wanted: npt.NDArray[np.bool_], cancelled: Cancelled | None) -> Hits:
+        events = self._trace.events[kind]
+        pieces = [np.empty(0, np.int32)]
+        for low in range(0, len(events), _CHUNK):
+            _ask(cancelled)
+            found = np.flatnonzero(wanted[events.name_id[low : low + _CHUNK]])
+            pieces.append((found + low).astype(np.int32))
+        index = np.concatenate(pieces)
+        starts = events.start_ns[index]
+        _ask(cancelled)
+        order = np.argsort(starts, kind="stable")
+        return Hits(kind, starts[order], index[order])
+
+
+def find(
+    study: Study,
+    text: str,
+    *,
+    regex: bool = False,
+    rows: Sequence[tuple[str, str]] = (),
+    cancelled: Cancelled | None = None,
+) -> Found:
+    """Find every event and row whose name holds a text, see `Finder.find`; `study.finder` is quicker."""
+    return Finder(study).find(text, regex=regex, rows=rows, cancelled=cancelled)
+
+
+def _match(texts: pa.Array, text: str, regex: bool) -> npt.NDArray[np.bool_]:
+    find_in = pc.match_substring_regex if regex else pc.match_substring
+    try:
+        found = find_in(texts, text, ignore_case=True)
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ")
+        raise BadPatternError(f"no regular expression: {reason}") from error
+    return np.asarray(found.fill_null(False).to_numpy(False), bool)
+
+
+def _ask(cancelled: Cancelled | None) -> None:
+    if cancelled is not None and cancelled():
+        raise FindCancelledError
