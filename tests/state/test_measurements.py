@@ -1,29 +1,93 @@
-"""Kept measurements: every edit can be undone and redone."""
+"""One history of edits over measurements and notes."""
 
-from viewer.state import Measurements
+import pytest
+
+from viewer.rows import EventRef
+from viewer.state import Measurements, Note, Notes
+from viewer.state.history import History
+from viewer.trace import Kind
 
 
-def test_edits_are_undone_and_redone() -> None:
-    kept = Measurements()
+@pytest.fixture
+def history():
+    """A history without a step."""
+    return History()
+
+
+def test_edits_are_undone_and_redone(history):
+    kept = Measurements(history)
     kept.keep(10, 40)
     kept.keep(50, 60, "hole")
     kept.change(0, note="loader", name="first")
     kept.delete({1})
     assert [(m.name, m.note, m.length_ns) for m in kept.items] == [("first", "loader", 30)]
-    kept.undo()
+    history.undo()
     assert [m.name for m in kept.items] == ["first", "hole"]
-    kept.undo()
+    history.undo()
     assert [m.name for m in kept.items] == ["Range 1", "hole"]
-    kept.redo()
+    history.redo()
     assert [m.name for m in kept.items] == ["first", "hole"]
     kept.keep(1, 2)
-    assert not kept.can_redo
+    assert not history.can_redo
 
 
-def test_an_edit_that_changes_nothing_is_no_step() -> None:
-    kept = Measurements()
+def test_an_edit_that_changes_nothing_is_no_step(history):
+    kept = Measurements(history)
     kept.keep(10, 40, "a")
     kept.change(0, name="a")
-    kept.undo()
+    history.undo()
     assert kept.items == ()
-    assert not kept.can_undo
+    assert not history.can_undo
+
+
+def test_the_last_edit_of_whichever_kind_is_undone(history):
+    kept, notes = Measurements(history), Notes(history)
+    kept.keep(0, 10, "a")
+    notes.add(Note(5, 5, "here"))
+    kept.keep(20, 30, "b")
+    notes.change(0, text="there")
+    history.undo()
+    assert notes.items[0].text == "here"
+    history.undo()
+    assert [m.name for m in kept.items] == ["a"]
+    history.undo()
+    assert (notes.items, notes.chosen) == ((), None)
+    assert [m.name for m in kept.items] == ["a"]
+    history.redo()
+    assert [n.text for n in notes.items] == ["here"]
+
+
+def test_a_dragged_label_is_one_step(history):
+    notes = Notes(history)
+    notes.add(Note(5, 5, "here"))
+    for x in range(10):
+        notes.change(0, "drag 1", offset=(x, x))
+    notes.change(0, "drag 2", offset=(50, 50))
+    history.undo()
+    assert notes.items[0].offset == (9, 9)
+    history.undo()
+    assert notes.items[0].offset is None
+    history.redo()
+    assert notes.items[0].offset == (9, 9)
+
+
+def test_a_note_in_hand_is_let_go_where_the_list_changes(history):
+    notes = Notes(history)
+    notes.add(Note(1, 1, "a"))
+    notes.add(Note(2, 2, "b"))
+    assert notes.chosen == 1
+    notes.delete({0})
+    assert notes.chosen is None
+
+
+def test_another_trace_is_no_edit(history):
+    notes = Notes(history)
+    notes.load((Note(1, 1, "kept"),))
+    assert not history.can_undo
+
+
+def test_a_note_on_an_event_has_the_times_of_the_event(demo_study):
+    kernels = demo_study.trace.kernels
+    note = Note(-5, -1, event=EventRef(Kind.KERNEL, 7))
+    assert note.span(demo_study) == (kernels.start_ns[7], kernels.end_ns[7])
+    assert note.span(None) == (-5, -1)

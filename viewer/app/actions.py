@@ -119,10 +119,10 @@ _FILE = (
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
 _EDIT = (
-    Command("undo", "Undo edit", "Edit", lambda w: w.state.measurements.undo(), ("Ctrl+Z",),
-            lambda w: w.state.measurements.can_undo),
-    Command("redo", "Redo edit", "Edit", lambda w: w.state.measurements.redo(), ("Ctrl+Shift+Z",),
-            lambda w: w.state.measurements.can_redo),
+    Command("undo", "Undo edit", "Edit", lambda w: w.state.history.undo(), ("Ctrl+Z",),
+            lambda w: w.state.history.can_undo),
+    Command("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
+            lambda w: w.state.history.can_redo),
     Command("find", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+F", "/"), _trace,
             group="find"),
 )  # fmt: skip

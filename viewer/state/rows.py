@@ -54,6 +54,40 @@ class RowState(QObject):
         self._shown = None
         self.changed.emit()
 
+    @property
+    def unfolded(self) -> set[str]:
+        """What is unfolded when no filter unfolds more."""
+        return self.expanded if self._before_filter is None else self._before_filter
+
+    def restore(
+        self,
+        expanded: Iterable[str],
+        hidden: Iterable[str],
+        pinned: Iterable[str],
+        filter_text: str = "",
+        preset: str = "",
+    ) -> None:
+        """Show the rows as they were shown before; keys that this trace does not have are passed over."""
+        self.expanded, self.hidden = ({k for k in keys if k in self._by_key} for keys in (expanded, hidden))
+        self.pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
+        self.preset = preset
+        self.filter_text = ""
+        self._shown = self._before_filter = None
+        self.set_filter(filter_text)
+        if not self.filter_text:
+            self.changed.emit()
+
+    def nearest_shown(self, row: Row) -> Row | None:
+        """Return the row, or what stands for it where it is folded away or hidden; None if nothing does."""
+        nearest = None
+        for step in row.path():
+            if not self.is_shown(step):
+                break
+            nearest = step
+            if step.key not in self.expanded:
+                break
+        return nearest
+
     def set_expanded(self, keys: Iterable[str], expanded: bool) -> None:
         """Unfold or fold rows."""
         before = set(self.expanded)

@@ -9,7 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.scope import Scope, default_scope, lap_scope
 from viewer.rows import EventRef, Row
+from viewer.state.bookmarks import Bookmarks
+from viewer.state.history import History
 from viewer.state.measurements import Measurements
+from viewer.state.notes import Notes
 from viewer.state.rows import RowState
 from viewer.state.window import TimeAxis, Window
 
@@ -38,6 +41,8 @@ class ViewState(QObject):
         That part is another one. `laps_changed`: marker, lap in hand or steady choice.
     filter_changed()
         Everything is looked at through another filter, or through none.
+    slice_changed()
+        Another slice of `Study.slices` is in hand.
     listed(str)
         The events of this row key are asked for as a list.
     revealed(str)
@@ -51,6 +56,7 @@ class ViewState(QObject):
     overlays_changed = Signal()
     laps_changed = Signal()
     filter_changed = Signal()
+    slice_changed = Signal()
     listed = Signal(str)
     revealed = Signal(str)
 
@@ -59,9 +65,13 @@ class ViewState(QObject):
         self.study: Study | None = None
         self.axis = TimeAxis(self)
         self.rows = RowState(self)
-        self.measurements = Measurements(self)
+        self.history = History(self)
+        self.measurements = Measurements(self.history, self)
+        self.notes = Notes(self.history, self)
+        self.bookmarks = Bookmarks(self)
         self.selection: Window | None = None
         self.chosen: EventRef | None = None
+        self.slice_number: int | None = None
         self.listed_key = ""
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
@@ -75,10 +85,14 @@ class ViewState(QObject):
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
         self.listed_key = ""
+        self.slice_number = None
         self.filter = None
         self.marker = 0
         self.steady_choice = None
-        self.measurements.reset()
+        self.history.reset()
+        self.measurements.load()
+        self.notes.load()
+        self.bookmarks.load({})
         self.rows.reset(roots)
         trace = study.trace if study else None
         self.axis.reset(*((trace.span_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
@@ -107,7 +121,10 @@ class ViewState(QObject):
 
     def set_overlay(self, name: str, on: bool) -> None:
         """Switch an overlay: "idle" or "exposed"."""
-        overlays = self.overlays | {name} if on else self.overlays - {name}
+        self.set_overlays(self.overlays | {name} if on else self.overlays - {name})
+
+    def set_overlays(self, overlays: frozenset[str]) -> None:
+        """Show these overlays and no others."""
         if overlays != self.overlays:
             self.overlays = overlays
             self.overlays_changed.emit()
@@ -135,6 +152,7 @@ class ViewState(QObject):
         """Take another candidate as the marker of iterations."""
         if marker != self.marker:
             self.marker, self.lap, self.steady_choice = marker, None, None
+            self.slice_number = None
             if self.filter is not None and self.filter.laps:
                 self.set_filter(None)
             self.laps_changed.emit()
@@ -170,6 +188,12 @@ class ViewState(QObject):
         if scope:
             self.axis.go(*scope.hull)
         self.filter_changed.emit()
+
+    def choose_slice(self, number: int | None) -> None:
+        """Take a slice in hand, by its number in `Study.slices` of the marker in use."""
+        if number != self.slice_number:
+            self.slice_number = number
+            self.slice_changed.emit()
 
     def list_events(self, key: str) -> None:
         """Ask for the events of a row, and of all under it, as a list."""

@@ -1,0 +1,105 @@
+"""Notes: what a reader writes onto the film, at an instant, over a range, or on one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.analysis.study import Study
+from viewer.rows import EventRef
+from viewer.state.history import Edited, History
+from viewer.state.window import Window
+
+COLOURS = {"Amber": "#b7791f", "Red": "#d64550", "Violet": "#7c5cd6", "Blue": "#2563eb", "Teal": "#12857a",
+           "Grey": "#64748b"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text with the place that it speaks of.
+
+    Attributes
+    ----------
+    start_ns, end_ns : int
+        An instant where both are equal, else a range.
+    row_key : str
+        The row it stands in; "" for all rows.
+    event : EventRef or None
+        The event it is bound to; it has the event's times, whatever `start_ns` says.
+    offset : (int, int) or None
+        Where the label was put, in logical pixels from the place; None: where there is room.
+    arrow : bool
+        Whether an arrow leads from the label to the place.
+    extra : mapping
+        What a session of another version says of it.
+    """
+
+    start_ns: int
+    end_ns: int
+    text: str = ""
+    colour: str = COLOURS["Amber"]
+    row_key: str = ""
+    event: EventRef | None = None
+    offset: tuple[int, int] | None = None
+    arrow: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    def span(self, study: Study | None) -> Window:
+        """Return start and end: those of its event in this trace, else its own."""
+        if self.event is None or study is None:
+            return self.start_ns, self.end_ns
+        events = study.trace.events[self.event.kind]
+        return int(events.start_ns[self.event.index]), int(events.end_ns[self.event.index])
+
+
+class Notes(Edited):
+    """Owner of the notes.
+
+    Signals
+    -------
+    chosen_changed()
+        Another note is in hand, or another one is being written.
+    """
+
+    chosen_changed = Signal()
+
+    def __init__(self, history: History, parent: QObject | None = None) -> None:
+        super().__init__(history, parent)
+        self.items: tuple[Note, ...] = ()
+        self.chosen: int | None = None
+        self.draft: Note | None = None
+
+    def load(self, items: tuple[Note, ...] = ()) -> None:
+        """Take other notes, none of them in hand."""
+        self.set_draft(None)
+        self.choose(None)
+        super().load(items)
+
+    def add(self, note: Note) -> None:
+        """Add a note and take it in hand."""
+        self._edit((*self.items, note))
+        self.choose(len(self.items) - 1)
+
+    def change(self, position: int, run: str = "", **fields: Any) -> None:
+        """Change fields of one note; edits of the same `run` are undone together."""
+        self._replace(position, replace(self.items[position], **fields), run)
+
+    def choose(self, position: int | None) -> None:
+        """Take a note in hand, or none."""
+        if position != self.chosen:
+            self.chosen = position
+            self.chosen_changed.emit()
+
+    def set_draft(self, note: Note | None) -> None:
+        """Say what is being written and not kept yet."""
+        if note != self.draft:
+            self.draft = note
+            self.chosen_changed.emit()
+
+    def _show(self, items: tuple[Note, ...]) -> None:
+        if len(items) != len(self.items):
+            self.choose(None)
+        super()._show(items)
