@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from viewer.analysis.measure import parts_of
-from viewer.panels.measurements import MeasurementsPanel, measurement_frame, total_text
+from viewer.panels.measurements import MeasurementsPanel, total_text
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState
 
@@ -31,7 +31,7 @@ def lap_start(panel, lap=1):
 def test_the_numbers_are_those_of_the_range(panel):
     start = lap_start(panel)
     panel.state.measurements.keep(start, start + 30 * MS)
-    row = measurement_frame(panel.state).iloc[0]
+    row = panel.table.frame_model.frame.iloc[0]
     parts = parts_of(panel.state.study, start, start + 30 * MS)
     gpus = len(parts)
     assert row["length_ns"] == 30 * MS

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
 
 from viewer.analysis.intervals import union
-from viewer.analysis.measure import measure
-from viewer.analysis.parts import PARTS
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
+from viewer.state.measured import measurement_frame
 from viewer.state.navigation import show_range
 
 COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
@@ -44,27 +42,6 @@ COLUMNS = (
            tip="Communication that no compute kernel hides" + _MEAN),
     Column("note", "Note", editable=True, tip="Double-click to write"),
 )  # fmt: skip
-
-
-def measurement_frame(state: ViewState) -> pd.DataFrame:
-    """Return a row for each kept measurement; the parts are means over the GPUs, in ns."""
-    rows = []
-    for item in state.measurements.items:
-        row = {
-            "colour": item.colour,
-            "name": item.name,
-            "start_ns": item.start_ns,
-            "length_ns": item.length_ns,
-        }
-        numbers = measure(state.study, item.start_ns, item.end_ns, state.laps) if state.study else None
-        if numbers is not None:
-            gpus = max(len(numbers.gpus), 1)
-            row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
-            row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
-            row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
-        rows.append(row | {"note": item.note})
-    keys = [c.key for c in COLUMNS] + [f"{p}_ns" for p in PARTS if f"{p}_ns" not in {c.key for c in COLUMNS}]
-    return pd.DataFrame(rows, columns=keys)
 
 
 def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
@@ -122,7 +99,8 @@ class MeasurementsPanel(Panel):
     def refresh(self) -> None:
         """Show the kept ranges with their numbers."""
         self.show_empty("" if self.state.measurements.items else _HINT)
-        self.table.set_frame(measurement_frame(self.state))
+        state = self.state
+        self.table.set_frame(measurement_frame(state.study, state.measurements.items, state.laps))
         self._add_up()
 
     def copy_text(self) -> None:

@@ -1,0 +1,46 @@
+"""The kept measurements with their numbers, as one table for the dock, for pictures and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.measure import measure
+from viewer.analysis.parts import PARTS
+from viewer.analysis.study import Study
+from viewer.state.measurements import Measurement
+
+_COLUMNS = (
+    "colour", "name", "start_ns", "length_ns", "lap_share", "idle_ns", "no_kernel_ns", "exposed_comm_ns",
+    "note", "compute_only_ns", "hidden_comm_ns", "copy_only_ns",
+)  # fmt: skip
+
+
+def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: Laps | None) -> pd.DataFrame:
+    """Return measurements with their numbers, a row each.
+
+    Returns
+    -------
+    DataFrame
+        The five parts and `no_kernel_ns` are means over the GPUs, int64 ns; `lap_share` is the length over
+        that of the iteration that holds its middle, NaN outside all.
+    """
+    rows = []
+    for item in items:
+        row = {
+            "colour": item.colour,
+            "name": item.name,
+            "start_ns": item.start_ns,
+            "length_ns": item.length_ns,
+        }
+        numbers = measure(study, item.start_ns, item.end_ns, laps) if study else None
+        if numbers is not None:
+            gpus = max(len(numbers.gpus), 1)
+            row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
+            row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
+            row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
+        rows.append(row | {"note": item.note})
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
