@@ -1,0 +1,119 @@
+"""What the Slices dock shows for a filter: totals by cause, alike slices as one line, or each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from viewer.analysis.scope import Scope
+from viewer.analysis.slices import Slices
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_ns
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class WantedSlices:
+    """Which slices are to be shown; "" and None for all.
+
+    Attributes
+    ----------
+    kind, cause, place : str
+    gpu : int or None
+    least_ns, most_ns : int
+        Lengths, both inclusive.
+    scope : Scope or None
+        Only slices that touch its time.
+    group : ndarray of int64 or None
+        Only these numbers: a group that was opened.
+    """
+
+    kind: str = ""
+    cause: str = ""
+    place: str = ""
+    gpu: int | None = None
+    least_ns: int = 0
+    most_ns: int = int(np.iinfo(np.int64).max)
+    scope: Scope | None = None
+    group: Numbers | None = None
+
+
+@dataclass(frozen=True)
+class SliceView:
+    """The slices that passed.
+
+    Attributes
+    ----------
+    slices : Slices
+    numbers : ndarray of int64
+        Their numbers, by start.
+    each : DataFrame
+        `Slices.shown` of them, with their `number`.
+    totals, groups : DataFrame
+        `Slices.totals` and `Slices.groups` of them.
+    text : str
+        "40 of 4,789 slices, 148 ms; 1,234 shorter than 10 µs, 3.1 ms together".
+    """
+
+    slices: Slices
+    numbers: Numbers
+    each: pd.DataFrame
+    totals: pd.DataFrame
+    groups: pd.DataFrame
+    text: str
+
+
+def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
+    """Filter the slices of a trace and gather them."""
+    slices = study.slices(marker)
+    numbers = slices.select(
+        [wanted.kind] if wanted.kind else None,
+        [wanted.cause] if wanted.cause else None,
+        [wanted.place] if wanted.place else None,
+        None if wanted.gpu is None else [wanted.gpu],
+        wanted.least_ns,
+    )
+    if wanted.group is not None:
+        numbers = np.intersect1d(numbers, wanted.group)
+    length = slices.table["duration_ns"].to_numpy()[numbers]
+    numbers = numbers[length <= wanted.most_ns]
+    if wanted.scope is not None:
+        numbers = numbers[_inside(slices, numbers, wanted.scope)]
+    each = slices.shown.iloc[numbers].assign(number=numbers)
+    return SliceView(
+        slices,
+        numbers,
+        each,
+        slices.totals(numbers),
+        slices.groups(numbers),
+        _text(slices, numbers, wanted),
+    )
+
+
+def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:
+    table = slices.table.iloc[numbers]
+    gpu, start, end = (table[c].to_numpy() for c in ("gpu", "start_ns", "end_ns"))
+    held = np.zeros(len(numbers), bool)
+    for number in np.unique(gpu).tolist():
+        mine = gpu == number
+        held[mine] = scope.of(number).covered(start[mine], end[mine]) > 0
+    return held
+
+
+def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
+    total = int(slices.table["duration_ns"].to_numpy()[numbers].sum())
+    of = f" of {format_count(len(slices))}" if len(numbers) < len(slices) else ""
+    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs"
+    short = slices.short
+    if wanted.kind:
+        short = short[short["kind"] == wanted.kind]
+    if wanted.gpu is not None:
+        short = short[short["gpu"] == wanted.gpu]
+    if len(short) and short["count"].sum() and wanted.scope is None and wanted.group is None:
+        count, rest = int(short["count"].sum()), int(short["total_ns"].sum())
+        text += f"; between kernels {format_count(count)} under {format_ns(slices.min_ns)}, {format_ns(rest)}"
+    return text

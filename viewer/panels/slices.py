@@ -1,0 +1,281 @@
+"""The Slices dock: where GPUs are idle, only copy or communicate unhidden, and why."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+)
+
+from viewer.analysis.slice_tables import KIND_TEXT, PLACE_TEXT
+from viewer.analysis.slices import CAUSES, PLACES, SLICE_KINDS
+from viewer.drawing.format import format_count, format_instant, format_ns, format_share
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.times import TimeError
+from viewer.panels.event_view import parse_durations
+from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.panel import Panel
+from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
+from viewer.panels.work import Worker
+from viewer.state import ViewState
+from viewer.state.navigation import show_range
+from viewer.state.places import home_row
+from viewer.trace import Kind
+
+TYPING_PAUSE_MS = 150
+_PART_OF = {"idle": 4, "copy_only": 3, "exposed_comm": 2}
+_ALWAYS = ("kind", "start_ns", "duration_ns", "cause")
+_NO_GPU = "No GPU work was recorded, so there are no slices."
+_PART_OF_TEXT = {KIND_TEXT[kind]: part for kind, part in _PART_OF.items()}
+
+
+@cache
+def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tuple[Column, ...]]:
+    """Return the columns of groups, of single slices and of totals."""
+
+    def colour(kind: str) -> int:
+        part = _PART_OF.get(kind, _PART_OF_TEXT.get(kind, 4))
+        return theme.text_faint if part == _PART_OF["idle"] else theme.parts[part]
+
+    dot = Column("kind", "", lambda _: "●", colour=colour, tip="The kind of slice")
+    length = partial(Column, text=format_ns, number=True)
+    groups = (
+        dot,
+        Column(
+            "text",
+            "Slices alike",
+            tip="Of one kind, place, cause and range, and of similar length. Double-click to open",
+        ),
+        length("total_ns", "Together", tip="Over all GPUs"),
+        Column("count", "Count", format_count, number=True),
+        length("mean_ns", "Mean"),
+        Column("gpus", "GPUs", str, number=True),
+    )
+    each = (
+        dot,
+        Column("gpu", "GPU"),
+        Column("start_ns", "Start", format_instant, number=True),
+        length("duration_ns", "Length"),
+        Column("cause", "Cause", tip="The largest share of the launching thread's time in the slice"),
+        Column("share", "Share", format_share, number=True, tip="Of the slice, what speaks for the cause"),
+        Column("inside", "Inside", tip="The innermost NVTX range of that thread over half of it or more"),
+        Column("drained_by", "Drained by", tip="The blocking call that covers the slice's start"),
+        Column("call", "In", tip="The longest call of the kind that the cause names"),
+        Column("waits_for", "Waits for", tip="The rank that came last to the collective"),
+        Column("copies", "Copies"),
+        Column("place", "Place"),
+        Column("iteration", "Iteration"),
+        Column("before", "Before"),
+        Column("after", "After"),
+    )  # fmt: skip
+    totals = (
+        dot,
+        Column("cause", "Cause"),
+        length("total_ns", "Together"),
+        Column("share", "Share", format_share, number=True, tip="Of all these slices of that kind"),
+        Column("count", "Count", format_count, number=True),
+    )
+    return groups, each, totals
+
+
+class SlicesPanel(Panel):
+    """Lists slices grouped or each; a click shows one in the timeline, a double click what is behind it."""
+
+    title = "Slices"
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.view: SliceView | None = None
+        self._group: np.ndarray | None = None
+        self._worker = Worker(self)
+        self.kind, self.cause, self.place, self.gpu = (QComboBox() for _ in range(4))
+        self.length, self.text = QLineEdit(), QLabel()
+        self.grouped, self.back = QPushButton("Each slice"), QPushButton("‹ All groups")
+        groups, _, totals = _columns(LIGHT)
+        self.table, self.totals = FrameTable(groups, "Slices"), FrameTable(totals, "Slices by cause")
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._build()
+        self._connect()
+
+    def _build(self) -> None:
+        for box, name, items in (
+            (self.kind, "All slices", [(KIND_TEXT[k].capitalize(), k) for k in SLICE_KINDS]),
+            (self.cause, "Any cause", [(c.capitalize() if c[0].islower() else c, c) for c in CAUSES]),
+            (self.place, "Anywhere", [(PLACE_TEXT[p].capitalize(), p) for p in PLACES if p]),
+        ):
+            box.setAccessibleName(f"{name}, or only")
+            box.addItem(name, "")
+            for title, value in items:
+                box.addItem(title, value)
+        self.gpu.setAccessibleName("All GPUs, or only")
+        self.length.setPlaceholderText(">1ms, 1ms..5ms")
+        self.length.setAccessibleName("Only slices of these lengths")
+        self.length.setClearButtonEnabled(True)
+        self.length.setFixedWidth(150)
+        self.text.setObjectName("soft")
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.grouped.setCheckable(True)
+        self.back.hide()
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 0)
+        for widget in (self.kind, self.cause, self.place, self.gpu, self.length, self.back):
+            head.addWidget(widget)
+        head.addWidget(self.text, 1)
+        head.addWidget(self.grouped)
+        split = QSplitter()
+        split.addWidget(self.totals)
+        split.addWidget(self.table)
+        split.setStretchFactor(0, 0)
+        split.setStretchFactor(1, 1)
+        split.setSizes([380, 900])
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(head)
+        layout.addWidget(split, 1)
+
+    def _connect(self) -> None:
+        state = self.state
+        for box in (self.kind, self.cause, self.place, self.gpu):
+            box.activated.connect(lambda _: self._fill())
+        self._pause.timeout.connect(self._fill)
+        self.length.textChanged.connect(self._pause.start)
+        self.grouped.toggled.connect(lambda _: self._show_lines())
+        self.back.clicked.connect(self.close_group)
+        self.totals.clicked.connect(lambda index: self._take_cause(self.totals.frame_model.position(index)))
+        self.table.clicked.connect(lambda index: self._point(self.table.frame_model.position(index)))
+        self.table.chosen.connect(self._open)
+        for table in (self.table, self.totals):
+            table.save_requested.connect(self.save_requested)
+        self._worker.busy_changed.connect(self._say)
+        state.laps_changed.connect(self.invalidate)
+        state.filter_changed.connect(self.invalidate)
+
+    def refresh(self) -> None:
+        """Compute the slices of the trace by the marker in use."""
+        study = self.state.study
+        if study is None or not study.trace.gpus:
+            self._worker.cancel()
+            self.view = self._group = None
+            self.badge_changed.emit("")
+            self.show_empty(_NO_GPU if study else "Open a trace to list where its GPUs are idle.")
+            return
+        self.show_empty("")
+        labels = [study.trace.gpu_label(g.index) for g in study.trace.gpus]
+        if [self.gpu.itemText(i) for i in range(1, self.gpu.count())] != labels:
+            self._group = None
+            self.gpu.clear()
+            self.gpu.addItem("All GPUs", None)
+            for number, label in enumerate(labels):
+                self.gpu.addItem(label, number)
+        self._fill()
+
+    def open_group(self, numbers: np.ndarray) -> None:
+        """List the slices of one group."""
+        self._group = numbers
+        self.grouped.setChecked(True)
+        self._fill()
+
+    def close_group(self) -> None:
+        """Go back to the groups."""
+        self._group = None
+        self.grouped.setChecked(False)
+        self._fill()
+
+    def _fill(self) -> None:
+        study = self.state.study
+        if study is None:
+            return
+        try:
+            least, most = parse_durations(self.length.text())
+        except TimeError as error:
+            self.text.setText(str(error))
+            return
+        wanted = WantedSlices(
+            self.kind.currentData(), self.cause.currentData(), self.place.currentData(),
+            self.gpu.currentData(), least, most, self.state.filter, self._group,
+        )  # fmt: skip
+        marker = self.state.marker
+        self._worker.start(lambda _: slice_view(study, marker, wanted), self._show)
+
+    def _show(self, view: SliceView) -> None:
+        self.view = view
+        self.badge_changed.emit(format_count(len(view.numbers)))
+        self.totals.set_frame(view.totals, _columns(self.theme)[2])
+        self._show_lines()
+        self._say()
+
+    def _show_lines(self) -> None:
+        view = self.view
+        self.back.setVisible(self._group is not None)
+        self.grouped.setVisible(self._group is None)
+        if view is None:
+            return
+        groups, each, _ = _columns(self.theme)
+        if self.grouped.isChecked():
+            self.table.set_frame(view.each, [c for c in each if c.key in _ALWAYS or _says(view.each, c.key)])
+        else:
+            self.table.set_frame(view.groups, groups)
+
+    def _say(self) -> None:
+        busy = self._worker.is_busy
+        self.text.setText("Looking for causes…" if busy else self.view.text if self.view else "")
+
+    def _take_cause(self, position: int) -> None:
+        row = self.totals.frame_model.frame.iloc[position]
+        self.kind.setCurrentIndex(self.kind.findData(row["kind"]))
+        self.cause.setCurrentIndex(self.cause.findData(row["cause"]))
+        self._fill()
+
+    def _point(self, position: int) -> None:
+        """Show a slice, or the first one of a group, in the timeline."""
+        if self.view is None:
+            return
+        row = self.table.frame_model.frame.iloc[position]
+        number = int(row["number"] if "number" in row.index else row["rows"][0])
+        slices = self.view.slices
+        start, end = (int(slices.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
+        self.state.choose_slice(number)
+        self.state.select((start, end))
+        show_range(self.state, start, end)
+
+    def _open(self, position: int) -> None:
+        """Open a group, or show what is behind a slice: the call that held its thread, else its launch."""
+        row = self.table.frame_model.frame.iloc[position]
+        if "rows" in row.index:
+            self.open_group(np.asarray(row["rows"]))
+            return
+        self._point(position)
+        assert self.view is not None
+        held = self.view.slices.table.iloc[int(row["number"])]
+        for key, kind in _BEHIND:
+            index = int(held[key])
+            home = home_row(self.state, kind, index) if index >= 0 else None
+            if home is not None:
+                self.state.reveal(home.key)
+                return
+
+
+_BEHIND = (
+    ("blocking_call", Kind.API),
+    ("other_call", Kind.API),
+    ("drained_by", Kind.API),
+    ("launch", Kind.API),
+    ("collective", Kind.KERNEL),
+)
+
+
+def _says(frame: pd.DataFrame, key: str) -> bool:
+    """Whether a column of words or shares says anything."""
+    values = frame[key].to_numpy()
+    return bool((values != "").any()) if values.dtype == object else bool((values > 0).any())
