@@ -1,0 +1,153 @@
+"""A session: what a reader made of a trace, taken from the state and given back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from viewer.analysis.study import Study
+from viewer.rows import EventRef
+from viewer.rows.presets import PRESETS
+from viewer.state.bookmarks import Bookmark
+from viewer.state.measurements import Measurement
+from viewer.state.notes import Note
+from viewer.state.view import ViewState
+from viewer.state.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """How rows are shown, by key; `pinned` in order."""
+
+    expanded: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    pinned: tuple[str, ...] = ()
+    filter_text: str = ""
+    preset: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LapChoice:
+    """What an iteration is.
+
+    Attributes
+    ----------
+    marker, marker_name : int, str
+        The candidate and its name, by which it is found again where candidates are numbered otherwise.
+    lap : int or None
+        The one in hand.
+    steady : frozenset of int or None
+        The steady laps chosen by hand, None for the rule's.
+    """
+
+    marker: int = 0
+    marker_name: str = ""
+    lap: int | None = None
+    steady: frozenset[int] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What is kept of a window on a trace.
+
+    `extra` holds what another version of the program wrote beside it.
+    """
+
+    window: Window
+    rows: RowChoice = RowChoice()
+    overlays: frozenset[str] = frozenset()
+    laps: LapChoice = LapChoice()
+    notes: tuple[Note, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    bookmarks: Mapping[int, Bookmark] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def take_session(state: ViewState, before: Session | None = None) -> Session:
+    """Return what is to be kept of the state; `before` is the session that it began with."""
+    rows, study = state.rows, state.study
+    candidates = study.candidates if study else ()
+    name = candidates[state.marker].name if state.marker < len(candidates) else ""
+    row_choice = RowChoice(
+        frozenset(rows.unfolded), frozenset(rows.hidden), tuple(rows.pinned), rows.filter_text, rows.preset
+    )
+    laps = LapChoice(state.marker, name, state.lap, state.steady_choice)
+    if before is not None:
+        row_choice = replace(row_choice, extra=before.rows.extra)
+        laps = replace(laps, extra=before.laps.extra)
+    return Session(
+        state.axis.window,
+        row_choice,
+        state.overlays,
+        laps,
+        tuple(replace(note, start_ns=start, end_ns=end) for note, (start, end) in _spans(state)),
+        state.measurements.items,
+        dict(state.bookmarks.items),
+        before.extra if before is not None else {},
+    )
+
+
+def apply_session(state: ViewState, session: Session) -> None:
+    """Look at the trace that is open as a session says; it is no edit that could be undone."""
+    if state.study is None:
+        return
+    rows = session.rows
+    preset = rows.preset if rows.preset in PRESETS else ""
+    state.rows.restore(rows.expanded, rows.hidden, rows.pinned, rows.filter_text, preset)
+    _apply_laps(state, session.laps)
+    state.set_overlays(session.overlays)
+    state.measurements.load(session.measurements)
+    state.notes.load(tuple(_found_again(state, note) for note in session.notes))
+    state.bookmarks.load(session.bookmarks)
+    state.axis.reset(state.axis.limits, session.window)
+
+
+def _spans(state: ViewState) -> list[tuple[Note, Window]]:
+    return [(note, note.span(state.study)) for note in state.notes.items]
+
+
+def _apply_laps(state: ViewState, choice: LapChoice) -> None:
+    assert state.study is not None
+    candidates = state.study.candidates
+    same = [n for n, c in enumerate(candidates) if c.name == choice.marker_name]
+    if choice.marker not in same and not same:
+        return
+    state.set_marker(choice.marker if choice.marker in same else same[0])
+    count = state.laps.count if state.laps is not None else 0
+    if choice.lap is not None and 0 <= choice.lap < count:
+        state.set_lap(choice.lap)
+    if choice.steady is not None:
+        steady = frozenset(lap for lap in choice.steady if 0 <= lap < count)
+        state.set_steady_choice(steady or None)
+
+
+def _found_again(state: ViewState, note: Note) -> Note:
+    """Return the note bound to its event in this trace; unbound where the event is not there."""
+    study, event = state.study, note.event
+    if study is None or event is None:
+        return note
+    if _is_as_long(study, event, note.end_ns - note.start_ns):
+        return note
+    row = state.rows.row(note.row_key)
+    events = row.events if row is not None else None
+    if events is not None:
+        first, last = (
+            int(np.searchsorted(events.start_ns, note.start_ns, side)) for side in ("left", "right")
+        )
+        for position in range(first, last):
+            if events.end_ns[position] == note.end_ns:
+                return replace(note, event=events.ref(position, note.row_key))
+    return replace(note, event=None)
+
+
+def _is_as_long(study: Study, event: EventRef, length_ns: int) -> bool:
+    """Whether a table has, at that index, an event of that length: it may have been aligned since."""
+    events = study.trace.events[event.kind]
+    if not 0 <= event.index < len(events):
+        return False
+    return int(events.end_ns[event.index] - events.start_ns[event.index]) == length_ns
