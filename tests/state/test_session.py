@@ -86,23 +86,20 @@ def test_a_newer_schema_is_refused_politely():
 
 
 def test_an_older_schema_is_upgraded_step_by_step(monkeypatch):
+    def second(old):
+        ranges = old.pop("ranges")
+        return {**old, "measurements": [{**r, "name": r["name"].upper()} for r in ranges]}
+
     plain = to_dict(take_session(worked_on()))
+    upgrades = {1: lambda old: {**old, "ranges": old["measurements"]}, 2: second}
     monkeypatch.setattr(session_json, "SCHEMA", 3)
-    monkeypatch.setattr(
-        session_json,
-        "UPGRADES",
-        {
-            1: lambda old: {**old, "ranges": old["measurements"]},
-            2: lambda old: {
-                **old,
-                "measurements": [r | {"name": r["name"].upper()} for r in old.pop("ranges")],
-            },
-        },
-    )
+    monkeypatch.setattr(session_json, "UPGRADES", upgrades)
     session = from_dict(plain)
     assert [m.name for m in session.measurements] == ["HOLE"]
     assert len(session.notes) == 2
-    assert "ranges" not in to_dict(session)
+    written = to_dict(session)
+    assert (written["schema"], "ranges" in written) == (3, False)
+    assert plain["schema"] == 1
 
 
 @pytest.mark.parametrize(
