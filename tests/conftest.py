@@ -21,6 +21,9 @@ def pytest_configure(config):
     """Take the screen's scale and the desktop's theme out of the tests; use no screen where there is none."""
     for name in ("QT_SCALE_FACTOR", "QT_SCREEN_SCALE_FACTORS", "QT_QPA_PLATFORMTHEME", "QT_STYLE_OVERRIDE"):
         os.environ.pop(name, None)
+    if shutil.which("Xvfb"):
+        # Tests run on a virtual X screen, on a Wayland desktop too.
+        os.environ.pop("WAYLAND_DISPLAY", None)
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or shutil.which("Xvfb")):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
