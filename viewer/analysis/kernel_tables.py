@@ -39,11 +39,12 @@ def class_table(study: Study, scope: Scope, rows: tuple[Indices, ...] | None = N
     -------
     DataFrame
         `class`, `kernels`, `sum_ns` (durations inside the scope), `union_ns` (sum over the GPUs), `share` (of
-        all durations).
+        all durations), and where the longest one is: `gpu`, `start_ns`, `end_ns`; -1 without any.
     """
     kernels = study.trace.kernels
     count = np.zeros(len(CLASSES), np.int64)
-    sums, unions = count.copy(), count.copy()
+    sums, unions, longest = count.copy(), count.copy(), count.copy()
+    spots = np.full((len(CLASSES), 3), -1, np.int64)
     for gpu, within in enumerate(scope.within):
         mine = kernels_in(study, gpu, within) if rows is None else rows[gpu]
         of = study.classes.class_of[kernels.name_id[mine]]
@@ -54,10 +55,14 @@ def class_table(study: Study, scope: Scope, rows: tuple[Indices, ...] | None = N
             count[position] += int((lengths > 0).sum())
             sums[position] += int(lengths.sum())
             unions[position] += (union(start, end) & within).total()
+            if len(held) and lengths.max() > longest[position]:
+                at = int(lengths.argmax())
+                longest[position] = lengths[at]
+                spots[position] = gpu, start[at], end[at]
     total = max(int(sums.sum()), 1)
-    return pd.DataFrame(
-        {"class": CLASSES, "kernels": count, "sum_ns": sums, "union_ns": unions, "share": sums / total}
-    )
+    table = {"class": CLASSES, "kernels": count, "sum_ns": sums, "union_ns": unions, "share": sums / total}
+    where = dict(zip(("gpu", "start_ns", "end_ns"), spots.T, strict=True))
+    return pd.DataFrame({**table, **where})
 
 
 def top_kernels(

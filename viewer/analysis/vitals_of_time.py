@@ -43,6 +43,9 @@ _PARTS = {
 
 _IN_GRAPHS = "CUDA graphs are recorded as one piece here and may hold more of it: this is a lower bound."
 
+LIMITS = {key: limit for key, (_, _, limit) in _PARTS.items() if limit}
+"""The share of its time that a part should stay under."""
+
 
 def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
     """Yield the five parts and the time without a kernel."""

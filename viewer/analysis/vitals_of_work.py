@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 _PHASES, _SEAS, _COPIES, _SYNC = "phases", "launch seas", "copies", "synchronisation"
-_NORMAL_RATIO = (1.6, 2.5)
+NORMAL_RATIO = (1.6, 2.5)
+"""Backward over forward, from and to."""
 
 
 def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[Vital]:
@@ -61,7 +62,7 @@ def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[V
         "Kernels launched in backward, the optimizer and the owner's own launches there left out, over those "
         "in forward, by length. About 2 is normal; 3 points at activation checkpointing.",
         normal="about 2",
-        is_normal=None if ratio is None else _NORMAL_RATIO[0] <= ratio <= _NORMAL_RATIO[1],
+        is_normal=None if ratio is None else NORMAL_RATIO[0] <= ratio <= NORMAL_RATIO[1],
         per_gpu=chosen.ratios,
         evidence=at.get("backward"),
         spots=spots.get("backward", ()),

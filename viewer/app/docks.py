@@ -12,11 +12,12 @@ from viewer.panels.events import EventsPanel
 from viewer.panels.iterations import IterationsPanel
 from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
+from viewer.panels.vitals import VitalsPanel
 from viewer.state import ViewState
 
-PANELS: tuple[type[Panel], ...] = (EventsPanel, MeasurementsPanel, IterationsPanel)
+PANELS: tuple[type[Panel], ...] = (EventsPanel, MeasurementsPanel, VitalsPanel, IterationsPanel)
 FRONT: type[Panel] = MeasurementsPanel
-FIRST_HEIGHT = 200
+FIRST_HEIGHT = 264
 SMALLEST = (240, 80)
 
 

@@ -1,0 +1,149 @@
+"""Reconcile: a figure from elsewhere beside the measured one, and the looser definition that gives it."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from viewer.analysis.reconcile import Reconciled, What, reconcile
+from viewer.analysis.scope import Scope
+from viewer.drawing.format import MINUS, format_share
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.panels.sheet import Cell, Grid, Head, Sheet, Tone
+from viewer.panels.work import Worker
+from viewer.state import ViewState
+
+SUBJECTS: tuple[What, ...] = ("idle", "communication", "compute", "copies")
+TYPING_PAUSE_MS = 250
+_HINT = "Type what another tool or a person says, 20 % for instance: here is what gives that figure."
+
+
+def parse_share(text: str) -> float | None:
+    """Return "20", "20%" or "20,5 %" as a fraction, None for anything else."""
+    found = re.fullmatch(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*", text)
+    return float(found[1].replace(",", ".")) / 100 if found else None
+
+
+def verdict(found: Reconciled) -> str:
+    """Say in a sentence how a figure relates to the measured one."""
+    claimed, ours = format_share(found.claimed), format_share(found.ours.share)
+    measured = f"Measured here: {found.ours.name} {ours}."
+    if found.agrees:
+        return f"{measured} The two agree."
+    if found.explained_by is not None:
+        other = found.explained_by
+        gives = f"“{other.name}” gives ({format_share(other.share)})"
+        return f"{measured} {claimed} is what {gives}: {other.definition}"
+    nearest = next(r for r in found.readings if not r.is_ours)
+    return (
+        f"{measured} No definition known here gives {claimed}; the nearest is “{nearest.name}” with "
+        f"{format_share(nearest.share)}. Was it taken over the same time?"
+    )
+
+
+def reading_grid(found: Reconciled) -> Grid:
+    """Return the readings, nearest first."""
+    heads = (
+        Head("Definition", number=False),
+        Head("gives"),
+        Head("difference", "To the figure typed in, in points"),
+        Head("What it counts", number=False),
+    )
+    rows = []
+    for reading in found.readings:
+        tone: Tone = "strong" if reading.is_ours else "plain"
+        apart = (reading.share - found.claimed) * 100
+        sign = "+" if apart >= 0 else MINUS
+        rows.append(
+            (
+                Cell(
+                    f"{reading.name}  (ours)" if reading.is_ours else reading.name,
+                    reading.definition,
+                    tone=tone,
+                ),
+                Cell(format_share(reading.share), reading.definition, tone=tone),
+                Cell(f"{sign}{abs(apart):.1f}", tone="soft"),
+                Cell(reading.definition, reading.definition, tone="soft"),
+            )
+        )
+    table = pd.DataFrame([(r.name, r.share, r.definition) for r in found.readings], columns=_COLUMNS)
+    return Grid("Readings", heads, rows, table)
+
+
+_COLUMNS = ["name", "share", "definition"]
+
+
+class ReconcilePage(QWidget):
+    """Asks for a figure and shows what gives it.
+
+    Signals
+    -------
+    save_requested(DataFrame)
+        The readings are to be written to a file.
+    """
+
+    save_requested = Signal(object)
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self.scope: Scope | None = None
+        self.subject, self.figure = QComboBox(), QLineEdit()
+        self.subject.addItems([s.capitalize() for s in SUBJECTS])
+        self.subject.setAccessibleName("What the figure is about")
+        self.figure.setPlaceholderText("20 %")
+        self.figure.setAccessibleName("The figure from elsewhere, in per cent of the time")
+        self.figure.setMaximumWidth(110)
+        self.said = QLabel(_HINT)
+        self.said.setWordWrap(True)
+        self.said.setObjectName("soft")
+        head = QHBoxLayout()
+        for widget in (QLabel("Somewhere it says"), self.subject, QLabel("is"), self.figure):
+            head.addWidget(widget)
+        head.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(12, 8, 12, 8)
+        self._column.addLayout(head)
+        self._column.addWidget(self.said)
+        self._column.addStretch(1)
+        self._sheet: Sheet | None = None
+        self._worker = Worker(self)
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self.ask)
+        self.figure.textChanged.connect(self._pause.start)
+        self.figure.returnPressed.connect(self.ask)
+        self.subject.activated.connect(self.ask)
+
+    def take(self, scope: Scope | None, theme: Theme) -> None:
+        """Ask about another scope, or paint in another theme."""
+        self.scope, self.theme = scope, theme
+        self.ask()
+
+    def ask(self) -> None:
+        """Set the figure beside the measured one."""
+        self._pause.stop()
+        study, scope, claimed = self.state.study, self.scope, parse_share(self.figure.text())
+        if study is None or scope is None or claimed is None:
+            self._worker.cancel()
+            self._show(None)
+            return
+        what, laps = SUBJECTS[self.subject.currentIndex()], self.state.laps
+        self._worker.start(lambda _: reconcile(study, scope, what, claimed, laps), self._show)
+
+    def _show(self, found: Reconciled | None) -> None:
+        if self._sheet is not None:
+            self._column.removeWidget(self._sheet)
+            self._sheet.deleteLater()
+            self._sheet = None
+        typed = bool(self.figure.text().strip())
+        if found is None:
+            self.said.setText("Type a share of the time, such as 20 %." if typed else _HINT)
+            return
+        self.said.setText(verdict(found))
+        self._sheet = Sheet(reading_grid(found), self.theme)
+        self._sheet.save_requested.connect(self.save_requested)
+        self._column.insertWidget(2, self._sheet)

@@ -1,0 +1,295 @@
+"""Sheet: a small table of numbers, each of which says what it means and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+)
+from PySide6.QtWidgets import QFrame, QMenu, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from viewer.analysis.vital import Evidence
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.panels.table_view import DenseTable
+from viewer.timeline.fonts import STRONG, font
+
+Tone = Literal["plain", "bad", "soft", "strong"]
+_Index = QModelIndex | QPersistentModelIndex
+_BAR_WIDTH, _BAR_HEIGHT = 260, 10
+_WIDEST = 460
+_DOT = 10
+_LEADING = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell.
+
+    Attributes
+    ----------
+    tip : str
+        Shown on hover: what the number means.
+    spot : Evidence or None
+        Where a click leads.
+    tone : {"plain", "bad", "soft", "strong"}
+        "bad" is outside of what is normal.
+    swatch : int or None
+        An ARGB colour beside the text.
+    bar : tuple of float
+        Shares of the five parts, drawn as a stacked bar instead of a text.
+    """
+
+    text: str = ""
+    tip: str = ""
+    spot: Evidence | None = None
+    tone: Tone = "plain"
+    swatch: int | None = None
+    bar: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column; numbers are right-aligned."""
+
+    title: str
+    tip: str = ""
+    number: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What a sheet shows; `frame` holds the numbers themselves, for files."""
+
+    name: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell]]
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+class SheetModel(QAbstractTableModel):
+    """The cells of a grid."""
+
+    def __init__(self, grid: Grid, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.grid, self.theme = grid, theme
+
+    def cell(self, index: _Index) -> Cell:
+        """Return a cell."""
+        return self.grid.rows[index.row()][index.column()]
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self.grid.rows)
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self.grid.heads)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        cell = self.cell(index)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return cell.text
+            case Qt.ItemDataRole.ToolTipRole:
+                return _wrapped(cell.tip) if cell.tip else None
+            case Qt.ItemDataRole.AccessibleDescriptionRole:
+                return cell.tip
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _side(self.grid.heads[index.column()])
+            case Qt.ItemDataRole.ForegroundRole:
+                argb = {"bad": self.theme.error, "soft": self.theme.text_soft}.get(cell.tone)
+                return None if argb is None else QColor.fromRgba(argb)
+            case Qt.ItemDataRole.FontRole if cell.tone in ("bad", "strong"):
+                return font(QGuiApplication.font().pixelSize(), STRONG)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        head = self.grid.heads[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return head.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return _wrapped(head.tip or head.title)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _side(head)
+        return None
+
+
+class Sheet(DenseTable):
+    """A grid as high as its rows: what lies around it scrolls.
+
+    Signals
+    -------
+    looked(Evidence)
+        A cell was clicked that says where to look.
+    save_requested(DataFrame)
+        The user wants the numbers as a file.
+    """
+
+    looked = Signal(object)
+    save_requested = Signal(object)
+
+    def __init__(self, grid: Grid, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
+        super().__init__(grid.name, parent)
+        self.grid = grid
+        self.setModel(SheetModel(grid, theme, self))
+        self.setItemDelegate(_CellDelegate(grid, theme, self))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _LEADING)
+        self.setMouseTracking(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_menu)
+        self.clicked.connect(self._look)
+        header = self.horizontalHeader()
+        header.setSectionsClickable(False)
+        header.setSortIndicatorShown(False)
+        header.setStretchLastSection(False)
+        self.resizeColumnsToContents()
+        for column in range(len(grid.heads)):
+            self.setColumnWidth(column, min(self.columnWidth(column) + 8, _WIDEST))
+
+    def sizeHint(self) -> QSize:
+        """Return the size at which nothing scrolls."""
+        return QSize(self.horizontalHeader().length() + 2, self._height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the same height at any width."""
+        return QSize(120, self._height())
+
+    def copy(self) -> None:
+        """Copy the selected rows (or all), as they stand here, with a header."""
+        chosen = [r for low, high in self.selected_ranges() for r in range(low, high)]
+        rows = [self.grid.rows[r] for r in chosen or range(len(self.grid.rows))]
+        lines = [[h.title for h in self.grid.heads], *([c.text for c in row] for row in rows)]
+        QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._look(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        leads = index.isValid() and self._cell(index).spot is not None
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
+        super().mouseMoveEvent(event)
+
+    def _height(self) -> int:
+        bar = self.horizontalScrollBar().sizeHint().height() if self._is_wide() else 0
+        return self.horizontalHeader().sizeHint().height() + self.verticalHeader().length() + bar + 2
+
+    def _is_wide(self) -> bool:
+        return self.horizontalHeader().length() > self.width()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        if self.height() != self._height():
+            self.updateGeometry()
+
+    def _cell(self, index: _Index) -> Cell:
+        return self.grid.rows[index.row()][index.column()]
+
+    def _look(self, index: _Index) -> None:
+        if (spot := self._cell(index).spot) is not None:
+            self.looked.emit(spot)
+
+    def _open_menu(self, position: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self.indexAt(position)
+        if index.isValid() and self._cell(index).spot is not None:
+            menu.addAction("Show in the timeline", lambda: self._look(index))
+        menu.addAction("Copy", self.copy)
+        menu.addAction("Save as…", lambda: self.save_requested.emit(self.grid.frame))
+        menu.popup(self.viewport().mapToGlobal(position))
+
+
+class _CellDelegate(QStyledItemDelegate):
+    """Paints the stacked bar of the five parts, and the colour beside a name."""
+
+    def __init__(self, grid: Grid, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._grid, self._theme = grid, theme
+
+    def _cell(self, index: _Index) -> Cell:
+        return self._grid.rows[index.row()][index.column()]
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        cell = self._cell(index)
+        if cell.swatch is not None:
+            inner = QStyleOptionViewItem(option)
+            inner.rect = option.rect.adjusted(_DOT + 8, 0, 0, 0)
+            super().paint(painter, inner, index)
+            _paint_dot(painter, option.rect, cell.swatch)
+            return
+        super().paint(painter, option, index)
+        if cell.bar:
+            _paint_bar(painter, option.rect, cell.bar, self._theme)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        size = super().sizeHint(option, index)
+        cell = self._cell(index)
+        if cell.bar:
+            return QSize(_BAR_WIDTH, size.height())
+        return size + QSize(_DOT + 8, 0) if cell.swatch is not None else size
+
+
+def _paint_dot(painter: QPainter, rect: QRect, argb: int) -> None:
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor.fromRgba(argb))
+    top = rect.center().y() - _DOT / 2 + 0.5
+    painter.drawRoundedRect(QRectF(rect.left() + 8, top, _DOT, _DOT), 2.5, 2.5)
+    painter.restore()
+
+
+def _paint_bar(painter: QPainter, rect: QRect, shares: Sequence[float], theme: Theme) -> None:
+    """Paint the parts from left to right; what is idle is the hatched rest."""
+    width, top = rect.width() - 16, rect.center().y() - _BAR_HEIGHT // 2
+    painter.save()
+    ground = QRect(rect.left() + 8, top, width, _BAR_HEIGHT)
+    painter.fillRect(ground, QBrush(QColor.fromRgba(theme.hatch), Qt.BrushStyle.BDiagPattern))
+    x = float(ground.left())
+    for share, colour in zip(shares[:-1], theme.parts, strict=False):
+        painter.fillRect(QRectF(x, top, share * width, _BAR_HEIGHT), QColor.fromRgba(colour))
+        x += share * width
+    painter.restore()
+
+
+def _side(head: Head) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if head.number else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _wrapped(text: str) -> str:
+    """Return rich text, which Qt breaks into lines; plain text would be one long line."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("\n", "<br>")
+    return f"<p style='white-space: pre-wrap'>{escaped}</p>"

@@ -1,0 +1,341 @@
+"""The case sheet as grids: what stands in which cell, what it means and where it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from viewer.analysis.classify import CLASSES
+from viewer.analysis.parts import PARTS
+from viewer.analysis.syncs import ALL_CALLS
+from viewer.analysis.vital import Evidence, Value, Vital
+from viewer.analysis.vitals import Vitals
+from viewer.analysis.vitals_of_time import LIMITS
+from viewer.analysis.vitals_of_work import NORMAL_RATIO
+from viewer.drawing.format import (
+    format_bytes,
+    format_count,
+    format_ns,
+    format_rate,
+    format_share,
+    format_value,
+)
+from viewer.panels.sheet import Cell, Grid, Head, Tone
+from viewer.trace.names import short_name
+
+ALL_GPUS = "All GPUs"
+_TIMES = (*PARTS, "no_kernel")
+_TITLES = ("compute", "hidden comm.", "exposed comm.", "copy", "idle", "no kernel")
+_SMALLEST_SHARE = 0.005
+
+Swatch = Callable[[str | int], int]
+"""The colour of a kernel's class, or of a name."""
+
+
+def time_grid(sheet: Vitals) -> Grid:
+    """Return where the time of each GPU goes, with the numbers that tell a GPU from its neighbours."""
+    more = _of_ranks(sheet)
+    heads = [Head("", number=False)]
+    heads += [Head(t, _definition(sheet[k])) for k, t in zip(_TIMES, _TITLES, strict=True)]
+    heads += [Head(title, tip) for title, tip, _ in more]
+    heads.append(Head("", "Compute, hidden communication, exposed communication, copies; idle is hatched"))
+    slow = _slowest(sheet)
+    rows = []
+    for gpu in (None, *range(len(sheet.gpus))):
+        total = sheet.scope.total_ns if gpu is None else sheet.scope.length_ns(gpu)
+        cells = [_part_cell(sheet[key], gpu, total) for key in _TIMES]
+        name = ALL_GPUS if gpu is None else sheet.gpus[gpu]
+        is_slow = gpu is not None and gpu == slow
+        said = sheet["slowest_rank"].definition if is_slow else ""
+        first = Cell(
+            f"{name}  slowest" if is_slow else name,
+            said,
+            tone="strong" if is_slow or gpu is None else "plain",
+            spot=sheet["slowest_rank"].evidence if is_slow else None,
+        )
+        bar = tuple(_value(sheet[key], gpu) / max(total, 1) for key in PARTS)
+        rows.append([first, *cells, *(cell(gpu) for _, _, cell in more), Cell(bar=bar)])
+    normal = [Cell(sheet[key].normal, tone="soft") for key in _TIMES]
+    of_more = {"fwd : bwd": "about 1 : 2"}
+    rows.append(
+        [
+            Cell("normal", tone="soft"),
+            *normal,
+            *(Cell(of_more.get(title, ""), tone="soft") for title, _, _ in more),
+            Cell(),
+        ]
+    )
+    return Grid("Time of each GPU", heads, rows, sheet.table("time"))
+
+
+def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str) -> Grid:
+    """Return some numbers, one a row, over all GPUs and on each."""
+    each = any(v.per_gpu for v in numbers) and len(sheet.gpus) > 1
+    heads = [
+        Head("", number=False),
+        Head(ALL_GPUS if len(sheet.gpus) != 1 else sheet.gpus[0], "Over all GPUs: sums, or as it says"),
+        Head("of the time", "Share of the time of all GPUs"),
+        Head("normal", number=False),
+        *((Head(label) for label in sheet.gpus) if each else ()),
+    ]
+    rows = [_number_row(sheet, vital, each) for vital in numbers]
+    table = pd.DataFrame([{"key": v.key, "name": v.name, "value": v.value, "unit": v.unit} for v in numbers])
+    return Grid(name, heads, rows, table)
+
+
+def class_grid(sheet: Vitals, swatch: Swatch) -> Grid:
+    """Return the kernel classes: sum and union."""
+    heads = (
+        Head("Class", "By the table of rules; Tools opens it", number=False),
+        Head("kernels"),
+        Head("sum", "Sum of durations: what runs at once counts twice"),
+        Head("union", "Time in which at least one of them runs, added up over the GPUs"),
+        Head("share", "Of the durations of all kernels"),
+    )
+    table = sheet.tables["classes"]
+    rows = []
+    for row in table[table["kernels"] > 0].sort_values("sum_ns", ascending=False).to_dict("records"):
+        spot = _spot(row)
+        rows.append(
+            [
+                Cell(row["class"], "A click leads to the longest one", spot, swatch=swatch(row["class"])),
+                Cell(format_count(row["kernels"]), heads[1].tip, spot),
+                Cell(format_ns(row["sum_ns"]), heads[2].tip, spot),
+                Cell(format_ns(row["union_ns"]), heads[3].tip, spot),
+                Cell(format_share(row["share"]), heads[4].tip, spot),
+            ]
+        )
+    return Grid("Kernel classes", heads, rows, table)
+
+
+def kernel_grid(sheet: Vitals, swatch: Swatch) -> Grid:
+    """Return the kernels that take most time."""
+    heads = (
+        Head("Top kernels", number=False),
+        Head("share", "Of the durations of all kernels"),
+        Head("sum", "Sum of durations inside the scope, over all GPUs"),
+        Head("kernels"),
+        Head("mean", "Of one launch"),
+        Head("class", number=False),
+    )
+    table = sheet.tables["top kernels"]
+    rows = []
+    for row in table.to_dict("records"):
+        spot, tip = _spot(row), f"{row['name']}\nA click leads to the longest one."
+        texts = (
+            format_share(row["share"]),
+            format_ns(row["sum_ns"]),
+            format_count(row["kernels"]),
+            format_ns(row["mean_ns"]),
+            str(row["class"]),
+        )
+        first = Cell(short_name(row["name"]), tip, spot, swatch=swatch(row["name_id"]))
+        rows.append([first, *(Cell(t, tip, spot) for t in texts)])
+    return Grid("Top kernels", heads, rows, table)
+
+
+def phase_grid(sheet: Vitals) -> Grid:
+    """Return the phases: how long, of what, how finely cut, how much idle."""
+    heads = (
+        Head("Phase", number=False),
+        Head("compute", "Union of the compute kernels that it launched: per iteration, mean over the GPUs"),
+        Head("length", "From its first to its last operation: per iteration, mean over the GPUs"),
+        Head("idle inside", "Nothing on any stream between its operations: over all GPUs and iterations"),
+        Head("kernels"),
+        Head("small", "Kernels under 10 µs"),
+        Head("launch seas", "Runs of compute kernels in which every hundred average under 10 µs"),
+        Head("in seas", "Kernels in launch seas"),
+        Head("Classes", "By duration", number=False),
+        Head("Top kernels", "By duration", number=False),
+    )
+    table = sheet.tables.get("phases", pd.DataFrame())
+    rows = [_phase_row(row, heads) for row in table.to_dict("records")]
+    return Grid("Phases", heads, rows, table)
+
+
+def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
+    spot = _spot(row)
+    total = max(sum(row[f"{c}_ns"] for c in CLASSES), 1)
+    held = sorted(((row[f"{c}_ns"] / total, c) for c in CLASSES), reverse=True)
+    classes = ", ".join(f"{c} {share:.0%}" for share, c in held[:3] if share >= _SMALLEST_SHARE)
+    every = "\n".join(f"{c}: {format_share(share)}" for share, c in held if share)
+    texts = (
+        (format_ns(row["compute_ns"]), heads[1].tip),
+        (format_ns(row["length_ns"]), heads[2].tip),
+        (format_ns(row["idle_ns"]), heads[3].tip),
+        (format_count(row["kernels"]), ""),
+        (format_count(row["small_kernels"]), heads[5].tip),
+        (format_count(row["seas"]), heads[6].tip),
+        (format_count(row["sea_kernels"]), heads[7].tip),
+        (classes, every),
+        (row["top"], row["top"].replace(", ", "\n")),
+    )
+    first = Cell(row["phase"], f"Found by: {row['how']}", spot, "strong")
+    return [first, *(Cell(text, tip, spot) for text, tip in texts)]
+
+
+def copy_grid(sheet: Vitals) -> Grid:
+    """Return the copies and sets, by kind over all GPUs."""
+    heads = (
+        Head("Kind", number=False),
+        Head("count"),
+        Head("size"),
+        Head("speed", "Bytes over the sum of durations, 10⁹ bytes a second"),
+        Head("union", "Time in which at least one runs, added up over the GPUs"),
+        Head("hidden", "Beside a kernel: costs nearly nothing"),
+        Head("not hidden", "No kernel runs meanwhile"),
+        Head("Streams", number=False),
+        Head("with compute", "On a stream that also computes, where a copy queues and cannot hide"),
+        Head("pageable", "From or to host memory that is not pinned: the call waits for the copy"),
+    )
+    table = sheet.tables["copies"]
+    rows = []
+    for kind, of_kind in table.groupby("kind", sort=False):
+        sums = of_kind[["count", "bytes", "sum_ns", "union_ns", "hidden_ns", "copy_only_ns"]].sum()
+        at = int((of_kind["end_ns"] - of_kind["start_ns"]).to_numpy().argmax())
+        spot = _spot(of_kind.to_dict("records")[at])
+        streams = sorted({s for text in of_kind["streams"] for s in text.split(", ")}, key=int)
+        texts = (
+            str(kind),
+            format_count(int(sums["count"])),
+            format_bytes(int(sums["bytes"])),
+            format_rate(int(sums["bytes"]), int(sums["sum_ns"])),
+            format_ns(int(sums["union_ns"])),
+            _part_of(int(sums["hidden_ns"]), int(sums["union_ns"])),
+            _part_of(int(sums["copy_only_ns"]), int(sums["union_ns"])),
+            ", ".join(streams),
+            format_count(int(of_kind["on_compute_stream"].sum())),
+            format_count(int(of_kind["pageable"].sum())),
+        )
+        rows.append(
+            [
+                Cell(t, h.tip or "A click leads to the longest one", spot)
+                for t, h in zip(texts, heads, strict=True)
+            ]
+        )
+    return Grid("Copies by kind", heads, rows, table)
+
+
+def sync_grid(sheet: Vitals) -> Grid:
+    """Return the synchronising calls, by call over all GPUs."""
+    heads = (
+        Head("Call", number=False),
+        Head("count"),
+        Head("CPU time", "Sum of the calls inside the scope"),
+        Head("union", "Time with a thread in such a call, added up over the GPUs"),
+        Head("GPU idle", "Of that: the GPU has nothing to do. This is what counts."),
+    )
+    table = sheet.tables["synchronisation"]
+    calls = table[table["call"] != ALL_CALLS]
+    rows = []
+    for call, held in calls.groupby("call", sort=False):
+        sums = held[["count", "sum_ns", "union_ns", "idle_ns"]].sum()
+        spot = _spot(held.to_dict("records")[int(held["idle_ns"].to_numpy().argmax())])
+        texts = (
+            str(call),
+            format_count(int(sums["count"])),
+            format_ns(int(sums["sum_ns"])),
+            format_ns(int(sums["union_ns"])),
+            _part_of(int(sums["idle_ns"]), int(sums["union_ns"])),
+        )
+        rows.append([Cell(t, h.tip, spot) for t, h in zip(texts, heads, strict=True)])
+    return Grid("Synchronising calls", heads, rows, table)
+
+
+def _number_row(sheet: Vitals, vital: Vital, each: bool) -> list[Cell]:
+    tone: Tone = "bad" if vital.is_normal is False else "plain"
+    tip, spot = _definition(vital), vital.where()
+    row = [
+        Cell(vital.name, tip, spot, tone),
+        Cell(format_value(vital.value, vital.unit), tip, spot, tone),
+        Cell(format_share(vital.share) if vital.share is not None else "", tip, spot, tone),
+        Cell(vital.normal, tip, tone="soft"),
+    ]
+    if each:
+        values = vital.per_gpu or (None,) * len(sheet.gpus)
+        row += [
+            Cell(format_value(value, vital.unit) if vital.per_gpu else "", tip, vital.where(gpu))
+            if vital.per_gpu
+            else Cell()
+            for gpu, value in enumerate(values)
+        ]
+    return row
+
+
+def _part_cell(vital: Vital, gpu: int | None, total_ns: int) -> Cell:
+    ns = _value(vital, gpu)
+    share = ns / max(total_ns, 1)
+    limit = LIMITS.get(vital.key)
+    tip = f"{format_ns(ns)} of {format_ns(total_ns)}\n{_definition(vital)}"
+    return Cell(format_share(share), tip, vital.where(gpu), "bad" if limit and share >= limit else "plain")
+
+
+def _of_ranks(sheet: Vitals) -> list[tuple[str, str, Callable[[int | None], Cell]]]:
+    """Return the columns beside the parts: title, definition, and the cell of a GPU (None: over all)."""
+    known = {v.key for v in sheet.numbers}
+    columns: list[tuple[str, str, Callable[[int | None], Cell]]] = []
+
+    def of(key: str, title: str, tone: Callable[[Value], bool] = lambda _: False) -> None:
+        if key not in known or sheet[key].value is None:
+            return
+        vital = sheet[key]
+
+        def cell(gpu: int | None) -> Cell:
+            value = vital.value if gpu is None else vital.per_gpu[gpu] if vital.per_gpu else None
+            tip = _definition(vital)
+            return Cell(
+                format_value(value, vital.unit), tip, vital.where(gpu), "bad" if tone(value) else "plain"
+            )
+
+        columns.append((title, _definition(vital), cell))
+
+    of("iteration", "iteration")
+    if (waits := sheet.tables.get("ranks")) is not None and (
+        waits.get("wait_ns", pd.Series([-1])) >= 0
+    ).any():
+        tip = "Waiting in collectives for a rank that comes later, per iteration: median"
+        held = {int(g): int(ns) for g, ns in zip(waits["gpu"], waits["wait_ns"], strict=True) if ns >= 0}
+        place = sheet["exposed_wait"] if "exposed_wait" in known else None
+        columns.append(("wait in NCCL", tip, lambda gpu: _wait_cell(held, gpu, tip, place)))
+    of("small_share", "small kernels")
+    of("backward_to_forward", "fwd : bwd", _is_odd_ratio)
+    return columns
+
+
+def _wait_cell(held: dict[int, int], gpu: int | None, tip: str, place: Vital | None) -> Cell:
+    value = held.get(gpu) if gpu is not None else sum(held.values()) // max(len(held), 1)
+    said = tip if gpu is not None else f"{tip}, mean over the GPUs"
+    return Cell(format_value(value, "ns"), said, place.where(gpu) if place else None)
+
+
+def _is_odd_ratio(value: Value) -> bool:
+    return isinstance(value, float) and not NORMAL_RATIO[0] <= value <= NORMAL_RATIO[1]
+
+
+def _slowest(sheet: Vitals) -> int | None:
+    """Return the GPU that stands out as the slowest, if one does."""
+    ranks = sheet.tables.get("ranks")
+    if ranks is None or not len(ranks) or not ranks["slowest"].any():
+        return None
+    return int(ranks.loc[ranks["slowest"], "gpu"].iat[0])
+
+
+def _value(vital: Vital, gpu: int | None) -> int:
+    value = vital.value if gpu is None else vital.per_gpu[gpu]
+    return value if isinstance(value, int) else 0
+
+
+def _part_of(ns: int, whole_ns: int) -> str:
+    return f"{format_ns(ns)}  {format_share(ns / whole_ns)}" if whole_ns else format_ns(ns)
+
+
+def _definition(vital: Vital) -> str:
+    return vital.definition + (f"\nNormal: {vital.normal}." if vital.normal else "")
+
+
+def _spot(row: dict[Any, Any]) -> Evidence | None:
+    if row["start_ns"] < 0 or row["end_ns"] <= row["start_ns"]:
+        return None
+    return Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
