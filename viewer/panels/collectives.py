@@ -1,0 +1,249 @@
+"""The Collectives dock: who waits for whom in NCCL, how long, and whether it is always the same rank."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
+
+from viewer.analysis.collectives import Collectives
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_instant, format_ns, format_share
+from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.panel import Panel
+from viewer.panels.work import Worker
+from viewer.rows import RowKind
+from viewer.state import ViewState
+from viewer.state.navigation import show_range
+from viewer.state.places import go_to_event
+from viewer.trace import Kind
+
+_NONE = (
+    "No collectives run on more than one GPU here.\n"
+    "NCCL kernels of several ranks in one recording are matched, and waiting told from transfer."
+)
+_PATTERNS = {"constant": "again and again", "rotating": "it rotates", "seldom": "seldom", "even": "even"}
+_length = partial(Column, text=format_ns, number=True)
+_count = partial(Column, text=format_count, number=True)
+
+RANKS = (
+    Column("label", "GPU"),
+    _count("last", "Came last", tip="Sets in which it was the last to arrive"),
+    Column("last_share", "Share", format_share, number=True, tip="Of its matched sets"),
+    Column("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether it is late again and again"),
+    _length(
+        "others_waited_ns", "Others waited for it", tip="In the sets it came last to, all others together"
+    ),
+    _length("wait_ns", "It waited", tip="Latest start of the set less its own start"),
+    _length("transfer_ns", "Transfer", tip="Duration less waiting"),
+    _length("exposed_wait_ns", "Waiting, exposed", tip="The part of exposed communication that is waiting"),
+    _length("exposed_transfer_ns", "Transfer, exposed", tip="The part of it that is transfer"),
+    _length("exposed_unmatched_ns", "Not matched, exposed"),
+    _count("sets", "Sets", tip="Matched collectives that it took part in"),
+)
+GROUPS = (
+    Column("name", "Collective"),
+    Column("members", "Ranks"),
+    Column("last_label", "Last most often"),
+    Column("last_share", "Share", format_share, number=True),
+    Column("pattern", "Late", lambda p: _PATTERNS.get(p, p)),
+    _length("wait_ns", "Waiting", tip="Over all members"),
+    _count("matched", "Matched"),
+    _count("unmatched", "Not matched", tip="Sets whose members do not all overlap"),
+    Column("how", "Found by", tip="NCCL's communicator where recorded, else by which ranks run together"),
+)  # fmt: skip
+SETS = (
+    Column("name", "Collective"),
+    _count("set", "Set"),
+    Column("start_ns", "Start", format_instant, number=True, tip="Of the first to arrive"),
+    Column("last_label", "Last"),
+    _length("spread_ns", "Late by", tip="Last start less first start"),
+    _length("wait_ns", "Waiting", tip="Over all members"),
+    _length("shortest_ns", "Shortest", tip="The shortest duration of the set: the transfer at most"),
+    _length("duration_ns", "From first to end"),
+    Column("members", "Ranks"),
+)
+NOTES = (Column("note", "What is not matched, and why"),)
+
+
+def rank_frame(study: Study, found: Collectives) -> pd.DataFrame:
+    """Return `Collectives.table` with labels."""
+    return found.table.assign(label=[study.trace.gpu_label(g) for g in found.table["gpu"]])
+
+
+def group_frame(study: Study, found: Collectives) -> pd.DataFrame:
+    """Return `Collectives.groups_table` with short labels of the members."""
+    table = found.groups_table
+    members = [members_text(study, found.groups[g].gpus) for g in table["group"]]
+    last = [study.trace.gpu_label(g) if g >= 0 else "" for g in table["last_gpu"]]
+    return table.assign(members=members, last_label=last)
+
+
+def set_frame(study: Study, found: Collectives, group: int | None) -> pd.DataFrame:
+    """Return `Collectives.sets_table`, of one group or of all, with labels."""
+    table = found.sets_table
+    table = table if group is None else table[table["group"] == group]
+    groups = group_frame(study, found)
+    labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus] + [""], object)
+    of = table["group"].to_numpy()
+    return table.assign(
+        name=groups["name"].to_numpy(object)[of],
+        members=groups["members"].to_numpy(object)[of],
+        last_label=labels[table["last_gpu"].to_numpy()],
+        duration_ns=table["end_ns"] - table["start_ns"],
+    )
+
+
+def members_text(study: Study, gpus: tuple[int, ...]) -> str:
+    """Return "ranks 0 1 2 3", or the GPUs' labels where ranks are not known."""
+    ranks = [study.trace.processes[study.trace.gpus[g].process].rank for g in gpus]
+    if None in ranks or len(set(ranks)) < len(ranks):
+        return ", ".join(study.trace.gpu_label(g) for g in gpus)
+    return "ranks " + " ".join(map(str, ranks))
+
+
+def headline(study: Study, found: Collectives) -> str:
+    """Say in a line who makes the others wait most."""
+    table = found.table
+    if not found.groups or not table["others_waited_ns"].sum():
+        return "Nobody waits for anybody." if found.groups else "Nothing could be matched."
+    worst = table.iloc[int(table["others_waited_ns"].to_numpy().argmax())]
+    whole = int(table["wait_ns"].sum())
+    waited = int(worst["others_waited_ns"])
+    return (
+        f"{study.trace.gpu_label(int(worst['gpu']))} is waited for most: {format_ns(waited)}, "
+        f"{format_share(waited / whole)} of all waiting; last in {format_share(worst['last_share'])} of its sets, "
+        f"{_PATTERNS.get(worst['pattern'], worst['pattern'])}".rstrip(", ")
+    )
+
+
+class CollectivesPanel(Panel):
+    """Ranks at the left; groups, or each matched set, at the right. A click goes there."""
+
+    title = "Collectives"
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.found: Collectives | None = None
+        self._worker = Worker(self)
+        self.which = QComboBox()
+        self.which.setAccessibleName("Groups, or the sets of one")
+        self.line, self.notes = QLabel(), QPushButton()
+        self.line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.ranks, self.table = FrameTable(RANKS, "Waiting by GPU"), FrameTable(GROUPS, "Groups and sets")
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 0)
+        head.addWidget(self.line, 1)
+        head.addWidget(self.notes)
+        head.addWidget(self.which)
+        split = QSplitter()
+        split.addWidget(self.ranks)
+        split.addWidget(self.table)
+        split.setSizes([560, 720])
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(head)
+        layout.addWidget(split, 1)
+        self.which.activated.connect(lambda _: self._show_right())
+        self.notes.clicked.connect(self._tell_notes)
+        self.ranks.clicked.connect(lambda index: self._to_gpu(self.ranks.frame_model.position(index)))
+        self.table.clicked.connect(lambda index: self._to_set(self.table.frame_model.position(index)))
+        self.table.chosen.connect(self._open)
+        for table in (self.ranks, self.table):
+            table.save_requested.connect(self.save_requested)
+
+    def refresh(self) -> None:
+        """Match the collectives of the trace."""
+        study = self.state.study
+        if study is None or len(study.trace.gpus) < 2:
+            self._worker.cancel()
+            self.found = None
+            self.badge_changed.emit("")
+            self.show_empty(_NONE if study else "Open a trace of several ranks to see who waits for whom.")
+            return
+        self.show_empty("")
+        self.line.setText("Matching the collectives of all ranks…")
+        self._worker.start(lambda _: _made(study), partial(self._show, study))
+
+    def _show(self, study: Study, found: Collectives) -> None:
+        if study is not self.state.study:
+            return
+        self.found = found
+        if not found.groups:
+            self.show_empty("\n".join([_NONE, *found.notes]))
+            self.badge_changed.emit("")
+            return
+        self.badge_changed.emit(format_count(len(found.sets_table)))
+        self.line.setText(headline(study, found))
+        self.line.setToolTip(self.line.text())
+        self.notes.setVisible(bool(found.notes))
+        self.notes.setText(f"Not matched: {len(found.notes)}…")
+        self.notes.setToolTip("\n".join(found.notes[:30]))
+        self.ranks.set_frame(rank_frame(study, found), RANKS)
+        groups = group_frame(study, found)
+        self.which.clear()
+        self.which.addItem(f"{len(groups)} groups", "groups")
+        self.which.addItem("Every set", None)
+        for row in groups.to_dict("records"):
+            self.which.addItem(f"{row['name']}, {row['members']}", int(row["group"]))
+        self._show_right()
+
+    def _show_right(self) -> None:
+        study, found = self.state.study, self.found
+        if study is None or found is None:
+            return
+        which = self.which.currentData()
+        if which == "groups":
+            self.table.set_frame(group_frame(study, found), GROUPS)
+        else:
+            self.table.set_frame(set_frame(study, found, which), SETS)
+
+    def _open(self, position: int) -> None:
+        frame = self.table.frame_model.frame
+        if "set" in frame:
+            self._to_set(position)
+        else:
+            self.which.setCurrentIndex(self.which.findData(_whole(frame, "group", position)))
+            self._show_right()
+
+    def _to_gpu(self, position: int) -> None:
+        gpu = _whole(self.ranks.frame_model.frame, "gpu", position)
+        rows = (row for root in self.state.rows.roots for row in root.walk())
+        row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == gpu), None)
+        if row is not None:
+            self.state.reveal(row.key)
+
+    def _to_set(self, position: int) -> None:
+        """Go to a set: its span is selected, and the last arriver's kernel."""
+        frame = self.table.frame_model.frame
+        if "set" not in frame:
+            return
+        row = frame.iloc[position]
+        start, end = int(row["start_ns"]), int(row["end_ns"])
+        self.state.select((start, end))
+        go_to_event(self.state, Kind.KERNEL, int(row["kernel"]))
+        show_range(self.state, start, end)
+
+    def _tell_notes(self) -> None:
+        if self.found is not None:
+            self.show_notes(self.found.notes)
+
+    def show_notes(self, notes: tuple[str, ...]) -> None:
+        """List what could not be matched, and why."""
+        self.table.set_frame(pd.DataFrame({"note": list(notes)}), NOTES)
+        self.which.setCurrentIndex(-1)
+
+
+def _whole(frame: pd.DataFrame, key: str, position: int) -> int:
+    return int(frame[key].to_numpy()[position])
+
+
+def _made(study: Study) -> Collectives:
+    """Compute what the dock shows, off the main thread."""
+    found = study.collectives
+    assert found.table is not None
+    assert found.groups_table is not None
+    assert found.sets_table is not None
+    return found

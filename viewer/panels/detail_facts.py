@@ -1,0 +1,155 @@
+"""What is known of what is selected, in sections of labels and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from viewer.analysis.copy_story import copy_story
+from viewer.analysis.name_stats import NameStats, name_stats
+from viewer.analysis.parts import PARTS
+from viewer.analysis.slice_facts import call_chain, slice_facts
+from viewer.analysis.study import Study
+from viewer.drawing.format import MINUS, format_count, format_instant, format_ns, format_share
+from viewer.rows import EventRef
+from viewer.timeline.facts import PART_TITLES, event_facts
+from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.names import base_name
+
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading ("" for the first), and lines of (label, value); `grid` is a table with a header row."""
+
+    title: str
+    lines: tuple[Line, ...] = ()
+    grid: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Details:
+    """Everything that is known of one thing."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it as plain text."""
+        lines = [self.title, self.subtitle]
+        for section in self.sections:
+            lines += ["", section.title] if section.title else [""]
+            lines += [f"{label}: {value}" for label, value in section.lines]
+            lines += ["\t".join(row) for row in section.grid]
+        return "\n".join(lines)
+
+
+def details_of_event(study: Study, ref: EventRef) -> Details:
+    """Return everything that is known of an event; takes its time, so not in the main thread."""
+    facts = event_facts(study, ref)
+    trace = study.trace
+    events = trace.events[ref.kind]
+    name_id = int(events.name_id[ref.index])
+    name = trace.names[name_id]
+    sections = [Section("", facts.lines)]
+    if ref.kind in GPU_KINDS:
+        sections += _statistics(study, name_id, ref.kind)
+    if ref.kind is Kind.MEMCPY:
+        sections.append(Section("Could it hide?", tuple(copy_story(study, ref.index))))
+    if ref.kind is Kind.NVTX:
+        sections += _on_gpu(study, ref)
+    if ref.kind is Kind.API and (chain := call_chain(study, ref.index)):
+        sections.append(Section("Called from", tuple((str(i), frame) for i, frame in enumerate(chain))))
+    if ref.kind is Kind.KERNEL and base_name(name) != name:
+        sections.append(Section("Full name", (("", name),)))
+    return Details(facts.title, facts.subtitle, tuple(sections))
+
+
+def details_of_slice(study: Study, marker: int, number: int) -> Details:
+    """Return everything that is known of a slice."""
+    slices = study.slices(marker)
+    facts = slice_facts(study, slices, number)
+    row = slices.table.iloc[number]
+    when = (
+        ("Begins", format_instant(int(row["start_ns"]))),
+        ("Ends", f"{format_instant(int(row['end_ns']))}  (+{format_ns(int(row['duration_ns']))})"),
+    )
+    (_, what), *rest = facts
+    return Details(what, f"Slice of {rest[0][1]}" if rest else "Slice", (Section("", (*when, *rest)),))
+
+
+def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
+    stats = name_stats(study, name_id, kind)
+    lines = [
+        ("Count", format_count(stats.count)),
+        ("Together", format_ns(stats.total_ns)),
+        ("Mean", f"{format_ns(stats.mean_ns)}  ({format_ns(stats.min_ns)} to {format_ns(stats.max_ns)})"),
+    ]
+    if kind is Kind.KERNEL:
+        lines += _beside(study, stats, name_id)
+    yield Section("All of this name", tuple(lines))
+    if len(stats.per_gpu) > 1:
+        rows = [
+            (
+                str(r["rank"]),
+                format_count(r["count"]),
+                *(format_ns(r[f"{c}_ns"]) for c in ("total", "mean", "max")),
+            )
+            for r in stats.per_gpu.to_dict("records")
+        ]
+        yield Section("By GPU", grid=(("GPU", "count", "together", "mean", "longest"), *rows))
+
+
+def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
+    is_comm = study.classes.class_name(name_id) == "communication"
+    other = "compute" if is_comm else "communication"
+    for what, held in (
+        ("Alone", stats.alone),
+        (f"Beside {other}", stats.beside),
+        (f"Partly beside {other}", stats.partly),
+    ):
+        if held.count:
+            yield what, f"{format_ns(held.mean_ns)} on average  ({format_count(held.count)})"
+    if stats.price is not None:
+        sign = "+" if stats.price >= 0 else MINUS
+        yield "Price of overlap", f"{sign}{abs(stats.price) * 100:.1f} % longer beside {other} than alone"
+
+
+def _on_gpu(study: Study, ref: EventRef) -> Iterator[Section]:
+    """Return where a range lies on the GPU by both projections, and the five parts inside the wider one."""
+    for mode, what in (("thread", "On the GPU, same thread"), ("process", "On the GPU, whole process")):
+        table = study.projection(mode)  # type: ignore[arg-type]
+        held = table[table["range"] == ref.index]
+        if not len(held):
+            yield Section(what, (("", "no operations"),))
+            continue
+        row = held.iloc[0]
+        start, end = int(row["start_ns"]), int(row["end_ns"])
+        yield Section(
+            what,
+            (
+                ("From", f"{format_instant(start)} to {format_instant(end)}"),
+                ("Length", format_ns(end - start)),
+                ("Operations", f"{format_count(row['ops'])}, {format_ns(int(row['busy_ns']))} together"),
+            ),
+        )
+        if mode == "process" and end > start:
+            yield _parts(study, ref, start, end)
+
+
+def _parts(study: Study, ref: EventRef, start: int, end: int) -> Section:
+    trace = study.trace
+    process = trace.threads[trace.tracks[trace.nvtx.owner_of(ref.index)].thread].process
+    rows = []
+    for gpu in trace.gpus:
+        if gpu.process == process:
+            parts = study.parts[gpu.index].totals(start, end)
+            shares = (f"{format_ns(int(ns))}, {format_share(int(ns) / (end - start))}" for ns in parts)
+            rows += [(f"GPU {gpu.device}: {t}", s) for t, s in zip(PART_TITLES, shares, strict=True)]
+    if len({r[0].split(":")[0] for r in rows}) == 1:
+        rows = [(label.partition(": ")[2], value) for label, value in rows]
+    assert len(PART_TITLES) == len(PARTS)
+    return Section("Inside, on the GPU", tuple(rows))

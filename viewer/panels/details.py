@@ -1,0 +1,165 @@
+"""The Details dock: everything known of what is selected, to be read and copied."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
+
+from viewer.analysis.links import other_end
+from viewer.analysis.name_stats import neighbour
+from viewer.drawing.theme import Theme
+from viewer.panels.detail_facts import Details, Section, details_of_event, details_of_slice
+from viewer.panels.panel import Panel
+from viewer.panels.work import Worker
+from viewer.rows import EventRef
+from viewer.state import ViewState
+from viewer.state.places import go_to_event
+from viewer.trace import GPU_KINDS, Kind
+
+_HINT = "Click a bar in the timeline, or a slice in its dock:\neverything known of it stands here."
+
+
+class DetailsPanel(Panel):
+    """Shows the selected event, else the slice in hand; whichever was chosen last."""
+
+    title = "Details"
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.details: Details | None = None
+        self._is_slice = False
+        self._worker = Worker(self)
+        self.page = QTextBrowser()
+        self.page.setFrameShape(QFrame.Shape.NoFrame)
+        self.page.setOpenLinks(False)
+        self.page.setAccessibleName("Details of what is selected")
+        self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
+        self.other, self.copy_button = QPushButton("Launch"), QPushButton("Copy")
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 0)
+        for button in (self.previous, self.next, self.other):
+            head.addWidget(button)
+        head.addStretch(1)
+        head.addWidget(self.copy_button)
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(head)
+        layout.addWidget(self.page, 1)
+        self.previous.clicked.connect(lambda: self.step(-1))
+        self.next.clicked.connect(lambda: self.step(1))
+        self.other.clicked.connect(self.follow_link)
+        self.copy_button.clicked.connect(self.copy)
+        self.page.anchorClicked.connect(self._follow_anchor)
+        state.event_changed.connect(partial(self._take, False))
+        state.slice_changed.connect(partial(self._take, True))
+
+    def refresh(self) -> None:
+        """Gather what is known."""
+        study, ref, number = self.state.study, self.state.chosen, self.state.slice_number
+        is_slice = number is not None and (self._is_slice or ref is None)
+        self.other.setVisible(not is_slice)
+        for button in (self.previous, self.next):
+            button.setVisible(not is_slice)
+        if study is None or (ref is None and number is None):
+            self._worker.cancel()
+            self.details = None
+            self.show_empty(_HINT if study else "Open a trace first.")
+            return
+        self.show_empty("")
+        if is_slice:
+            assert number is not None
+            marker = self.state.marker
+            self._worker.start(lambda _: details_of_slice(study, marker, number), self._show)
+        elif ref is not None:
+            self.other.setText("Launch" if ref.kind in GPU_KINDS else "What it launched")
+            self.other.setVisible(ref.kind in GPU_KINDS or ref.kind is Kind.API)
+            self.other.setEnabled(other_end(study, ref.kind, ref.index) is not None)
+            self._worker.start(lambda _: details_of_event(study, ref), self._show)
+
+    def step(self, direction: int) -> None:
+        """Go to the next (1) or previous (-1) event of the same name."""
+        ref, study = self.state.chosen, self.state.study
+        if ref is None or study is None:
+            return
+        index = neighbour(study, ref.kind, ref.index, direction)
+        if index is not None:
+            row = self.state.rows.row(ref.row_key)
+            same = row if row is not None and ref.kind not in GPU_KINDS else None
+            go_to_event(self.state, ref.kind, index, same)
+
+    def follow_link(self) -> None:
+        """Go to the other end of the launch."""
+        follow_link(self.state)
+
+    def copy(self) -> None:
+        """Copy everything as text."""
+        if self.details is not None:
+            QGuiApplication.clipboard().setText(self.details.text)
+
+    def _take(self, is_slice: bool) -> None:
+        self._is_slice = is_slice
+        self.invalidate()
+
+    def _show(self, details: Details) -> None:
+        self.details = details
+        self.page.setHtml(html_of(details, self.theme))
+
+    def _follow_anchor(self, url: QUrl) -> None:
+        kind, _, index = url.toString().partition(":")
+        go_to_event(self.state, Kind(kind), int(index))
+
+
+def follow_link(state: ViewState) -> bool:
+    """Go to the other end of the selected event's launch; return whether there is one."""
+    ref: EventRef | None = state.chosen
+    if ref is None or state.study is None:
+        return False
+    end = other_end(state.study, ref.kind, ref.index)
+    if end is None:
+        return False
+    go_to_event(state, *end)
+    return True
+
+
+def html_of(details: Details, theme: Theme) -> str:
+    """Return a page for a QTextBrowser."""
+    soft = f"#{theme.text_soft & 0xFFFFFF:06x}"
+    parts = [
+        f"<p style='margin:4px 0 0 0; font-weight:600; font-size:14px'>{_wrapping(details.title)}</p>",
+        f"<p style='margin:0 0 6px 0; color:{soft}'>{escape(details.subtitle)}</p>",
+    ]
+    return "".join([*parts, *(_section(section, soft) for section in details.sections)])
+
+
+def _section(section: Section, soft: str) -> str:
+    title = ""
+    if section.title:
+        title = f"<p style='margin:12px 0 2px 0; font-weight:600'>{escape(section.title)}</p>"
+    lines = "".join(
+        f"<tr><td style='color:{soft}; padding:1px 12px 1px 0; white-space:nowrap'>{escape(label)}</td>"
+        f"<td style='padding:1px 0'>{_wrapping(value)}</td></tr>"
+        if label
+        else f"<tr><td colspan='2' style='padding:1px 0'>{_wrapping(value)}</td></tr>"
+        for label, value in section.lines
+    )
+    for number, row in enumerate(section.grid):
+        colour = f"color:{soft};" if number == 0 else ""
+        cells = "".join(
+            f"<td align='{'right' if at else 'left'}' style='{colour} padding:1px 14px 1px 0'>"
+            f"{escape(cell)}</td>"
+            for at, cell in enumerate(row)
+        )
+        lines += f"<tr>{cells}</tr>"
+    return f"{title}<table cellspacing='0'>{lines}</table>"
+
+
+def _wrapping(text: str) -> str:
+    """Let a C++ name break where it may: after a comma, a colon or a bracket."""
+    broken = escape(text)
+    for sign in (",", "::", "&lt;", "("):
+        broken = broken.replace(sign, f"{sign}\u200b")
+    return broken

@@ -1,0 +1,202 @@
+"""The Diagnostics dock: what is wrong with a recording, worst first, and what it means for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.analysis.health import Finding
+from viewer.analysis.study import Study
+from viewer.drawing.theme import Theme
+from viewer.panels.panel import Panel
+from viewer.rows import RowKind
+from viewer.state import ViewState
+
+SIGNS = {"error": "▲", "warning": "▲", "info": "○"}
+SEEN_SHARE = 0.1
+_RECORDED = {
+    "cuda": "CUDA",
+    "nvtx": "NVTX",
+    "osrt": "OS runtime",
+    "context-switches": "context switches",
+    "call-chains": "call chains",
+    "nccl": "NCCL's own ranges",
+    "mpi": "MPI",
+}
+
+
+def badge_of(findings: Sequence[Finding]) -> str:
+    """Return "2 !" for two things that make numbers wrong or doubtful, "" for none."""
+    count = sum(f.severity != "info" for f in findings)
+    return f"{count} !" if count else ""
+
+
+def summary_of(findings: Sequence[Finding]) -> str:
+    """Return "1 error, 2 warnings", "" for neither."""
+    counted = [(sum(f.severity == s for f in findings), s) for s in ("error", "warning")]
+    return ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counted if n)
+
+
+def recorded_text(study: Study) -> str:
+    """Say in a line what was recorded and what was not."""
+    held = study.trace.session.recorded
+    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    for what, name in _RECORDED.items():
+        names[what in held].append(name)
+    names[False] = [n for n in names[False] if n != _RECORDED["mpi"]]
+    text = f"Recorded: {', '.join(names[True]) or 'nothing'}."
+    return f"{text} Not recorded: {', '.join(names[False])}." if names[False] else text
+
+
+class DiagnosticsPanel(Panel):
+    """Lists the findings of `Study.findings`, each with what can be done about it.
+
+    Signals
+    -------
+    align_requested(object)
+        {GPU: ns to add to its times}: align these GPUs, or put them back.
+    """
+
+    title = "Diagnostics"
+    align_requested = Signal(object)
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__(state)
+        self.head = QLabel()
+        self.head.setObjectName("soft")
+        self.align_all, self.copy_button = QPushButton("Align all GPUs"), QPushButton("Copy")
+        self.align_all.clicked.connect(lambda: self.align_requested.emit(self.offered))
+        self.copy_button.clicked.connect(self.copy)
+        self.offered: dict[int, int] = {}
+        top = QHBoxLayout()
+        top.setContentsMargins(8, 4, 8, 0)
+        top.addWidget(self.head, 1)
+        top.addWidget(self.align_all)
+        top.addWidget(self.copy_button)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(top)
+        layout.addWidget(self.area, 1)
+        state.study_changed.connect(self._say_badge)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is shown, worst first."""
+        return self.state.study.findings if self.state.study else ()
+
+    def refresh(self) -> None:
+        """Show the findings of the trace."""
+        study = self.state.study
+        if study is None:
+            self.show_empty("Open a trace to see whether its recording can be trusted.")
+            return
+        self.show_empty("")
+        self.offered = {f.gpu: f.align_ns for f in self.findings() if f.align_ns and f.gpu is not None}
+        self.align_all.setVisible(len(self.offered) > 1)
+        self.head.setText(recorded_text(study))
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(8, 2, 8, 8)
+        column.setSpacing(0)
+        for gpu in study.trace.gpus:
+            if gpu.aligned_ns:
+                column.addWidget(self._aligned(gpu.index, gpu.aligned_ns))
+        if not any(f.severity != "info" for f in self.findings()):
+            column.addWidget(QLabel("Nothing is wrong with this recording."))
+        for finding in self.findings():
+            column.addWidget(FindingCard(finding, self.theme, self._actions(finding)))
+        column.addStretch()
+        self.area.setWidget(page)
+
+    def copy(self) -> None:
+        """Copy all findings as text."""
+        lines = [self.head.text(), ""]
+        lines += [f"{f.severity}: {f.title}\n    {f.meaning}" for f in self.findings()]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def _say_badge(self) -> None:
+        self.badge_changed.emit(badge_of(self.findings()))
+
+    def _aligned(self, gpu: int, ns: int) -> QWidget:
+        assert self.state.study is not None
+        label = self.state.study.trace.gpu_label(gpu)
+        told = Finding(
+            "info",
+            f"{label} is moved by {ns / 1e6:+,.3f} ms",
+            "Its times differ from the file's by that much wherever they appear.",
+        )
+        back = ("Put back", lambda: self.align_requested.emit({gpu: -ns}))
+        return FindingCard(told, self.theme, [back])
+
+    def _actions(self, finding: Finding) -> list[tuple[str, Callable[[], object]]]:
+        found: list[tuple[str, Callable[[], object]]] = []
+        if finding.align_ns and finding.gpu is not None:
+            gpu, ns = finding.gpu, finding.align_ns
+            found.append(
+                (f"Align this GPU by {ns / 1e6:+,.3f} ms", lambda: self.align_requested.emit({gpu: ns}))
+            )
+        if finding.gpu is not None or finding.time_ns is not None:
+            found.append(("Show", lambda: self._show(finding)))
+        return found
+
+    def _show(self, finding: Finding) -> None:
+        if finding.gpu is not None:
+            rows = (row for root in self.state.rows.roots for row in root.walk())
+            row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == finding.gpu), None)
+            if row is not None:
+                self.state.reveal(row.key)
+        if finding.time_ns is not None:
+            start, end = self.state.axis.window
+            half = (end - start) // 2
+            self.state.axis.go(finding.time_ns - half, finding.time_ns - half + end - start)
+
+
+class FindingCard(QFrame):
+    """One finding: a sign, its title, what it means, and buttons."""
+
+    def __init__(
+        self, finding: Finding, theme: Theme, actions: Sequence[tuple[str, Callable[[], object]]]
+    ) -> None:
+        super().__init__()
+        self.finding = finding
+        self.setAccessibleName(f"{finding.severity}: {finding.title}")
+        colours = {"error": theme.error, "warning": theme.warning, "info": theme.text_faint}
+        sign = QLabel(SIGNS[finding.severity])
+        sign.setStyleSheet(f"color: #{colours[finding.severity] & 0xFFFFFF:06x};")
+        sign.setFixedWidth(18)
+        title, meaning = QLabel(finding.title), QLabel(finding.meaning)
+        title.setStyleSheet("font-weight: 600;" if finding.severity != "info" else "")
+        meaning.setObjectName("soft")
+        texts = QVBoxLayout()
+        texts.setSpacing(1)
+        for label in (title, meaning):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            texts.addWidget(label)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 5, 0, 5)
+        row.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        self.buttons = []
+        for text, run in actions:
+            button = QPushButton(text)
+            button.clicked.connect(lambda _, run=run: run())
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+            self.buttons.append(button)
