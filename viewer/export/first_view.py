@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from viewer.analysis.study import Study
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.export.picture import PictureError, View
+from viewer.export.view import PictureError, View
 from viewer.rows import Row
 from viewer.rows.tree import build_rows
 from viewer.state import Window

@@ -1,87 +1,168 @@
-"""The picture: timeline, headers, ruler, legend and caption, painted into an image without a window."""
+"""The picture: timeline, headers, ruler, legend, numbers and caption, painted without a window.
+
+`Sheet.paint` puts it down on any painter in the pixels of the device; what is written is the same on an
+image, in an SVG, in a PDF and in a preview.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect, QSize
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
-from viewer.analysis.laps import Laps
-from viewer.analysis.study import Study
-from viewer.drawing.format import format_instant, format_ns
-from viewer.drawing.layout import PlacedRow, place, shown_rows
+from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
-from viewer.drawing.theme import LIGHT, Theme
-from viewer.rows import Row
-from viewer.state import Measurement, ViewState, Window
-from viewer.timeline import legend, marks, ruler
+from viewer.export import foot
+from viewer.export.view import Extras, PictureError, View, present_view
+from viewer.timeline import legend, ruler
 from viewer.timeline.figures import figure_in
-from viewer.timeline.fonts import cropped
-from viewer.timeline.paint import make_frame, paint_timeline
+from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
 
+__all__ = ["Extras", "PictureError", "Sheet", "View", "picture", "png_bytes", "present_view"]
+
 HEADER_WIDTH = 340
-CAPTION_HEIGHT = 24
-MAX_PX = 30_000
+MAX_PX, MAX_AREA = 30_000, 400_000_000
 _DOTS_PER_METER = 3780
-_CAPTION_PX = 11
 
 
-class PictureError(Exception):
-    """A picture that cannot be made; its text is one line for people."""
+class Sheet:
+    """A view laid out on a page.
 
-
-@dataclass(frozen=True)
-class View:
-    """What a picture shows.
-
-    Attributes
+    Parameters
     ----------
-    rows : sequence of (Row, bool)
-        From top to bottom, each with whether it is unfolded.
-    window_ns : (int, int)
-    overlays : frozenset of str
-        Of "idle" and "exposed".
-    lap : int or None
-        The iteration that is marked on the ruler.
-    """
-
-    study: Study
-    rows: Sequence[tuple[Row, bool]]
-    window_ns: Window
-    theme: Theme = LIGHT
-    overlays: frozenset[str] = frozenset()
-    laps: Laps | None = None
-    lap: int | None = None
-    selection: Window | None = None
-    measurements: Sequence[Measurement] = ()
-
-
-def present_view(state: ViewState, theme: Theme) -> View:
-    """Return what a window shows at present, all of its rows.
+    width : int
+        In logical pixels, headers included; the height follows from the rows.
+    dpr : float
+        Device pixels per logical pixel.
+    scene : Scene, optional
+        One that has prepared these rows already.
 
     Raises
     ------
     PictureError
-        If nothing is open.
+        If the rows are too many for one picture, or it is too narrow for what is to stand in it.
     """
-    if state.study is None:
-        raise PictureError("no trace is open")
-    return View(
-        state.study,
-        shown_rows(state.rows),
-        state.axis.window,
-        theme,
-        state.overlays,
-        state.laps,
-        state.lap,
-        state.selection,
-        state.measurements.items,
-    )
+
+    def __init__(self, view: View, width: int, dpr: float = 1.0, scene: Scene | None = None) -> None:
+        self.view, self.dpr = view, dpr
+        self.scene = scene or Scene(view.study)
+        extras = view.extras
+        self._placed = place(view.rows)
+        self._left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
+        self._top = ruler.HEIGHT if extras.ruler else 0
+        self._body = self._placed[-1].y + self._placed[-1].height + 1 if self._placed else 1
+        self._width = width
+        self._foot = self._blocks()
+        self._height = self._top + self._body + sum(block.height for block in self._foot)
+        size = self.size
+        if max(size.width(), size.height()) > MAX_PX or size.width() * size.height() > MAX_AREA:
+            raise PictureError(
+                f"{len(self._placed):,} rows are too many for one picture of {size.width():,} x "
+                f"{size.height():,} pixels; choose some of them, or a smaller scale"
+            )
+        self.frame = self._frame()
+
+    @property
+    def size(self) -> QSize:
+        """The size in device pixels."""
+        return QSize(snap_px(self._width * self.dpr), snap_px(self._height * self.dpr))
+
+    @property
+    def caption(self) -> str:
+        """The line that says what the picture is taken from."""
+        return "  ·  ".join(foot.caption(self.view))
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint the whole page in device pixels."""
+        painter.fillRect(0, 0, self.size.width(), self.size.height(), QColor(self.view.theme.panel))
+        self._paint_time(painter)
+        painter.save()
+        painter.scale(self.dpr, self.dpr)
+        if self._left:
+            self._paint_headers(painter)
+        y = self._top + self._body
+        for block in self._foot:
+            painter.save()
+            block.paint(painter, QRect(0, y, self._width, block.height))
+            painter.restore()
+            y += block.height
+        painter.restore()
+
+    def _blocks(self) -> list[foot.Block]:
+        view, extras = self.view, self.view.extras
+        blocks = [
+            foot.scale_bar_block(view, self._left, self._width - self._left) if extras.scale_bar else None,
+            self._legend() if extras.legend else None,
+            foot.card_block(view, self._width) if extras.card else None,
+            foot.measurements_block(view, self._width) if extras.table else None,
+            foot.caption_block(view, self._width),
+        ]
+        return [block for block in blocks if block is not None]
+
+    def _legend(self) -> foot.Block:
+        theme, palette = self.view.theme, self.scene.palette
+        classes = legend.classes_of(self.view.study)
+
+        def paint(painter: QPainter, rect: QRect) -> None:
+            legend.paint_legend(painter, rect, theme, palette, classes)
+
+        return foot.Block(legend.HEIGHT, paint)
+
+    def _frame(self) -> Frame:
+        view, d = self.view, self.dpr
+        left, top = snap_px(self._left * d), snap_px(self._top * d)
+        columns = max(1, self.size.width() - left)
+        height = snap_px((self._top + self._body) * d) - top
+        return make_frame(
+            self.scene, self._placed, Scale(*view.window_ns, columns), height, view.theme,
+            dpr=d, origin_y=self._top, overlays=view.overlays, laps=view.laps, scope=view.scope,
+        )  # fmt: skip
+
+    def _paint_time(self, painter: QPainter) -> None:
+        """Paint ruler and rows, in device pixels."""
+        view, frame, d = self.view, self.frame, self.dpr
+        left, top = snap_px(self._left * d), snap_px(self._top * d)
+        if top:
+            painter.save()
+            painter.translate(left, 0)
+            painter.setClipRect(0, 0, frame.scale.width, top)
+            ruler.paint_ruler(painter, frame.scale, top, view.theme, d, view.laps, view.lap)
+            ruler.paint_length(painter, frame.scale, view.selection, view.theme, d)
+            painter.restore()
+        painter.save()
+        painter.translate(left, top)
+        painter.setClipRect(0, 0, frame.scale.width, frame.height)
+        paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
+        painter.restore()
+
+    def _paint_headers(self, painter: QPainter) -> None:
+        """Paint the corner of the ruler and the headers, in logical pixels."""
+        view, width, top = self.view, self._left, self._top
+        painter.fillRect(0, 0, width, top + self._body, QColor(view.theme.panel))
+        if top:
+            painter.save()
+            painter.setClipRect(0, 0, width, top)
+            corner = QRect(0, 0, width, top)
+            ruler.paint_corner(painter, corner, view.window_ns, self._width - width, view.theme)
+            painter.restore()
+        above: set[str] = set()
+        for placed in self._placed:
+            row = placed.row
+            rect = QRect(0, top + placed.y, width, placed.height)
+            painter.save()
+            painter.setClipRect(rect)
+            look = Look(
+                figure_in(view.study, row, view.window_ns, view.scope),
+                foldable=bool(row.children),
+                as_path=row.parent is not None and row.parent.key not in above,
+            )
+            paint_header(painter, placed, rect, view.theme, look)
+            painter.restore()
+            above.add(row.key)
+        if self._placed:
+            painter.fillRect(0, top + self._body - 1, width, 1, QColor(view.theme.line))
 
 
 def picture(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> QImage:
@@ -99,27 +180,23 @@ def picture(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | No
     Raises
     ------
     PictureError
-        If the rows are too many for one image.
+        As `Sheet`.
     """
-    placed = place(view.rows)
-    body = placed[-1].y + placed[-1].height + 1 if placed else 1
-    height = ruler.HEIGHT + body + legend.HEIGHT + CAPTION_HEIGHT
-    if max(height, width) * scale > MAX_PX:
-        raise PictureError(f"{len(placed):,} rows are too many for one picture; choose some of them")
-    image = QImage(snap_px(width * scale), snap_px(height * scale), QImage.Format.Format_RGB32)
-    image.setDotsPerMeterX(_DOTS_PER_METER)
-    image.setDotsPerMeterY(_DOTS_PER_METER)
+    return image_of(Sheet(view, width, scale, scene))
+
+
+def image_of(sheet: Sheet) -> QImage:
+    """Paint a page into an image, which is as large on paper at every scale."""
+    image = QImage(sheet.size, QImage.Format.Format_RGB32)
+    if image.isNull():
+        raise PictureError("the picture needs more memory than this machine has; choose a smaller scale")
+    image.setDotsPerMeterX(round(_DOTS_PER_METER * sheet.dpr))
+    image.setDotsPerMeterY(round(_DOTS_PER_METER * sheet.dpr))
     image.setText("Software", f"Lightbox {__version__}")
-    image.fill(QColor(view.theme.panel))
-    scene = scene or Scene(view.study)
+    image.setText("Description", sheet.caption)
     painter = QPainter(image)
     try:
-        _paint_time(painter, view, scene, placed, QRect(HEADER_WIDTH, 0, width - HEADER_WIDTH, body), scale)
-        painter.scale(scale, scale)
-        _paint_headers(painter, view, placed, width - HEADER_WIDTH)
-        foot = QRect(0, ruler.HEIGHT + body, width, legend.HEIGHT)
-        legend.paint_legend(painter, foot, view.theme, scene.palette, legend.classes_of(view.study))
-        _paint_caption(painter, view, QRect(0, foot.bottom() + 1, width, CAPTION_HEIGHT))
+        sheet.paint(painter)
     finally:
         painter.end()
     return image
@@ -132,78 +209,3 @@ def png_bytes(image: QImage) -> bytes:
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     QImageWriter(buffer, QByteArray(b"png")).write(image)
     return bytes(content.data())
-
-
-def _paint_time(
-    painter: QPainter, view: View, scene: Scene, placed: Sequence[PlacedRow], area: QRect, dpr: float
-) -> None:
-    """Paint ruler and rows, in device pixels."""
-    left, top = snap_px(area.left() * dpr), snap_px(ruler.HEIGHT * dpr)
-    columns = snap_px((area.left() + area.width()) * dpr) - left
-    height = snap_px((ruler.HEIGHT + area.height()) * dpr) - top
-    scale = Scale(*view.window_ns, max(1, columns))
-    painter.save()
-    painter.translate(left, 0)
-    painter.setClipRect(0, 0, columns, top)
-    ruler.paint_ruler(painter, scale, top, view.theme, dpr, view.laps, view.lap)
-    painter.restore()
-    frame = make_frame(
-        scene,
-        placed,
-        scale,
-        height,
-        view.theme,
-        dpr=dpr,
-        origin_y=ruler.HEIGHT,
-        overlays=view.overlays,
-        laps=view.laps,
-    )
-    painter.save()
-    painter.translate(left, top)
-    painter.setClipRect(0, 0, columns, height)
-    paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
-    painter.restore()
-
-
-def _paint_headers(painter: QPainter, view: View, placed: Sequence[PlacedRow], ruler_width: int) -> None:
-    """Paint the corner of the ruler and the headers, in logical pixels."""
-    painter.save()
-    painter.setClipRect(0, 0, HEADER_WIDTH, ruler.HEIGHT)
-    corner = QRect(0, 0, HEADER_WIDTH, ruler.HEIGHT)
-    ruler.paint_corner(painter, corner, view.window_ns, ruler_width, view.theme)
-    painter.restore()
-    for row in placed:
-        rect = QRect(0, ruler.HEIGHT + row.y, HEADER_WIDTH, row.height)
-        painter.save()
-        painter.setClipRect(rect)
-        look = Look(figure_in(view.study, row.row, view.window_ns), foldable=bool(row.row.children))
-        paint_header(painter, row, rect, view.theme, look)
-        painter.restore()
-    if placed:
-        bottom = ruler.HEIGHT + placed[-1].y + placed[-1].height
-        painter.fillRect(0, bottom, HEADER_WIDTH, 1, QColor(view.theme.line))
-
-
-def _paint_caption(painter: QPainter, view: View, rect: QRect) -> None:
-    """Say below the picture what it is taken from."""
-    painter.fillRect(rect, QColor(view.theme.panel))
-    text = cropped("  ·  ".join(_caption(view)), rect.width() - 24, _CAPTION_PX)
-    base = marks.text_baseline(rect.top(), rect.height(), _CAPTION_PX)
-    marks.paint_text(painter, text, 12, base, _CAPTION_PX, view.theme.text_soft)
-
-
-def _caption(view: View) -> Iterable[str]:
-    trace = view.study.trace
-    start, end = view.window_ns
-    step = (end - start) / 10_000
-    yield _printable(trace.path.name)
-    if trace.session.nsys_version:
-        yield f"nsys {trace.session.nsys_version}"
-    yield f"{format_instant(start, step)} to {format_instant(end, step)} ({format_ns(end - start)})"
-    yield f"kernel classes {view.study.rules.hash}"
-    yield f"Lightbox {__version__}"
-
-
-def _printable(text: str) -> str:
-    """Return a file's name as it can be painted: bytes that are no text become question marks."""
-    return text.encode("utf-8", "replace").decode()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from typing import Literal
 
 import fontpkg_inter
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF
 
 REGULAR, MEDIUM, STRONG = 400, 500, 600
+Target = Literal["image", "svg", "pdf"]
 _FILE = fontpkg_inter.ROOT / "files" / "Inter[opsz,wght].ttf"
 
 
@@ -21,31 +26,61 @@ def family() -> str:
     )
 
 
-@cache
 def font(pixels: float, weight: int = REGULAR) -> QFont:
     """Return the font at a size in pixels of the painter.
 
     Pixel sizes and no hinting: hints depend on the screen's scale, and points are written to SVG as
     user units. Figures are of equal width, so that columns of numbers line up.
     """
+    return _font(pixels, weight, _target.get())
+
+
+def metrics(pixels: float, weight: int = REGULAR) -> QFontMetricsF:
+    """Return the metrics of `font(pixels, weight)`."""
+    return _metrics(pixels, weight, _target.get())
+
+
+@contextmanager
+def fonts_for(target: Target) -> Iterator[None]:
+    """Use, inside the block, fonts that survive as text in an SVG or a PDF.
+
+    An SVG knows a weight by its name only. A PDF has no characters for glyphs that stand in for others:
+    figures of equal width, brackets raised beside figures.
+    """
+    token = _target.set(target)
+    try:
+        yield
+    finally:
+        _target.reset(token)
+
+
+_target: ContextVar[Target] = ContextVar("target", default="image")
+
+
+@cache
+def _font(pixels: float, weight: int, target: Target) -> QFont:
     made = QFont(family())
     made.setPixelSize(max(1, round(pixels)))
     made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
     made.setVariableAxis(QFont.Tag("wght"), weight)
-    made.setFeature(QFont.Tag("tnum"), 1)
+    if target != "image":
+        made.setWeight(QFont.Weight(weight))
+    if target == "pdf":
+        made.setFeature(QFont.Tag("calt"), 0)
+    else:
+        made.setFeature(QFont.Tag("tnum"), 1)
     return made
 
 
 @cache
-def metrics(pixels: float, weight: int = REGULAR) -> QFontMetricsF:
-    """Return the metrics of `font(pixels, weight)`."""
-    return QFontMetricsF(font(pixels, weight))
+def _metrics(pixels: float, weight: int, target: Target) -> QFontMetricsF:
+    return QFontMetricsF(_font(pixels, weight, target))
 
 
 @cache
-def _ascii_advances(pixels: float, weight: int) -> tuple[float, ...]:
-    measure = metrics(pixels, weight)
+def _ascii_advances(pixels: float, weight: int, target: Target) -> tuple[float, ...]:
+    measure = _metrics(pixels, weight, target)
     return tuple(measure.horizontalAdvance(chr(c)) for c in range(128))
 
 
@@ -54,7 +89,7 @@ def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> st
 
     Advances are summed from a table: `QFontMetrics.elidedText` takes half a frame for 500 labels.
     """
-    advances = _ascii_advances(pixels, weight)
+    advances = _ascii_advances(pixels, weight, _target.get())
     wide, dots, fits = pixels, pixels * 0.8, 0
     used = 0.0
     for char in text:

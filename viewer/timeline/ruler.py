@@ -94,6 +94,19 @@ def _lap_text(lap: int, length_ns: int, flag: str | None, room: float, dpr: floa
     return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
 
 
+def paint_length(
+    painter: QPainter, scale: Scale, selection: Window | None, theme: Theme, dpr: float
+) -> QRectF:
+    """Paint the length of the selected range as a tag in device pixels; return where it is."""
+    if selection is None or selection[1] <= scale.start_ns or selection[0] >= scale.end_ns:
+        return QRectF()
+    ends = (0.0, float(scale.width))
+    left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
+    text = format_ns(selection[1] - selection[0])
+    middle = (left + right) / 2
+    return marks.paint_tag(painter, text, middle, dpr, ends, theme.accent, theme.accent_text, dpr, margin=9)
+
+
 def paint_corner(painter: QPainter, rect: QRect, window: Window, ruler_width: int, theme: Theme) -> None:
     """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from."""
     painter.fillRect(rect, QColor(theme.panel))
@@ -160,14 +173,8 @@ class Ruler(Strip):
             marks.paint_cut(painter, x, grid.rows, theme, d)
             text = format_instant(hover.time_ns, scale.ns_per_px)
             marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
-        self._tag = QRectF()
-        if selection is not None and selection[1] > scale.start_ns and selection[0] < scale.end_ns:
-            left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
-            text = format_ns(selection[1] - selection[0])
-            tag = marks.paint_tag(
-                painter, text, (left + right) / 2, d, ends, theme.accent, theme.accent_text, d, margin=9
-            )
-            self._tag = QRectF(tag.left() / d, tag.top() / d, tag.width() / d, tag.height() / d)
+        tag = paint_length(painter, scale, selection, theme, d)
+        self._tag = QRectF(tag.left() / d, tag.top() / d, tag.width() / d, tag.height() / d)
 
 
 class RulerCorner(QWidget):

@@ -1,0 +1,256 @@
+"""What stands below the rows of a picture: scale bar, numbers, and the lines that say what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QPainter
+
+from viewer import __version__
+from viewer.drawing.format import NS_UNITS, format_instant, format_ns, format_share
+from viewer.drawing.theme import Theme
+from viewer.export.view import PictureError, View
+from viewer.state import Window
+from viewer.state.measured import measurement_frame
+from viewer.timeline import marks
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.timeline.range_table import RangeTable
+
+MARGIN, GAP = 12, 14
+_TEXT, _TITLE, _LINE = 11, 12, 18
+_CAPTION, _CAPTION_LINE = 10.5, 15
+_BAR_PX, _BAR_HEIGHT = 150, 26
+_MOST_GPUS = 64
+_MEAN = "mean over the GPUs"
+
+BUSY = "busy: anything runs on the GPU, on any stream; other percentages: share of the durations of siblings"
+STATES = (
+    "GPU state: compute kernels alone, communication hidden by compute, communication exposed, copies alone, "
+    "idle (nothing on any stream); the five add up to the time shown"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One thing below another, as wide as the picture; logical pixels."""
+
+    height: int
+    paint: Callable[[QPainter, QRect], None]
+
+
+def card_block(view: View, width: int) -> Block | None:
+    """Return the table of the selected range, None where nothing is selected.
+
+    Raises
+    ------
+    PictureError
+        If the picture is too narrow, or nothing was recorded there.
+    """
+    if view.selection is None:
+        return None
+    try:
+        table = RangeTable(view.study, view.selection, view.laps, _MOST_GPUS)
+    except ValueError as error:
+        raise PictureError(str(error)) from error
+    size = table.size()
+    if size.width() + 2 * MARGIN > width:
+        raise PictureError(f"the selection's numbers need a picture {size.width() + 2 * MARGIN} pixels wide")
+
+    def paint(painter: QPainter, rect: QRect) -> None:
+        _paint_line(painter, rect, view.theme)
+        box = QRect(rect.left() + MARGIN, rect.top() + GAP, size.width(), size.height())
+        table.paint(painter, box, view.theme)
+
+    return Block(size.height() + GAP, paint)
+
+
+@dataclass(frozen=True)
+class _Column:
+    key: str
+    title: str
+    width: int
+    text: Callable[[Any], str]
+
+
+def _begin(ns: int) -> str:
+    return format_instant(ns, 1000)
+
+
+def _share(value: float) -> str:
+    return "–" if math.isnan(value) else format_share(value)
+
+
+_COLUMNS = (
+    _Column("start_ns", "begin", 130, _begin),
+    _Column("length_ns", "length", 84, format_ns),
+    _Column("lap_share", "of iteration", 84, _share),
+    _Column("idle_ns", "idle", 84, format_ns),
+    _Column("copy_only_ns", "copy", 84, format_ns),
+    _Column("no_kernel_ns", "no kernel", 84, format_ns),
+    _Column("exposed_comm_ns", "exposed", 84, format_ns),
+)
+_NAME_WIDTH, _NOTE_WIDTH = 150, 110
+
+
+def measurements_block(view: View, width: int) -> Block | None:
+    """Return the table of the measurements, None without any.
+
+    Raises
+    ------
+    PictureError
+        If the picture is too narrow.
+    """
+    if not view.measurements:
+        return None
+    needed = 2 * MARGIN + _NAME_WIDTH + sum(c.width for c in _COLUMNS)
+    if needed > width:
+        raise PictureError(f"the measurements' numbers need a picture {needed} pixels wide")
+    try:
+        frame = measurement_frame(view.study, view.measurements, view.laps)
+    except ValueError as error:
+        raise PictureError(str(error)) from error
+
+    def paint(painter: QPainter, rect: QRect) -> None:
+        theme = view.theme
+        _paint_line(painter, rect, theme)
+        left, y = rect.left() + MARGIN, rect.top() + GAP
+        base = marks.text_baseline(y, _LINE, _TITLE)
+        marks.paint_text(painter, "Measurements", left, base, _TITLE, theme.text, STRONG)
+        _paint_cells(painter, left, y, theme, [c.title for c in _COLUMNS], soft=True)
+        for row in frame.to_dict("records"):
+            y += _LINE
+            _paint_dot(painter, left + 4, y + _LINE / 2, str(row["colour"]))
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            name = cropped(str(row["name"]), _NAME_WIDTH - 16, _TEXT, MEDIUM)
+            marks.paint_text(painter, name, left + 16, base, _TEXT, theme.text, MEDIUM)
+            right = _paint_cells(painter, left, y, theme, [c.text(row[c.key]) for c in _COLUMNS])
+            note = cropped(str(row["note"]), rect.right() - MARGIN - right - 16, _TEXT)
+            marks.paint_text(painter, note, right + 16, base, _TEXT, theme.text_soft)
+
+    return Block(GAP + _LINE * (1 + len(frame)) + 4, paint)
+
+
+def _paint_cells(
+    painter: QPainter, left: int, y: int, theme: Theme, texts: Sequence[str], soft: bool = False
+) -> int:
+    """Paint numbers under each other, and return where the last column ends."""
+    right, base = left + _NAME_WIDTH, marks.text_baseline(y, _LINE, _TEXT)
+    for column, text in zip(_COLUMNS, texts, strict=True):
+        right += column.width
+        x = right - metrics(_TEXT, REGULAR).horizontalAdvance(text)
+        marks.paint_text(painter, text, x, base, _TEXT, theme.text_soft if soft else theme.text)
+    return right
+
+
+def _paint_dot(painter: QPainter, x: float, y: float, colour: str) -> None:
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(colour))
+    painter.drawEllipse(QPointF(x, y), 4, 4)
+
+
+def scale_bar_block(view: View, left: int, width: int) -> Block:
+    """Return a bar of round length at the right end of the time axis, which is `width` pixels wide."""
+    start, end = view.window_ns
+    length = round_length((end - start) * _BAR_PX / width)
+    pixels = length * width / (end - start)
+
+    def paint(painter: QPainter, rect: QRect) -> None:
+        theme = view.theme
+        right = rect.left() + left + width - MARGIN
+        text = next((f"{length // size} {unit}" for unit, size in NS_UNITS if length >= size), f"{length} ns")
+        y = rect.top() + _BAR_HEIGHT / 2
+        base = marks.text_baseline(rect.top(), _BAR_HEIGHT, _TEXT)
+        wide = metrics(_TEXT, MEDIUM).horizontalAdvance(text)
+        marks.paint_text(painter, text, right - pixels - 8 - wide, base, _TEXT, theme.text, MEDIUM)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        ink = QColor(theme.text)
+        painter.fillRect(QRect(round(right - pixels), round(y) - 1, round(pixels), 2), ink)
+        for x in (round(right - pixels), right - 2):
+            painter.fillRect(QRect(x, round(y) - 5, 2, 10), ink)
+
+    return Block(_BAR_HEIGHT, paint)
+
+
+def round_length(most_ns: float) -> int:
+    """Return the longest of 1, 2, 5, 10, 20 ... ns that is at most `most_ns`, at least 1."""
+    best, power = 1, 1
+    while power <= most_ns:
+        best = max(digit * power for digit in (1, 2, 5) if digit * power <= most_ns)
+        power *= 10
+    return best
+
+
+def caption_block(view: View, width: int) -> Block:
+    """Return the lines that let a picture be checked: where it is from, and what its numbers mean."""
+    texts = ["  ·  ".join(caption(view)), "; ".join(_definitions(view)) + "."]
+    lines = [
+        (line, number == 0)
+        for number, text in enumerate(texts)
+        for line in wrapped(text, width - 2 * MARGIN, _CAPTION)
+    ]
+
+    def paint(painter: QPainter, rect: QRect) -> None:
+        _paint_line(painter, rect, view.theme)
+        y = rect.top() + 7
+        for line, is_fact in lines:
+            base = marks.text_baseline(y, _CAPTION_LINE, _CAPTION)
+            ink = view.theme.text_soft if is_fact else view.theme.text_faint
+            marks.paint_text(painter, line, rect.left() + MARGIN, base, _CAPTION, ink)
+            y += _CAPTION_LINE
+
+    return Block(7 + _CAPTION_LINE * len(lines) + 7, paint)
+
+
+def caption(view: View) -> Iterator[str]:
+    """Yield what a picture is taken from."""
+    trace = view.study.trace
+    yield printable(trace.path.name)
+    yield f"nsys {trace.session.nsys_version}" if trace.session.nsys_version else "nsys version not recorded"
+    yield _range(view.window_ns)
+    if view.scope is not None:
+        yield f"filter: {view.scope.what}"
+    yield view.steady_text
+    yield f"kernel classes {view.study.rules.hash}"
+    yield f"Lightbox {__version__}"
+
+
+def _definitions(view: View) -> Iterator[str]:
+    if view.extras.headers:
+        yield BUSY
+    yield STATES
+    if view.extras.card and view.selection is not None:
+        yield f"no kernel: idle or copies alone; selected {_range(view.selection)}"
+    if view.extras.table and view.measurements:
+        yield f"measurements: {_MEAN}; exposed: communication that no compute kernel hides"
+
+
+def _range(window: Window) -> str:
+    start, end = window
+    step = (end - start) / 10_000
+    return f"{format_instant(start, step)} to {format_instant(end, step)} ({format_ns(end - start)})"
+
+
+def wrapped(text: str, width: float, pixels: float) -> list[str]:
+    """Break a text into lines at spaces."""
+    measure, lines, line = metrics(pixels), [], ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and measure.horizontalAdvance(longer) > width:
+            lines.append(line.strip())
+            longer = word
+        line = longer
+    return [*lines, line.strip()]
+
+
+def printable(text: str) -> str:
+    """Return a file's name as it can be painted: bytes that are no text become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _paint_line(painter: QPainter, rect: QRect, theme: Theme) -> None:
+    painter.fillRect(rect.left(), rect.top(), rect.width(), 1, QColor(theme.line_soft))

@@ -1,0 +1,121 @@
+"""The picture as SVG and as PDF: text stays text, and the same picture is the same bytes."""
+
+from __future__ import annotations
+
+import html
+import re
+from uuid import UUID, uuid5
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSizeF, QUuid
+from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtSvg import QSvgGenerator
+
+from viewer import __version__
+from viewer.drawing.scene import Scene
+from viewer.export.picture import PictureError, Sheet
+from viewer.export.view import View
+from viewer.timeline.fonts import family, fonts_for, metrics
+
+MAX_SHAPES = 400_000
+DOTS_PER_INCH, POINTS_PER_INCH = 96, 72
+_NAMESPACE = UUID("6f1d3f0c-7a54-4b51-9a4e-b3e2f6f8c0a7")
+_STAMP = re.compile(rb"""\(D:\d{14}[^)]*\)|(?<=Date=")\d{4}-\d\d-\d\dT[^"]*""")
+_PATTERN = re.compile(r"texpattern_[0-9a-f]+")
+_TEXT = re.compile(r"<text ([^>]*?)\s*>([^<]*)</text>")
+_FAMILIES = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+
+
+def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
+    """Return a picture as an SVG file.
+
+    Its parameters are those of `viewer.export.picture.picture`; its size on paper is the same at every
+    `scale`, which says how fine it is.
+
+    Raises
+    ------
+    PictureError
+        As `Sheet`, or if it would hold too many shapes.
+    """
+    with fonts_for("svg"):
+        sheet = _sheet(view, width, scale, scene)
+        content = QByteArray()
+        buffer = QBuffer(content)
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)
+        generator.setOutputDevice(buffer)
+        generator.setResolution(round(DOTS_PER_INCH * scale))
+        generator.setSize(sheet.size)
+        generator.setViewBox(QRectF(0, 0, sheet.size.width(), sheet.size.height()))
+        generator.setTitle(html.escape(sheet.caption))
+        generator.setDescription(f"Lightbox {__version__}")
+        _paint(sheet, QPainter(generator))
+        return _finished(bytes(content.data()).decode()).encode()
+
+
+def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
+    """Return a picture as a PDF file of one page; parameters and errors as `svg_bytes`."""
+    with fonts_for("pdf"):
+        sheet = _sheet(view, width, scale, scene)
+        content = QByteArray()
+        buffer = QBuffer(content)
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        writer = QPdfWriter(buffer)
+        writer.setResolution(round(DOTS_PER_INCH * scale))
+        points = POINTS_PER_INCH / DOTS_PER_INCH / scale
+        size = QSizeF(sheet.size.width() * points, sheet.size.height() * points)
+        page = QPageSize(size, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
+        writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
+        writer.setTitle(sheet.caption)
+        writer.setCreator(f"Lightbox {__version__}")
+        writer.setDocumentId(QUuid(str(uuid5(_NAMESPACE, sheet.caption))))
+        _paint(sheet, QPainter(writer))
+        return _STAMP.sub(_fixed_stamp, bytes(content.data()))
+
+
+def _finished(svg: str) -> str:
+    """Name the patterns in order, and give every text its width and fonts to fall back on.
+
+    Qt names patterns by what the process has painted so far; another font would else run over the bars.
+    """
+    names: dict[str, str] = {}
+    svg = _PATTERN.sub(lambda found: names.setdefault(found[0], f"pattern{len(names) + 1}"), svg)
+    svg = svg.replace("<svg ", "<svg style=\"font-feature-settings: 'tnum'\" ", 1)
+    return _TEXT.sub(_fitted_text, svg).replace(f'font-family="{family()}"', f'font-family="{_FAMILIES}"')
+
+
+def _fitted_text(found: re.Match[str]) -> str:
+    attributes, text = found[1], found[2]
+    pixels, weight = (re.search(rf'font-{what}="(\d+)"', attributes) for what in ("size", "weight"))
+    if not text or pixels is None or weight is None:
+        return found[0]
+    length = metrics(int(pixels[1]), int(weight[1])).horizontalAdvance(html.unescape(text))
+    return f'<text {attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{text}</text>'
+
+
+def _fixed_stamp(found: re.Match[bytes]) -> bytes:
+    """Return the first second of 2000, as long as the stamp was: a PDF counts its bytes."""
+    old = found[0]
+    if old.startswith(b"("):
+        return b"(D:20000101000000Z".ljust(len(old) - 1) + b")"
+    return b"2000-01-01T00:00:00Z".ljust(len(old))
+
+
+def _sheet(view: View, width: int, scale: float, scene: Scene | None) -> Sheet:
+    sheet = Sheet(view, width, scale, scene)
+    _check(sheet)
+    return sheet
+
+
+def _check(sheet: Sheet) -> None:
+    shapes = len(sheet.frame.draw) + len(sheet.frame.labels)
+    if shapes > MAX_SHAPES:
+        raise PictureError(
+            f"{shapes:,} shapes are too many for an SVG or a PDF; choose fewer rows, a shorter range, or PNG"
+        )
+
+
+def _paint(sheet: Sheet, painter: QPainter) -> None:
+    try:
+        sheet.paint(painter)
+    finally:
+        painter.end()

@@ -1,0 +1,110 @@
+"""What a picture shows: rows, a window of time, marks, and what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from viewer.analysis.laps import Laps
+from viewer.analysis.scope import Scope, default_scope, lap_scope
+from viewer.analysis.study import Study
+from viewer.drawing.layout import shown_rows
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import Row
+from viewer.state import Measurement, Note, ViewState, Window
+
+
+class PictureError(Exception):
+    """A picture that cannot be made; its text is one line for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What stands around the rows.
+
+    Attributes
+    ----------
+    headers, ruler, legend : bool
+        As in the window.
+    scale_bar : bool
+        A bar of round length, for pictures that are scaled later.
+    card : bool
+        The numbers of the selected range, as its card has them.
+    table : bool
+        The numbers of the measurements, a line each.
+    """
+
+    headers: bool = True
+    ruler: bool = True
+    legend: bool = True
+    scale_bar: bool = False
+    card: bool = True
+    table: bool = True
+
+
+@dataclass(frozen=True)
+class View:
+    """What a picture shows.
+
+    Attributes
+    ----------
+    rows : sequence of (Row, bool)
+        From top to bottom, each with whether it is unfolded. One whose parent does not stand above it is
+        named by its path.
+    window_ns : (int, int)
+    overlays : frozenset of str
+        Of "idle", "exposed" and "waiting".
+    lap : int or None
+        The iteration that is marked on the ruler.
+    scope : Scope or None
+        The filter: time outside it is veiled, and figures are counted over what it holds.
+    steady : frozenset of int or None
+        The user's own choice of steady iterations.
+    """
+
+    study: Study
+    rows: Sequence[tuple[Row, bool]]
+    window_ns: Window
+    theme: Theme = LIGHT
+    overlays: frozenset[str] = frozenset()
+    laps: Laps | None = None
+    lap: int | None = None
+    selection: Window | None = None
+    measurements: Sequence[Measurement] = ()
+    notes: Sequence[Note] = ()
+    scope: Scope | None = None
+    steady: frozenset[int] | None = None
+    extras: Extras = field(default_factory=Extras)
+
+    @property
+    def steady_text(self) -> str:
+        """Which iterations numbers of the whole trace are taken from."""
+        if self.laps is None:
+            return default_scope(self.study, None).what
+        return lap_scope(self.laps, self.steady).what
+
+
+def present_view(state: ViewState, theme: Theme) -> View:
+    """Return what a window shows at present, all of its rows.
+
+    Raises
+    ------
+    PictureError
+        If nothing is open.
+    """
+    if state.study is None:
+        raise PictureError("no trace is open")
+    return View(
+        state.study,
+        shown_rows(state.rows),
+        state.axis.window,
+        theme,
+        state.overlays,
+        state.laps,
+        state.lap,
+        state.selection,
+        state.measurements.items,
+        state.notes.items,
+        state.filter,
+        state.steady_choice,
+    )
