@@ -17,6 +17,7 @@ from viewer.state.rows import RowState
 from viewer.state.window import TimeAxis, Window
 
 if TYPE_CHECKING:
+    from viewer.analysis.find import Found
     from viewer.analysis.laps import Laps
     from viewer.analysis.study import Study
 
@@ -41,6 +42,8 @@ class ViewState(QObject):
         That part is another one. `laps_changed`: marker, lap in hand or steady choice.
     filter_changed()
         Everything is looked at through another filter, or through none.
+    found_changed()
+        Another search has ended, or none is shown any more.
     slice_changed()
         Another slice of `Study.slices` is in hand.
     listed(str)
@@ -56,6 +59,7 @@ class ViewState(QObject):
     overlays_changed = Signal()
     laps_changed = Signal()
     filter_changed = Signal()
+    found_changed = Signal()
     slice_changed = Signal()
     listed = Signal(str)
     revealed = Signal(str)
@@ -71,6 +75,7 @@ class ViewState(QObject):
         self.bookmarks = Bookmarks(self)
         self.selection: Window | None = None
         self.chosen: EventRef | None = None
+        self.found: Found | None = None
         self.slice_number: int | None = None
         self.listed_key = ""
         self.hover: Hover | None = None
@@ -85,7 +90,7 @@ class ViewState(QObject):
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
         self.listed_key = ""
-        self.slice_number = None
+        self.slice_number = self.found = None
         self.filter = None
         self.marker = 0
         self.steady_choice = None
@@ -194,6 +199,12 @@ class ViewState(QObject):
         if number != self.slice_number:
             self.slice_number = number
             self.slice_changed.emit()
+
+    def set_found(self, found: Found | None) -> None:
+        """Mark what a search has found; None takes the marks away."""
+        if found is not self.found:
+            self.found = found
+            self.found_changed.emit()
 
     def list_events(self, key: str) -> None:
         """Ask for the events of a row, and of all under it, as a list."""
