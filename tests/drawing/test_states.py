@@ -7,7 +7,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
 from viewer.drawing import LIGHT, Scale
 from viewer.drawing import states as states_module
-from viewer.drawing.states import CoarseParts, overlay_tile, state_columns, state_layer
+from viewer.drawing.states import CoarseParts, hatch, overlay_tile, state_columns, state_layer
 
 
 def parts():
@@ -90,9 +90,28 @@ def test_the_overlay_is_as_strong_as_the_share_of_the_column():
     assert (exposed == exposed[:1]).all()
     assert exposed[0, :, 3] == pytest.approx(255 * 0.26 * shares[2], abs=0.51)
     idle = overlay_tile(parts(), scale, LIGHT, {"idle"})[:, :36]
-    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.75 * shares[4, :36], abs=0.51)
-    assert ((idle[:, :, 3] > 0).mean(axis=0)[shares[4, :36] > 0] == 0.25).all()
+    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.55 * shares[4, :36], abs=0.51)
+    assert ((idle[:, :, 3] > 0).mean(axis=0)[shares[4, :36] > 0] == 0.125).all()
 
 
 def test_without_overlays_the_tile_is_empty():
     assert not overlay_tile(parts(), Scale(0, 100, 10), LIGHT, ()).any()
+
+
+def test_hatches_are_as_wide_apart_on_finer_screens():
+    for dpr, tile in ((1.0, 8), (1.25, 10), (1.5, 12), (2.0, 16)):
+        lines = hatch(tile * 3, dpr)
+        assert lines.shape == (tile, tile * 3)
+        assert (lines[:, :tile] == lines[:, tile : 2 * tile]).all()
+        assert (lines.sum(axis=1) == 3 * int(dpr)).all()
+
+
+def test_waiting_is_hatched_across_the_hatch_of_idle():
+    scale = Scale(0, 10_000, 40)
+    waiting = np.zeros(40, np.float32)
+    waiting[10:20] = 0.5
+    tile = overlay_tile(parts(), scale, LIGHT, {"waiting"}, waiting)
+    assert not tile[:, :10].any() and not tile[:, 20:].any()
+    assert tile[:, 10:20, 3].max() == round(255 * 0.8 * 0.5)
+    lines = tile[:, 10:20, 3] > 0
+    assert (lines[:-1, :-1] == lines[1:, 1:]).all()

@@ -53,6 +53,7 @@ def test_ranks_stand_in_order_and_hold_gpu_and_threads(roots):
         ("Memory", ""),
         ("Stream 7", "default"),
         ("Stream 20", "NCCL"),
+        ("Launch distance", ""),
         ("NVTX on the GPU", "whole process"),
         ("NVTX on the GPU", "same thread"),
     ]
@@ -190,7 +191,9 @@ def test_preset_compute_and_communication_keeps_two_streams(roots):
 
 
 def test_first_view_and_everything(roots):
-    assert PRESETS["lanes"](roots) == (frozenset(), frozenset())
+    unfolded, hidden = PRESETS["lanes"](roots)
+    assert unfolded == {row.key for root in roots for row in root.children if row.kind is RowKind.GPU}
+    assert hidden == {f"{key}/launches" for key in unfolded}
     unfolded, hidden = PRESETS["everything"](roots)
     assert not hidden
     assert {"100", "100/gpu0", "100/threads", "100/threads/1"} <= unfolded

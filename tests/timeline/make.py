@@ -57,11 +57,12 @@ def rows_of(study, *kinds):
     return place((row, False) for row in rows)
 
 
-def painted(study, placed, window, width, overlays=(), theme=LIGHT, scope=None):
+def painted(study, placed, window, width, overlays=(), theme=LIGHT, scope=None, scene=None):
     """A window painted by the raster path, as an array of ARGB, shape (height, width)."""
     height = placed[-1].y + placed[-1].height + 1
     scale = Scale(*window, width)
-    frame = make_frame(Scene(study), placed, scale, height, theme, overlays=overlays, scope=scope)
+    scene = scene or Scene(study)
+    frame = make_frame(scene, placed, scale, height, theme, overlays=overlays, scope=scope)
     image = QImage(width, height, QImage.Format.Format_RGB32)
     painter = QPainter(image)
     paint_frame(painter, frame)

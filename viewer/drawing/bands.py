@@ -9,6 +9,7 @@ from viewer.rows.model import Row, RowKind
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
 NVTX_PX, STATE_PX, BAR_PX, SMALL_BAR_PX, NESTED_PX, PREVIEW_PX = 14, 11, 14, 11, 12, 9
+CURVE_PX = 36
 PAD_PX, GAP_PX = 2, 2
 
 MIN_HEIGHT = {
@@ -54,7 +55,16 @@ class StateBand:
     height: int
 
 
-Band = EventBand | StateBand
+@dataclass(frozen=True, slots=True)
+class CurveBand:
+    """The launch distance of a GPU, an index into the trace's GPUs."""
+
+    gpu: int
+    y: int
+    height: int
+
+
+Band = EventBand | StateBand | CurveBand
 
 
 def lane_count(row: Row) -> int:
@@ -77,6 +87,8 @@ def bands(row: Row, expanded: bool) -> tuple[Band, ...]:
         return _process_bands(row, expanded)
     if row.kind in (RowKind.GPU, RowKind.STATE) and row.gpu is not None:
         return (StateBand(row.gpu, 3, 14),)
+    if row.kind is RowKind.LAUNCHES and row.gpu is not None:
+        return (CurveBand(row.gpu, PAD_PX + 1, CURVE_PX),)
     if row.kind is RowKind.THREAD and not expanded:
         shown = [c for k in _PREVIEWS for c in row.children if c.kind is k and lane_count(c)][:2]
         return _stack([(child, 0, PREVIEW_PX) for child in shown], PAD_PX, 1)

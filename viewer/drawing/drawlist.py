@@ -16,7 +16,7 @@ MIN_EDGE_PX = 4
 
 @dataclass(frozen=True, slots=True)
 class DrawList:
-    """Rectangles in paint order: columns, bars, edges between bars, state lanes.
+    """Rectangles in paint order: columns, bars, edges between bars, waiting in bars, state lanes, curves.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class DrawList:
     colour : ndarray of uint16, shape (n,)
         Positions in `Palette.argb`.
     layers : tuple of int
-        Where each of the four layers ends. Inside a layer nothing overlaps, and colours are sorted.
+        Where each of the six layers ends. Inside a layer nothing overlaps, and colours are sorted.
     """
 
     rect: npt.NDArray[np.float32]

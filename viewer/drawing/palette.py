@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from viewer.analysis.classify import CLASSES
 from viewer.analysis.study import Study
+from viewer.analysis.syncs import SYNCHRONISING
 from viewer.analysis.texts import PHASES
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
@@ -73,7 +74,8 @@ _PHASE_WORDS = (
     (_FORWARD, PHASES["forward"]),
     (_OPTIMIZER, PHASES["optimizer"]),
 )
-_SYNCHRONISE = "[Ss]ynchronize|WaitEvent"
+_SYNCHRONISE = "Synchronize"
+_BLOCKING = "synchronise"
 _COPY_CALL = "[Mm]emcpy|[Mm]emset"
 _LAUNCH = "Launch"
 _ARGUMENTS = r",\s*(op_id|seq|sizes|input_op_ids)\s*=.*"
@@ -116,6 +118,16 @@ class Palette:
         opaque = argb | np.uint32(0xFF000000)
         at = np.minimum(np.searchsorted(self._user, opaque), len(self._user) - 1)
         return np.where(argb == 0, 0, self._first_user + at).astype(np.uint16)
+
+    @property
+    def blocking(self) -> int:
+        """The position of the colour of a call that waits for the GPU, whatever it is called."""
+        return _FIRST + _GROUPS.index(_BLOCKING) * SHADES + SHADES // 2
+
+    @property
+    def launch_distance(self) -> int:
+        """The position of the colour of the launch distance; its edge is the fainter one."""
+        return _FIRST + _GROUPS.index("launch") * SHADES + SHADES // 2
 
     def class_colour(self, kernel_class: str, theme: Theme) -> int:
         """Return the ARGB colour that stands for a class in legends and charts ("attention", "copy" ...)."""
@@ -181,8 +193,9 @@ def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
 def _paint_calls(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray[np.uint16]) -> None:
     texts = names.take(pa.array(ids))
     group = np.full(len(ids), _GROUPS.index("call"))
-    for pattern, name in ((_LAUNCH, "launch"), (_COPY_CALL, "copy"), (_SYNCHRONISE, "synchronise")):
+    for pattern, name in ((_LAUNCH, "launch"), (_COPY_CALL, "copy"), (_SYNCHRONISE, _BLOCKING)):
         group[_matches(texts, pattern)] = _GROUPS.index(name)
+    group[[text in SYNCHRONISING for text in texts.to_pylist()]] = _GROUPS.index(_BLOCKING)
     index[ids] = _FIRST + group * SHADES + _shade(texts)
 
 

@@ -9,9 +9,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.collectives import Collectives
+from viewer.analysis.host_time import is_pageable
+from viewer.analysis.intervals import Intervals
+from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
-from viewer.drawing.bands import MAX_LANES, EventBand, StateBand
+from viewer.drawing.bands import MAX_LANES, Band, CurveBand, EventBand, StateBand
 from viewer.drawing.columns import Bars, Columns, columns
+from viewer.drawing.curve import Curve, curve_layer
 from viewer.drawing.drawlist import DrawList, bar_layers, column_layer, draw_list
 from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find, nearest_edge
 from viewer.drawing.labels import MAX_LABELS, MIN_LABEL_PX, Label, fitted
@@ -20,7 +25,9 @@ from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.states import CoarseParts, state_columns, state_layer
-from viewer.rows.model import Row, RowKind
+from viewer.drawing.waits import wait_layer, waiting_px
+from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.trace import Kind
 
 Int32 = npt.NDArray[np.int32]
 
@@ -34,6 +41,11 @@ class StateBox:
     bottom: int
 
 
+@dataclass(frozen=True, slots=True)
+class CurveBox(StateBox):
+    """Where a GPU's launch distance lies, device rows."""
+
+
 @dataclass(frozen=True)
 class _Frame:
     """A window, computed once for its rectangles and its labels."""
@@ -45,6 +57,7 @@ class _Frame:
     columns: Columns
     bars: Bars
     states: list[StateBox]
+    waiting: Int32
 
 
 class Scene:
@@ -54,10 +67,18 @@ class Scene:
     the area. `dpr` is the number of device pixels to a logical one. `origin_y` is the area's top in the
     window, in logical pixels: a row lands on device row ``q((origin_y + y) * dpr) - q(origin_y * dpr)`` with
     ``q(v) = floor(v + 0.5)``, as Qt puts the row's header. The scale's width is in device pixels.
+
+    Attributes
+    ----------
+    collectives : Collectives or None
+        Once they are known, waiting is drawn apart from transfer; set by whoever has computed them.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
+        self.collectives: Collectives | None = None
+        self._waits: dict[int, Intervals] = {}
+        self._curves: dict[int, Curve] = {}
         self._lanes: dict[str, tuple[Lane, ...]] = {}
         self._last: tuple[object, _Frame] | None = None
         self._states: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
@@ -76,6 +97,8 @@ class Scene:
                 self._lanes[row.key] = ()
             else:
                 colour = self.palette.index[events.name_id]
+                if events.kind is Kind.API:
+                    colour = np.where(self._blocks(events), np.uint16(self.palette.blocking), colour)
                 if events.argb is not None:
                     own = self.palette.user_index(events.argb)
                     colour = np.where(own > 0, own, colour)
@@ -87,13 +110,24 @@ class Scene:
     ) -> DrawList:
         """Return the rectangles of the rows in a window; hidden lanes give none."""
         frame = self._frame(placed, scale, dpr, origin_y)
-        bars, edges = bar_layers(frame.bars, frame.top, frame.bottom, self.palette.size)
+        lighter = self.palette.size
+        bars, edges = bar_layers(frame.bars, frame.top, frame.bottom, lighter)
+        waits = wait_layer(frame.bars, frame.waiting, frame.top, frame.bottom, lighter)
+        curves = self.curve_boxes(placed, dpr, origin_y)
+        curve = curve_layer(
+            [self.curve(c.gpu).columns(scale, 1 - self.state_columns(c.gpu, scale)[IDLE]) for c in curves],
+            np.array([box.top for box in curves], np.int32),
+            np.array([box.bottom for box in curves], np.int32),
+            self.palette.launch_distance,
+            self.palette.launch_distance + lighter,
+        )
         states = state_layer(
             [self.state_columns(box.gpu, scale) for box in frame.states],
             np.array([box.top for box in frame.states], np.int32),
             np.array([box.bottom for box in frame.states], np.int32),
         )
-        return draw_list([column_layer(frame.columns, frame.top, frame.bottom), bars, edges, states])
+        columns = column_layer(frame.columns, frame.top, frame.bottom)
+        return draw_list([columns, bars, edges, waits, states, curve])
 
     def labels(
         self,
@@ -118,8 +152,14 @@ class Scene:
             text = fitted(name, row.kind, int(lane.end_ns[at] - lane.start_ns[at]), float(width[bar]) / dpr)
             if text:
                 top, bottom = int(frame.top[number]), int(frame.bottom[number])
-                box = (int(bars.x0[bar]), top, int(width[bar]), bottom - top)
-                out.append(Label(*box, text, int(bars.colour[bar])))
+                x0, x1, until = int(bars.x0[bar]), int(bars.x1[bar]), int(frame.waiting[bar])
+                colour = int(bars.colour[bar])
+                if until - x0 > x1 - until:
+                    x1, colour = until, colour + self.palette.size
+                elif until > x0:
+                    x0 = until
+                if x1 - x0 >= MIN_LABEL_PX * dpr:
+                    out.append(Label(x0, top, x1 - x0, bottom - top, text, colour))
         return out
 
     def state_boxes(
@@ -132,6 +172,36 @@ class Scene:
             for band in row_bands(row.row, row.expanded)
             if isinstance(band, StateBand)
         ]
+
+    def curve_boxes(
+        self, placed: Sequence[PlacedRow], dpr: float = 1.0, origin_y: float = 0.0
+    ) -> list[CurveBox]:
+        """Return where launch distances lie."""
+        return [
+            CurveBox(band.gpu, *_device_rows(row, band, dpr, origin_y))
+            for row in placed
+            for band in row_bands(row.row, row.expanded)
+            if isinstance(band, CurveBand)
+        ]
+
+    def curve(self, gpu: int) -> Curve:
+        """Return the launch distance of a GPU, prepared when first asked for."""
+        if gpu not in self._curves:
+            self._curves[gpu] = Curve.of(self.study.launch_distance(gpu))
+        return self._curves[gpu]
+
+    def waiting_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:
+        """Return the share of each pixel column in which a GPU waits in a collective, shape (width,).
+
+        None as long as the collectives are not known.
+        """
+        if self.collectives is None:
+            return None
+        if gpu not in self._waits:
+            self._waits[gpu] = self.collectives.waits(gpu)
+        edges = scale.edges()
+        low, high = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
+        return np.asarray(self._waits[gpu].covered(low, high) / (high - low), np.float32)
 
     def state_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32]:
         """Return the share of each pixel column in each part of a GPU's time, shape (5, width)."""
@@ -159,6 +229,8 @@ class Scene:
             if band.y - 1 <= y - under.y < band.y + band.height + 1:
                 if isinstance(band, StateBand):
                     return self._hit_state(under, band.gpu, x, time_ns, scale)
+                if isinstance(band, CurveBand):
+                    return HitResult(under, under.row, time_ns, gpu=band.gpu)
                 if (hit := self._hit_lane(under, band, x, time_ns, scale)) is not None:
                     return hit
         return HitResult(under, under.row, time_ns)
@@ -176,7 +248,8 @@ class Scene:
         return nearest_edge(lanes, t_ns, tolerance_ns)
 
     def _frame(self, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float) -> _Frame:
-        key = (tuple((p.row.key, p.y, p.expanded) for p in placed), scale, dpr, origin_y)
+        rows = tuple((p.row.key, p.y, p.expanded) for p in placed)
+        key = (rows, scale, dpr, origin_y, self.collectives)
         if self._last is None or self._last[0] != key:
             self._last = (key, self._computed(placed, scale, dpr, origin_y))
         return self._last[1]
@@ -196,7 +269,27 @@ class Scene:
         found, bars = columns(lanes, scale)
         box = np.array(rows, np.int32).reshape(-1, 2)
         states = self.state_boxes(placed, dpr, origin_y)
-        return _Frame(bands, lanes, box[:, 0], box[:, 1], found, bars, states)
+        waiting = bars.x0
+        if self.collectives is not None:
+            waiting = waiting_px(self.collectives, [b.row for b in bands], lanes, bars, scale)
+        return _Frame(bands, lanes, box[:, 0], box[:, 1], found, bars, states, waiting)
+
+    def _blocks(self, events: RowEvents) -> npt.NDArray[np.bool_]:
+        """Return which calls of a row copy from or to pageable memory: they wait for the GPU."""
+        out = np.zeros(len(events), bool)
+        held = events.index
+        index = np.arange(held.start, held.stop) if isinstance(held, slice) else held
+        calls = self._pageable
+        at = np.minimum(np.searchsorted(calls, index), max(len(calls) - 1, 0))
+        return calls[at] == index if len(calls) else out
+
+    @cached_property
+    def _pageable(self) -> Int32:
+        copies = self.study.trace.events[Kind.MEMCPY]
+        if not len(copies):
+            return np.empty(0, np.int32)
+        calls = np.unique(self.study.launches.api_of(Kind.MEMCPY)[is_pageable(copies)])
+        return calls[calls >= 0]
 
     def _hit_state(self, placed: PlacedRow, gpu: int, x: float, time_ns: int, scale: Scale) -> HitResult:
         column = min(max(int(x), 0), scale.width - 1)
@@ -227,9 +320,7 @@ class Scene:
         return HitResult(placed, band.row, time_ns, column=facts)
 
 
-def _device_rows(
-    placed: PlacedRow, band: EventBand | StateBand, dpr: float, origin_y: float
-) -> tuple[int, int]:
+def _device_rows(placed: PlacedRow, band: Band, dpr: float, origin_y: float) -> tuple[int, int]:
     origin = snap_px(origin_y * dpr)
     top = snap_px((origin_y + placed.y + band.y) * dpr) - origin
     return top, max(snap_px((origin_y + placed.y + band.y + band.height) * dpr) - origin, top + 1)

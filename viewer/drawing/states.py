@@ -11,16 +11,17 @@ import numpy.typing as npt
 from viewer.analysis.parts import PARTS, GpuParts
 from viewer.drawing.colour import channels
 from viewer.drawing.drawlist import Layer, merged_runs
-from viewer.drawing.scale import Scale
+from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.trace.events import Int64
 
-TILE_PX = 8
+HATCH_PX = 8
 COARSE_FROM_INTERVALS = 20_000
 COARSE_BITS = 17
 COARSE_BUCKETS = 32
 _COPY, _EXPOSED, _IDLE = (PARTS.index(p) for p in ("copy_only", "exposed_comm", "idle"))
-_STRENGTH = {_EXPOSED: 0.26, _COPY: 0.20, _IDLE: 0.75}
+_STRENGTH = {_EXPOSED: 0.26, _COPY: 0.30, _IDLE: 0.55}
+_WAITING_STRENGTH = 0.8
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,23 @@ def state_layer(
     return rect, (row % _IDLE).astype(np.uint16)
 
 
+def hatch(width: int, dpr: float = 1.0) -> npt.NDArray[np.bool_]:
+    """Return a hatch of thin slanting lines, shape (tile, width) in device pixels; it tiles downwards.
+
+    At any number of device pixels to a logical one it looks as wide apart.
+    """
+    tile = snap_px(HATCH_PX * dpr)
+    y, x = np.mgrid[0:tile, 0:width]
+    return np.asarray((x + y) % tile < max(1, int(dpr)))
+
+
 def overlay_tile(
-    parts: GpuParts | npt.NDArray[np.float32], scale: Scale, theme: Theme, overlays: Collection[str]
+    parts: GpuParts | npt.NDArray[np.float32],
+    scale: Scale,
+    theme: Theme,
+    overlays: Collection[str],
+    waiting: npt.NDArray[np.float32] | None = None,
+    dpr: float = 1.0,
 ) -> npt.NDArray[np.uint8]:
     """Return one tile of a GPU's overlay, to be repeated down its rows under the bars.
 
@@ -120,23 +136,26 @@ def overlay_tile(
     ----------
     parts : GpuParts, or its `state_columns`
     overlays : collection of str
-        "idle" (hatched; copies alone are a lighter tint) and "exposed".
+        "idle" (hatched; copies alone are a lighter tint), "exposed", and "waiting" (hatched the other way).
+    waiting : ndarray of float32, shape (width,), optional
+        The share of each column that the GPU waits in a collective.
 
     Returns
     -------
-    ndarray of uint8, shape (8, width, 4)
+    ndarray of uint8, shape (8 * dpr, width, 4)
         Premultiplied blue, green, red, alpha. The alpha of a column is its share of that part times the
         strength of the overlay.
     """
     shares = state_columns(parts, scale) if isinstance(parts, GpuParts) else parts
-    out = np.zeros((TILE_PX, shares.shape[1], 4), np.float32)
-    y, x = np.mgrid[0:TILE_PX, 0 : shares.shape[1]]
-    hatch = ((x + y) % TILE_PX < 2).astype(np.float32)
+    lines = hatch(shares.shape[1], dpr).astype(np.float32)
+    out = np.zeros((*lines.shape, 4), np.float32)
     if "exposed" in overlays:
-        _lay(out, theme.overlay_exposed, np.broadcast_to(shares[_EXPOSED] * _STRENGTH[_EXPOSED], hatch.shape))
+        _lay(out, theme.overlay_exposed, np.broadcast_to(shares[_EXPOSED] * _STRENGTH[_EXPOSED], lines.shape))
     if "idle" in overlays:
-        _lay(out, theme.overlay_copy, hatch * shares[_COPY] * _STRENGTH[_COPY])
-        _lay(out, theme.hatch, hatch * shares[_IDLE] * _STRENGTH[_IDLE])
+        _lay(out, theme.overlay_copy, lines * shares[_COPY] * _STRENGTH[_COPY])
+        _lay(out, theme.hatch, lines * shares[_IDLE] * _STRENGTH[_IDLE])
+    if "waiting" in overlays and waiting is not None:
+        _lay(out, theme.overlay_waiting, lines[::-1] * waiting * _WAITING_STRENGTH)
     return np.asarray(np.floor(out * 255 + 0.5), np.uint8)
 
 

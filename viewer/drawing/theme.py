@@ -30,7 +30,7 @@ class Theme:
         In order of `viewer.analysis.parts.PARTS`; the last is the background, under the hatch.
     hatch : int
         Lines of the hatch where a GPU is idle.
-    overlay_exposed, overlay_copy : int
+    overlay_exposed, overlay_copy, overlay_waiting : int
         Tints of the overlays.
     event, link : int
         Outline of the selected event, the line to its other end.
@@ -56,6 +56,7 @@ class Theme:
     hatch: int
     overlay_exposed: int
     overlay_copy: int
+    overlay_waiting: int
     event: int
     link: int
     warning: int
@@ -92,6 +93,7 @@ LIGHT = _theme(
     hatch="#c8cfd8",
     overlay_exposed="#f08a2e",
     overlay_copy="#1ea399",
+    overlay_waiting="#c2570c",
     event="#111827",
     link="#b4236a",
     warning="#b45309",
@@ -118,6 +120,7 @@ DARK = _theme(
     hatch="#3b4450",
     overlay_exposed="#ec8933",
     overlay_copy="#1ea299",
+    overlay_waiting="#f4a763",
     event="#f9fafb",
     link="#f472b6",
     warning="#f59e0b",

@@ -26,6 +26,7 @@ class RowKind(StrEnum):
     MEMORY = "memory"
     MEMORY_KIND = "memory_kind"
     STREAM = "stream"
+    LAUNCHES = "launches"
     PROJECTION = "projection"
     THREADS = "threads"
     THREAD = "thread"

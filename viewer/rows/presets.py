@@ -18,9 +18,13 @@ def everything(roots: tuple[Row, ...]) -> Choice:
     return frozenset(r.key for root in roots for r in root.walk() if r.kind in _OPEN), frozenset()
 
 
-def lanes(roots: tuple[Row, ...]) -> Choice:  # noqa: ARG001
-    """Fold all: each process is its outline and the state lanes of its GPUs, one under another."""
-    return frozenset(), frozenset()
+def lanes(roots: tuple[Row, ...]) -> Choice:
+    """Fold all processes: each is its outline and the state lanes of its GPUs, one under another.
+
+    The GPUs are unfolded below, so that a process shows its streams as soon as it is unfolded.
+    """
+    gpus = (row for root in roots for row in root.walk() if row.kind is RowKind.GPU)
+    return frozenset(row.key for row in gpus), frozenset(launch_rows(roots))
 
 
 def compute_and_communication(roots: tuple[Row, ...]) -> Choice:
@@ -44,6 +48,11 @@ PRESETS: dict[str, Callable[[tuple[Row, ...]], Choice]] = {
     "compute + communication": compute_and_communication,
 }
 """By name, what gives the keys to unfold and to hide; the first view is "lanes"."""
+
+
+def launch_rows(roots: tuple[Row, ...]) -> list[str]:
+    """Return the keys of the rows that show how far the CPU runs ahead; they are asked for."""
+    return [row.key for root in roots for row in root.walk() if row.kind is RowKind.LAUNCHES]
 
 
 def is_communication(stream: Row) -> bool:

@@ -100,7 +100,7 @@ class ViewState(QObject):
         self.bookmarks.load({})
         self.rows.reset(roots)
         trace = study.trace if study else None
-        self.axis.reset(*((trace.span_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
+        self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()
 
     def select(self, selection: Window | None) -> None:
@@ -189,7 +189,7 @@ class ViewState(QObject):
         if self.study is None or scope is self.filter:
             return
         self.filter = scope
-        self.axis.limit(scope.hull if scope else self.study.trace.span_ns)
+        self.axis.limit(scope.hull if scope else self.study.trace.extent_ns)
         if scope:
             self.axis.go(*scope.hull)
         self.filter_changed.emit()

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPainterPath, QPen, QPolygonF
 
 from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
@@ -188,6 +188,54 @@ def paint_link(
         path = QPainterPath(begin)
         path.cubicTo(begin + bend, end - bend, end)
         painter.drawPath(path)
+
+
+def paint_dry(
+    painter: QPainter, scale: Scale, times_ns: Int64, bottom: int, theme: Theme, dpr: float
+) -> None:
+    """Mark, on the floor of a launch distance, where the queue had run dry; one mark a place."""
+    side = max(3, snap_px(5 * dpr))
+    columns = np.unique(np.floor(scale.to_px(times_ns) + 0.5).astype(int))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.error))
+    last = -side
+    for x in columns.tolist():
+        if x - last >= side:
+            painter.drawPolygon(
+                QPolygonF(
+                    [QPointF(x - side / 2, bottom), QPointF(x + side / 2, bottom), QPointF(x, bottom - side)]
+                )
+            )
+            last = x
+
+
+def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float) -> None:
+    """Put a warning at the left end of a state lane whose GPU's picture is not to be trusted."""
+    side = min(11 * dpr, float(bottom - top))
+    box = QRectF(3 * dpr, (top + bottom - side) / 2, side, side)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.background))
+    painter.drawRoundedRect(box.adjusted(-2 * dpr, 0, 2 * dpr, 0), 2 * dpr, 2 * dpr)
+    paint_warning(painter, box, theme)
+
+
+def paint_warning(painter: QPainter, box: QRectF, theme: Theme) -> None:
+    """Paint a warning triangle that fills a square."""
+    side = box.width()
+    sign = QPainterPath(QPointF(box.center().x(), box.top() + side * 0.06))
+    sign.lineTo(box.right(), box.bottom() - side * 0.06)
+    sign.lineTo(box.left(), box.bottom() - side * 0.06)
+    sign.closeSubpath()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.warning))
+    painter.drawPath(sign)
+    painter.setBrush(QColor(theme.background))
+    bar = side * 0.13
+    painter.drawRect(QRectF(box.center().x() - bar / 2, box.top() + side * 0.36, bar, side * 0.28))
+    painter.drawRect(QRectF(box.center().x() - bar / 2, box.top() + side * 0.71, bar, bar))
 
 
 def paint_state_tick(

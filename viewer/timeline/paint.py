@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +19,20 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
 from viewer.analysis.scope import Scope
+from viewer.drawing.curve import DECADES
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import Scale, snap_px
-from viewer.drawing.scene import Scene, StateBox
-from viewer.drawing.states import TILE_PX, overlay_tile
+from viewer.drawing.scene import CurveBox, Scene, StateBox
+from viewer.drawing.states import hatch, overlay_tile
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.state import Measurement, Window
 from viewer.timeline import marks
 from viewer.timeline.fonts import cropped, font, metrics
 from viewer.trace import Trace
+from viewer.trace.events import Int64
 
 _LABEL_PX, _SMALL_LABEL_PX, _TALL_PX = 10.5, 9.5, 13
 
@@ -56,6 +59,10 @@ class Frame:
         `Palette.argb` and `Palette.ink` of the theme.
     kept : tuple of Intervals
         What the filter holds, for each of `rows`; () without a filter.
+    curves : tuple of (CurveBox, ndarray of int64)
+        Where launch distances lie, and the instants in view at which the queue had run dry.
+    doubtful : frozenset of int
+        GPUs whose picture is not to be trusted: their lanes carry a warning.
     """
 
     scale: Scale
@@ -71,6 +78,8 @@ class Frame:
     ink: npt.NDArray[np.uint32]
     laps: Laps | None
     kept: tuple[Intervals, ...]
+    curves: tuple[tuple[CurveBox, Int64], ...] = ()
+    doubtful: frozenset[int] = frozenset()
 
 
 def make_frame(
@@ -85,6 +94,7 @@ def make_frame(
     overlays: Collection[str] = (),
     laps: Laps | None = None,
     scope: Scope | None = None,
+    doubtful: frozenset[int] = frozenset(),
 ) -> Frame:
     """Compute a window.
 
@@ -98,6 +108,8 @@ def make_frame(
         The area's top in its window, logical pixels (see `Scene`).
     scope : Scope, optional
         The filter: time outside it is veiled.
+    doubtful : frozenset of int
+        GPUs whose clock is shifted, or whose rows are lost.
     """
     origin = snap_px(origin_y * dpr)
     rows = tuple(
@@ -106,7 +118,7 @@ def make_frame(
     )
     spans = gpu_spans(scene.study.trace, rows)
     if overlays:
-        tiles = {s.gpu: _tile(scene, s.gpu, scale, theme, overlays) for s in spans}
+        tiles = {s.gpu: _tile(scene, s.gpu, scale, theme, overlays, dpr) for s in spans}
         spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
     return Frame(
         scale,
@@ -122,7 +134,20 @@ def make_frame(
         scene.palette.ink(theme),
         laps,
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
+        _curves(scene, placed, scale, dpr, origin_y),
+        doubtful,
     )
+
+
+def _curves(
+    scene: Scene, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float
+) -> tuple[tuple[CurveBox, Int64], ...]:
+    found = []
+    for box in scene.curve_boxes(placed, dpr, origin_y):
+        dry = scene.curve(box.gpu).distance.dry_ns
+        low, high = np.searchsorted(dry, (scale.start_ns, scale.end_ns))
+        found.append((box, dry[low:high]))
+    return tuple(found)
 
 
 def gpu_of(trace: Trace, row: Row) -> int | None:
@@ -171,11 +196,15 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
         painter.fillRect(0, top, width, line, QColor(colour))
     if frame.rows:
         painter.fillRect(0, frame.rows[-1][2], width, line, QColor(theme.line))
-    hatch = QBrush(_hatch(theme))
+    lines = QBrush(_hatch(theme, frame.dpr))
     painter.setBrushOrigin(0, 0)
     for box in frame.states:
         painter.fillRect(0, box.top, width, box.bottom - box.top, QColor(theme.background))
-        painter.fillRect(0, box.top, width, box.bottom - box.top, hatch)
+        painter.fillRect(0, box.top, width, box.bottom - box.top, lines)
+    for curve, _ in frame.curves:
+        for decade in range(0, DECADES + 1, DECADES // 2):
+            y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
+            painter.fillRect(0, y, width, line, QColor(theme.line))
 
 
 def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32]) -> None:
@@ -191,6 +220,11 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
 def paint_over(painter: QPainter, frame: Frame) -> None:
     """Paint what lies over the bars: names, the veil of the filter, and each GPU's own iterations."""
     paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    for curve, dry in frame.curves:
+        marks.paint_dry(painter, frame.scale, dry, curve.bottom, frame.theme, frame.dpr)
+    for box in frame.states:
+        if box.gpu in frame.doubtful:
+            marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr)
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
     if frame.laps is not None and frame.laps.count:
@@ -230,19 +264,23 @@ def paint_timeline(
     marks.paint_selection(painter, frame.scale, selection, frame.height, frame.theme, frame.dpr)
 
 
-def _tile(scene: Scene, gpu: int, scale: Scale, theme: Theme, overlays: Collection[str]) -> QImage:
-    pixels = overlay_tile(scene.state_columns(gpu, scale), scale, theme, overlays)
+def _tile(
+    scene: Scene, gpu: int, scale: Scale, theme: Theme, overlays: Collection[str], dpr: float
+) -> QImage:
+    waiting = scene.waiting_columns(gpu, scale) if "waiting" in overlays else None
+    pixels = overlay_tile(scene.state_columns(gpu, scale), scale, theme, overlays, waiting, dpr)
     height, width, _ = pixels.shape
     image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_ARGB32_Premultiplied)
     return image.copy()
 
 
-def _hatch(theme: Theme) -> QImage:
+@cache
+def _hatch(theme: Theme, dpr: float) -> QImage:
     """Return the grey hatch of idle: the same pattern as the overlay's."""
-    image = QImage(TILE_PX, TILE_PX, QImage.Format.Format_ARGB32_Premultiplied)
+    side = len(hatch(1, dpr))
+    lines = hatch(side, dpr)
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
     image.fill(Qt.GlobalColor.transparent)
-    for y in range(TILE_PX):
-        for x in range(TILE_PX):
-            if (x + y) % TILE_PX < 2:
-                image.setPixelColor(QPoint(x, y), QColor(theme.hatch))
+    for y, x in np.argwhere(lines).tolist():
+        image.setPixelColor(QPoint(x, y), QColor(theme.hatch))
     return image

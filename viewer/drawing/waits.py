@@ -1,0 +1,66 @@
+"""Waiting drawn apart from transfer inside the bars of matched collectives (definitions, section 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.collectives import Collectives
+from viewer.drawing.columns import Bars
+from viewer.drawing.drawlist import Layer
+from viewer.drawing.lanes import Lane
+from viewer.drawing.scale import Scale
+from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+KERNEL_ROWS = (RowKind.KERNELS, RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.STREAM)
+_KERNEL = tuple(Kind).index(Kind.KERNEL)
+
+Int32 = npt.NDArray[np.int32]
+
+
+def waiting_px(
+    collectives: Collectives, rows: list[Row], lanes: list[Lane], bars: Bars, scale: Scale
+) -> Int32:
+    """Return where the waiting of each bar ends, device pixels, shape (bars,); `x0` where there is none.
+
+    Parameters
+    ----------
+    rows, lanes : list
+        To which the lane numbers of the bars belong.
+    """
+    out = bars.x0.copy()
+    for number, row in enumerate(rows):
+        if row.kind not in KERNEL_ROWS or row.events is None:
+            continue
+        low, high = (int(i) for i in np.searchsorted(bars.lane, (number, number + 1)))
+        at, lane = bars.at[low:high], lanes[number]
+        wait = waits_of(collectives, row.events, at if lane.position is None else lane.position[at])
+        end = np.floor(scale.to_px(lane.start_ns[at] + wait) + 0.5).astype(np.int32)
+        out[low:high] = np.where(wait > 0, np.clip(end, bars.x0[low:high], bars.x1[low:high]), out[low:high])
+    return out
+
+
+def waits_of(collectives: Collectives, events: RowEvents, positions: npt.NDArray[np.integer]) -> Int64:
+    """Return how long events of a row waited in their collective, 0 for all that did not; ns."""
+    held = events.index
+    index = held.start + positions if isinstance(held, slice) else held[positions]
+    is_kernel = (
+        np.full(len(index), events.kind is Kind.KERNEL)
+        if isinstance(events.kind, Kind)
+        else events.kind[positions] == _KERNEL
+    )
+    wait = np.zeros(len(index), np.int64)
+    wait[is_kernel] = np.maximum(collectives.wait_ns[index[is_kernel]], 0)
+    return wait
+
+
+def wait_layer(bars: Bars, until: Int32, top: Int32, bottom: Int32, lighter: int) -> Layer:
+    """Return the lighter first parts of bars; `lighter` is added to their colours."""
+    shown = until > bars.x0
+    lane = bars.lane[shown]
+    rect = np.empty((len(lane), 4), np.float32)
+    rect[:, 0], rect[:, 2] = bars.x0[shown], (until - bars.x0)[shown]
+    rect[:, 1], rect[:, 3] = top[lane], (bottom - top)[lane]
+    return rect, (bars.colour[shown] + lighter).astype(np.uint16)
