@@ -13,6 +13,8 @@ import typer
 
 from viewer import __version__
 
+OVERLAYS = ("idle", "exposed")
+_OVERLAYS = ", ".join(OVERLAYS)
 NOT_A_COMMAND = ("--help", "--version")
 EPILOG = (
     "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
@@ -200,36 +202,60 @@ def _report(
 @app.command("shot")
 def _shot(
     trace: TraceArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.png", help="The picture to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+    ],
     range_: RangeOption = None,
     iteration: LapOption = None,
     rows: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only these rows: Stream 7, Rank 3/NCCL; repeatable."),
     ] = None,
-    overlay: Annotated[str, typer.Option(metavar="NAME,...", help="idle, exposed, or both.")] = "",
+    overlay: Annotated[str, typer.Option(metavar="NAME,...", help=f"{_OVERLAYS}; or several.")] = "",
+    select: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="A range to select; its numbers stand below the rows."),
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'A..B: NAME'", help="A range to measure, with its numbers; repeatable."),
+    ] = None,
+    note: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'T: TEXT'", help="A note on a time or a range (A..B); repeatable."),
+    ] = None,
+    without: Annotated[str, typer.Option(metavar="NAME,...", help="headers, ruler, legend.")] = "",
+    scale_bar: Annotated[bool, typer.Option("--scale-bar", help="Add a bar of round length.")] = False,
     width: Annotated[int, typer.Option(min=320, max=20_000, help="Width before scaling, in pixels.")] = 1600,
     theme: Annotated[Theme, typer.Option(help="Its colours.")] = Theme.LIGHT,
     scale: Annotated[
-        float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width.")
+        float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width; 2 for print.")
     ] = 1.0,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
-    """Draw the timeline into a PNG file; no display is needed."""
+    """Draw the timeline into a PNG, SVG or PDF file; no display is needed."""
     from viewer.cli.opening import check_window, open_study
 
     check_window(range_, iteration)
-    overlays = frozenset(name.strip() for name in overlay.split(",") if name.strip())
-    if unknown := overlays - {"idle", "exposed"}:
-        raise typer.BadParameter(f"there is no overlay '{min(unknown)}'; there are idle and exposed")
-    if out.suffix.lower() != ".png":
-        raise typer.BadParameter(f"'{out.name}' does not end in .png")
-    from viewer.cli.shot import Shot, take
+    from viewer.cli.shot import EXTRAS, Shot, check, take
 
-    shot = Shot(range_, iteration, tuple(rows or ()), overlays, theme, width, scale)
+    if out.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise typer.BadParameter(f"'{out.name}' does not end in .png, .svg or .pdf")
+    shot = Shot(
+        range_, iteration, tuple(rows or ()), _names(overlay, OVERLAYS, "overlay"), theme, width, scale,
+        select, tuple(measure or ()), tuple(note or ()), _names(without, EXTRAS, "part"), scale_bar,
+    )  # fmt: skip
+    check(shot)
     take(open_study(trace, rules), shot, out)
     print(out)  # noqa: T201
     return 0
+
+
+def _names(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if unknown := names - set(known):
+        raise typer.BadParameter(f"there is no {what} '{min(unknown)}'; there are {', '.join(known)}")
+    return names
 
 
 @app.command("renderer", hidden=True)

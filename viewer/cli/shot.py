@@ -1,23 +1,36 @@
-"""`lightbox shot`: the timeline as a PNG file."""
+"""`lightbox shot`: the timeline as a PNG, SVG or PDF file."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from viewer.cli.opening import chosen_window
+from viewer.cli.opening import EVER_NS, chosen_window
+from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
+EXTRAS = ("headers", "ruler", "legend")
+
 
 @dataclass(frozen=True)
 class Shot:
-    """What was asked for: `viewer.export.first_view` says what each is; `width` and `scale` as `picture`."""
+    """What was asked for: `viewer.export.first_view` says what each is; `width` and `scale` as `picture`.
+
+    Attributes
+    ----------
+    selection : str or None
+        A range whose numbers stand below the rows.
+    measurements, notes : tuple of str
+        "RANGE: name" and "TIME or RANGE: text".
+    without : frozenset of str
+        Of `EXTRAS`.
+    """
 
     range_text: str | None
     lap: int | None
@@ -26,6 +39,41 @@ class Shot:
     theme: str
     width: int
     scale: float
+    selection: str | None = None
+    measurements: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
+    scale_bar: bool = False
+
+
+def check(shot: Shot) -> None:
+    """Refuse ranges that are none, before a trace is read for them.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    spans = [(shot.selection, False)] if shot.selection is not None else []
+    spans += [(named(text, "RANGE: name")[0], False) for text in shot.measurements]
+    spans += [(named(text, "TIME: text")[0], True) for text in shot.notes]
+    for text, may_be_instant in spans:
+        try:
+            _span(text, EVER_NS, may_be_instant)
+        except TimeError as error:
+            raise typer.BadParameter(str(error)) from error
+
+
+def named(text: str, form: str) -> tuple[str, str]:
+    """Split "812ms: the loader" into its two parts.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    place, colon, rest = text.partition(":")
+    if not colon or not rest.strip():
+        raise typer.BadParameter(f"'{text}' is not of the form '{form}'")
+    return place.strip(), rest.strip()
 
 
 def take(study: Study, shot: Shot, out: Path) -> None:
@@ -42,21 +90,57 @@ def take(study: Study, shot: Shot, out: Path) -> None:
     from PySide6.QtGui import QGuiApplication
 
     from viewer.drawing.theme import DARK, LIGHT
+    from viewer.export.files import picture_bytes, write_whole
     from viewer.export.first_view import first_view
-    from viewer.export.picture import PictureError, picture, png_bytes
+    from viewer.export.view import Extras, PictureError
+    from viewer.state import Measurement, Note
 
+    selection = _spans(study, [shot.selection] if shot.selection is not None else [])
+    kept = [named(text, "") for text in shot.measurements]
+    notes = [named(text, "") for text in shot.notes]
     app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     theme = DARK if shot.theme == "dark" else LIGHT
+    shown = {name: name not in shot.without for name in EXTRAS}
     try:
         view = first_view(study, window, lap=lap, patterns=shot.patterns, overlays=shot.overlays, theme=theme)
-        content = png_bytes(picture(view, shot.width, shot.scale))
+        view = replace(
+            view,
+            selection=selection[0] if selection else None,
+            measurements=tuple(
+                Measurement(*span, name)
+                for span, (_, name) in zip(_spans(study, [p for p, _ in kept]), kept, strict=True)
+            ),
+            notes=tuple(
+                Note(*span, text)
+                for span, (_, text) in zip(_spans(study, [p for p, _ in notes], True), notes, strict=True)
+            ),
+            extras=Extras(**shown, scale_bar=shot.scale_bar),
+        )
+        content = picture_bytes(view, out.suffix, shot.width, shot.scale)
     except PictureError as error:
         raise typer.TyperException(str(error)) from error
     finally:
         del app
-    part = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(out, content)
+
+
+def _spans(study: Study, texts: Sequence[str], may_be_instants: bool = False) -> list[tuple[int, int]]:
+    spans = []
+    for text in texts:
+        if (lap := parse_lap(text)) is not None:
+            laps = study.laps()
+            chosen_window(study, None, lap)
+            assert laps is not None
+            spans.append((laps.start_ns(lap), laps.end_ns(lap)))
+        else:
+            spans.append(_span(text, study.trace.window_ns, may_be_instants))
+    return spans
+
+
+def _span(text: str, window_ns: tuple[int, int], may_be_instant: bool) -> tuple[int, int]:
+    if parse_lap(text) is not None:
+        return window_ns
+    if may_be_instant and ".." not in text:
+        instant = parse_ns(text)
+        return instant, instant
+    return parse_range(text, window_ns)

@@ -1,0 +1,49 @@
+"""Pictures as files: the format by the suffix, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from viewer.drawing.scene import Scene
+from viewer.export.picture import picture, png_bytes
+from viewer.export.vector import pdf_bytes, svg_bytes
+from viewer.export.view import View
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def picture_bytes(
+    view: View, suffix: str, width: int = 1600, scale: float = 1.0, scene: Scene | None = None
+) -> bytes:
+    """Return a picture as the bytes of a file of one of the `FORMATS`; parameters as `picture`.
+
+    Raises
+    ------
+    PictureError
+        As `viewer.export.picture.Sheet`, or if it would hold too many shapes for its format.
+    """
+    match suffix.casefold():
+        case ".svg":
+            return svg_bytes(view, width, scale, scene)
+        case ".pdf":
+            return pdf_bytes(view, width, scale, scene)
+        case ".png":
+            return png_bytes(picture(view, width, scale, scene))
+    raise ValueError(suffix)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole, or as it was before.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
