@@ -23,6 +23,7 @@ def rank_vitals(
     for number, group in enumerate(c for c in comparisons if len(c.gpus) > 1):
         yield from _slowest(study, group, number, laps, scope)
     if study.collectives.groups:
+        yield from _waiting(study, comparisons, scope)
         yield from _exposed_waiting(study, scope)
 
 
@@ -51,6 +52,15 @@ def _slowest(
         is_normal=not group.is_straggler,
         evidence=evidence,
     )
+    yield Vital(
+        f"slowest_says{suffix}",
+        _RANKS,
+        "what speaks for it",
+        f"{group.pattern}; {confirmed[group.waits_least]}",
+        "text",
+        "Whether it is the same rank again and again. Who is late makes the others wait, and waits least.",
+        evidence=evidence,
+    )
     per_gpu: list[int | None] = [None] * len(trace.gpus)
     for gpu, compute in zip(group.gpus, group.compute_ns.tolist(), strict=True):
         per_gpu[gpu] = compute
@@ -76,6 +86,31 @@ def _slowest(
         per_gpu=tuple(per_gpu),
         evidence=evidence,
     )
+
+
+def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) -> Iterator[Vital]:
+    per_gpu: list[int | None] = [None] * len(study.trace.gpus)
+    for group in comparisons:
+        if group.wait_ns is not None:
+            for gpu, wait in zip(group.gpus, group.wait_ns.tolist(), strict=True):
+                per_gpu[gpu] = wait
+    known = [wait for wait in per_gpu if wait is not None]
+    if known:
+        spots = longest_slices(
+            [study.collectives.waits(gpu) & within for gpu, within in enumerate(scope.within)]
+        )
+        yield Vital(
+            "rank_wait",
+            _RANKS,
+            "waiting in collectives per iteration",
+            sum(known) // len(known),
+            "ns",
+            "Time in collectives while another rank has not come yet, per iteration: median over those taken, "
+            "on each GPU; over all the mean.",
+            per_gpu=tuple(per_gpu),
+            evidence=longest(spots),
+            spots=spots,
+        )
 
 
 def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:

@@ -16,7 +16,7 @@ from viewer.panels.vitals import VitalsPanel
 from viewer.state import ViewState
 
 PANELS: tuple[type[Panel], ...] = (EventsPanel, MeasurementsPanel, VitalsPanel, IterationsPanel)
-FRONT: type[Panel] = MeasurementsPanel
+FRONT: type[Panel] = VitalsPanel
 FIRST_HEIGHT = 264
 SMALLEST = (240, 80)
 

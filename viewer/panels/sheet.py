@@ -27,7 +27,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from viewer.analysis.vital import Evidence
 from viewer.drawing.theme import LIGHT, Theme
@@ -39,7 +39,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
 _WIDEST = 460
 _DOT = 10
-_LEADING = 5
+_LEADING, _PADDING = 5, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Sheet(DenseTable):
         header.setStretchLastSection(False)
         self.resizeColumnsToContents()
         for column in range(len(grid.heads)):
-            self.setColumnWidth(column, min(self.columnWidth(column) + 8, _WIDEST))
+            self.setColumnWidth(column, min(self.columnWidth(column) + 4, _WIDEST))
 
     def sizeHint(self) -> QSize:
         """Return the size at which nothing scrolls."""
@@ -243,13 +243,14 @@ class _CellDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         cell = self._cell(index)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, option.palette.highlight())
+        inner = QStyleOptionViewItem(option)
+        left = _PADDING if cell.swatch is None else _DOT + 8
+        inner.rect = option.rect.adjusted(left, 0, -_PADDING, 0)
+        super().paint(painter, inner, index)
         if cell.swatch is not None:
-            inner = QStyleOptionViewItem(option)
-            inner.rect = option.rect.adjusted(_DOT + 8, 0, 0, 0)
-            super().paint(painter, inner, index)
             _paint_dot(painter, option.rect, cell.swatch)
-            return
-        super().paint(painter, option, index)
         if cell.bar:
             _paint_bar(painter, option.rect, cell.bar, self._theme)
 
@@ -258,7 +259,7 @@ class _CellDelegate(QStyledItemDelegate):
         cell = self._cell(index)
         if cell.bar:
             return QSize(_BAR_WIDTH, size.height())
-        return size + QSize(_DOT + 8, 0) if cell.swatch is not None else size
+        return size + QSize(_PADDING + (_PADDING if cell.swatch is None else _DOT + 8), 0)
 
 
 def _paint_dot(painter: QPainter, rect: QRect, argb: int) -> None:

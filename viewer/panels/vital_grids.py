@@ -292,22 +292,10 @@ def _of_ranks(sheet: Vitals) -> list[tuple[str, str, Callable[[int | None], Cell
         columns.append((title, _definition(vital), cell))
 
     of("iteration", "iteration")
-    if (waits := sheet.tables.get("ranks")) is not None and (
-        waits.get("wait_ns", pd.Series([-1])) >= 0
-    ).any():
-        tip = "Waiting in collectives for a rank that comes later, per iteration: median"
-        held = {int(g): int(ns) for g, ns in zip(waits["gpu"], waits["wait_ns"], strict=True) if ns >= 0}
-        place = sheet["exposed_wait"] if "exposed_wait" in known else None
-        columns.append(("wait in NCCL", tip, lambda gpu: _wait_cell(held, gpu, tip, place)))
+    of("rank_wait", "wait in NCCL")
     of("small_share", "small kernels")
     of("backward_to_forward", "fwd : bwd", _is_odd_ratio)
     return columns
-
-
-def _wait_cell(held: dict[int, int], gpu: int | None, tip: str, place: Vital | None) -> Cell:
-    value = held.get(gpu) if gpu is not None else sum(held.values()) // max(len(held), 1)
-    said = tip if gpu is not None else f"{tip}, mean over the GPUs"
-    return Cell(format_value(value, "ns"), said, place.where(gpu) if place else None)
 
 
 def _is_odd_ratio(value: Value) -> bool:

@@ -57,6 +57,8 @@ SECTIONS = (
     "Ranks",
     "Reconcile",
 )
+_FIRST = {"Phases": "backward_to_forward", "Copies": "copies_in_front"}
+"""What stands first on a page, wherever it belongs."""
 LIST_WIDTH = 164
 _DOT = 8
 _NOT_OPEN = "Open a trace to see its vitals."
@@ -69,9 +71,8 @@ _MEASURING = "Measuring…"
 def numbers_of(sheet: Vitals, section: str) -> tuple[Vital, ...]:
     """Return the numbers that stand on the page of a section."""
     found = sheet.section(section.lower())
-    if section == "Copies":
-        return (*(v for v in sheet.numbers if v.key == "copies_in_front"), *found)
-    return found
+    first = _FIRST.get(section)
+    return (*(v for v in sheet.numbers if v.key == first), *(v for v in found if v.key != first))
 
 
 def grids_of(sheet: Vitals, section: str, palette: Palette, theme: Theme) -> list[list[Grid]]:
