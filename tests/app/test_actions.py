@@ -63,15 +63,15 @@ def test_what_needs_a_trace_is_off_without_one(open_window):
     window = open_window()
     on = {name for name, action in window.actions_by_id.items() if action.isEnabled()}
     assert on == {
-        "open", "demo", "quit", "theme-system", "theme-light", "theme-dark", "rules", "keys", "about",
+        "open", "open-session", "demo", "quit", "theme-system", "theme-light", "theme-dark", "rules", "keys", "about",
     }  # fmt: skip
 
 
 def test_no_command_fails_on_an_open_trace(window, monkeypatch):
     asked = []
     for name in ("choose_file", "ask_where", "edit_rules", "apply_rules", "show_keys", "show_about", "close",
-                 "close_trace", "open"):  # fmt: skip
+                 "close_trace", "open", "choose_session", "save_session"):  # fmt: skip
         monkeypatch.setattr(type(window), name, lambda self, *_, name=name: asked.append(name))
     for command in COMMANDS:
         window.do(command)
-    assert len(asked) == 9
+    assert len(asked) == 11

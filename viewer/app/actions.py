@@ -115,7 +115,10 @@ def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
 _FILE = (
     Command("open", "Open…", "File", lambda w: w.choose_file(), ("Ctrl+O",), short="Open"),
     Command("demo", "Open the demo", "File", lambda w: w.open(None)),
-    Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace),
+    Command("open-session", "Open session…", "File", lambda w: w.choose_session(), group="session"),
+    Command("save-session", "Save session as…", "File", lambda w: w.save_session(), ("Ctrl+Shift+S",), _trace,
+            group="session"),
+    Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
 _EDIT = (

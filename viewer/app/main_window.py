@@ -28,6 +28,8 @@ from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
 from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.opening import Opened, Opening
+from viewer.app.session_store import SessionFile, is_session, read_session
+from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
 from viewer.app.settings import Settings
 from viewer.app.theme import Look
 from viewer.app.tool_bar import ToolBar
@@ -40,9 +42,11 @@ from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
 from viewer.state import RowState, ViewState
+from viewer.state.session import apply_session, take_session
+from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
 
-FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
+FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 TABLES = "Tables (*.csv *.tsv *.parquet)"
 FIRST_SIZE = (1440, 860)
 
@@ -76,6 +80,8 @@ class MainWindow(QMainWindow):
         self.state = ViewState(self)
         self.timeline = Timeline(self.state, renderer)
         self.opening = Opening(self)
+        self.sessions = SessionKeeper(self.state, self)
+        self._session: SessionFile | None = None
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
         self.pages = QStackedWidget()
@@ -113,6 +119,7 @@ class MainWindow(QMainWindow):
         opening.ended.connect(self.progress.hide)
         opening.opened.connect(self._on_opened)
         opening.failed.connect(self.notice.tell)
+        self.sessions.told.connect(self.notice.tell)
         self.progress.cancelled.connect(opening.cancel)
         self.welcome.open_requested.connect(self.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
@@ -140,9 +147,45 @@ class MainWindow(QMainWindow):
     # Opening
 
     def open(self, path: Path | None) -> None:
-        """Open a file (None: the built-in demo); the present trace stays until that has worked."""
+        """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
         self.notice.hide()
-        self.opening.open(path)
+        self._session = None
+        if path is not None and is_session(path):
+            self._open_session(path)
+        else:
+            self.opening.open(path)
+
+    def _open_session(self, path: Path) -> None:
+        try:
+            session = read_session(path)
+        except SessionError as error:
+            self.notice.tell(f"{path.name} {error}.")
+            return
+        except OSError as error:
+            self.notice.tell(f"{path.name} cannot be read: {error.strerror or error}.")
+            return
+        trace = session.find_trace() or ask_for_trace(session, FILES, self)
+        if trace is not None:
+            self._session = session
+            self.opening.open(trace)
+
+    def choose_session(self) -> None:
+        """Ask for a session file and open its trace as it says."""
+        recent = self.settings.recent()
+        path = ask_for_session(str(recent[0].parent) if recent else "", self)
+        if path is not None:
+            self.open(path)
+
+    def save_session(self) -> None:
+        """Ask for a file and write the session into it."""
+        if self.state.study is None:
+            return
+        path = ask_where_to_save(self.state.study.trace.path, self)
+        if path is not None:
+            try:
+                self.sessions.save_to(path)
+            except OSError as error:
+                self.notice.tell(f"The session was not saved: {error.strerror or error}")
 
     def choose_file(self) -> None:
         """Ask for a file and open it."""
@@ -154,25 +197,30 @@ class MainWindow(QMainWindow):
 
     def close_trace(self) -> None:
         """Look at nothing."""
+        self.sessions.end()
         self.state.set_study(None)
         self.notice.hide()
         self._show_page()
 
     def _on_opened(self, result: Opened) -> None:
         study, state = result.study, self.state
-        old = state.study.trace if state.study else None
-        window, unfolded, hidden = state.axis.window, set(state.rows.expanded), set(state.rows.hidden)
-        state.set_study(study, result.roots)
-        self.is_demo = result.is_demo
-        if old is study.trace:
-            state.axis.go(*window)
-            self._show_rows(unfolded, hidden, state.rows.preset)
+        opened, self._session = self._session, None
+        old = state.study.trace.path if state.study and opened is None else None
+        is_same = old == study.trace.path and result.fingerprint == self.sessions.fingerprint
+        told = [*map(str, study.rules.errors), *study.trace.notes]
+        if is_same:
+            kept = take_session(state)
+            state.set_study(study, result.roots)
+            apply_session(state, kept)
         else:
+            self.sessions.end()
+            state.set_study(study, result.roots)
             self.apply_preset("lanes")
+            told += self.sessions.begin(result.fingerprint, opened)
             if not result.is_demo:
                 self.settings.add_recent(study.trace.path)
+        self.is_demo = result.is_demo
         self._show_page()
-        told = [*map(str, study.rules.errors), *study.trace.notes]
         if told:
             self.notice.tell("\n".join(told))
 
@@ -336,6 +384,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.LAYOUT, bytes(layout.data()))
         settings.set(remembered.HEADER_WIDTH, self.timeline.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
+        self.sessions.end()
         self.opening.shut_down()
         work.join_all()
         super().closeEvent(event)

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QThread, Signal
 
 from viewer.analysis.study import Study
+from viewer.app.session_store import fingerprint
 from viewer.demo import default_demo
 from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row
@@ -25,11 +26,12 @@ Asked = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Opened:
-    """A trace that is ready to be looked at."""
+    """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing."""
 
     study: Study
     roots: tuple[Row, ...]
     is_demo: bool = False
+    fingerprint: str = ""
 
 
 def open_file(path: Path | None, progress: Progress, cancelled: Asked) -> Opened:
@@ -72,7 +74,7 @@ def study_trace(trace: Trace, progress: Progress, cancelled: Asked, is_demo: boo
             raise Cancelled
         progress(what, READ_SHARE + (1 - READ_SHARE) * number / len(steps))
         made = step()
-    return Opened(study, made, is_demo)  # type: ignore[arg-type]
+    return Opened(study, made, is_demo, fingerprint(trace.path))  # type: ignore[arg-type]
 
 
 class _Job(QThread):

@@ -49,6 +49,13 @@ class FilterBox(QLineEdit):
         self.textChanged.connect(self._pause.start)
         self.returnPressed.connect(self.left)
         state.study_changed.connect(self.clear)
+        state.rows.changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        """Show the filter that a session or a bookmark brought, unless one is being typed."""
+        if not self._pause.isActive() and self.text().strip() != self.state.rows.filter_text:
+            self.setText(self.state.rows.filter_text)
+            self._pause.stop()
 
     def apply(self) -> None:
         """Filter the rows by what stands in the box."""

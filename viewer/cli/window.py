@@ -25,10 +25,11 @@ def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -
     Raises
     ------
     typer.TyperException
-        If there is no display, or no such file.
+        If there is no display, or no such file, or a session whose trace is not there.
     """
     if trace is not None:
         refuse_missing(trace)
+        _refuse_lost(trace)
     if not has_display():
         raise typer.TyperException(
             "there is no display here; `lightbox report TRACE` prints the numbers, "
@@ -37,3 +38,26 @@ def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -
     from viewer.app.run import run
 
     return run(trace, renderer)
+
+
+def _refuse_lost(path: Path) -> None:
+    """Refuse a session that cannot be read, or whose trace is not where it says.
+
+    Raises
+    ------
+    typer.TyperException
+    """
+    from viewer.app.session_store import is_session, read_session
+    from viewer.state.session_json import SessionError
+
+    if not is_session(path):
+        return
+    try:
+        session = read_session(path)
+    except SessionError as error:
+        raise typer.TyperException(f"{path.name} {error}") from error
+    if session.find_trace() is None:
+        name = session.trace_name or "its trace"
+        raise typer.TyperException(
+            f"{path.name} belongs to {name}, which is not there: put it beside {path.name}"
+        )

@@ -1,0 +1,190 @@
+"""Session files: found by a trace's content, written so that no crash leaves half of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from viewer import __version__
+from viewer.state.session import Session
+from viewer.state.session_json import SessionError, from_dict, to_dict
+
+SUFFIX = ".lightbox.json"
+_MEBIBYTE = 2**20
+_PART = ".part"
+_PART_IS_LEFT_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session file that was read.
+
+    Attributes
+    ----------
+    trace_name, trace_path : str
+        The trace that it belongs to: its name, and its path from the file's folder; "" where not said.
+    fingerprint : str
+        Of that trace, "" where not said.
+    digest : str
+        Of the file's own content.
+    """
+
+    path: Path
+    session: Session
+    trace_name: str
+    trace_path: str
+    fingerprint: str
+    digest: str
+
+    def find_trace(self) -> Path | None:
+        """Return where the trace is: at the path it was at, else beside this file; None if at neither."""
+        folder = self.path.absolute().parent
+        for name in (self.trace_path, self.trace_name):
+            if name and (folder / name).exists():
+                return Path(os.path.normpath(folder / name))
+        return None
+
+
+def is_session(path: Path) -> bool:
+    """Whether a path is called like a session file."""
+    return path.name.lower().endswith(SUFFIX)
+
+
+def sessions_folder() -> Path:
+    """Return the folder for the sessions of all traces."""
+    return Path(platformdirs.user_data_dir("lightbox", appauthor=False)) / "sessions"
+
+
+def stored_path(fingerprint: str, digest: str = "") -> Path:
+    """Return where the session of a trace is kept; one that began from a session file has its own place."""
+    name = f"{fingerprint}-{digest}" if digest else fingerprint
+    return sessions_folder() / f"{name}{SUFFIX}"
+
+
+def fingerprint(path: Path) -> str:
+    """Return what tells a trace by its content: sizes, and the first, middle and last MiB.
+
+    It does not depend on the name, nor on anything that this program reads out of the file, so that
+    neither a move nor an upgrade loses a session. "" where the file cannot be read.
+    """
+    found = hashlib.sha256()
+    try:
+        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+        piece = _MEBIBYTE // len(files) if files else 0
+        for file in files:
+            size = file.stat().st_size
+            found.update(f"{size} {file.name if path.is_dir() else ''}\n".encode(errors="surrogateescape"))
+            with file.open("rb") as stream:
+                for start in sorted({0, max(0, (size - piece) // 2), max(0, size - piece)}):
+                    stream.seek(start)
+                    found.update(stream.read(piece))
+    except OSError:
+        return ""
+    return found.hexdigest()[:32] if files else ""
+
+
+def session_text(session: Session, trace: Path, trace_fingerprint: str, folder: Path) -> str:
+    """Return the content of a session file that stands in `folder`."""
+    try:
+        place = Path(os.path.relpath(trace, folder)).as_posix()
+    except ValueError:
+        place = ""
+    plain: dict[str, Any] = {"schema": 0, "program": "", "trace": {}, **to_dict(session)}
+    known = plain["trace"] if isinstance(plain["trace"], dict) else {}
+    plain["program"] = f"Lightbox {__version__}"
+    plain["trace"] = {**known, "name": trace.name, "path": place, "fingerprint": trace_fingerprint}
+    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_session(path: Path) -> SessionFile:
+    """Read a session file.
+
+    Raises
+    ------
+    SessionError
+        It is none, or damaged; `NewerSessionError` where a newer program wrote it.
+    OSError
+    """
+    content = path.read_bytes()
+    try:
+        plain = json.loads(content.decode("utf-8", "surrogatepass"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise SessionError("is damaged (no JSON)") from error
+    session = from_dict(plain)
+    facts = plain.get("trace")
+    name, place, known = (
+        facts[key] if isinstance(facts, dict) and isinstance(facts.get(key), str) else ""
+        for key in ("name", "path", "fingerprint")
+    )
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return SessionFile(path, session, name, place, known, digest)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all: the old one stays until the new one is on the disk.
+
+    Raises
+    ------
+    OSError
+        Nothing was changed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}{_PART}")
+    try:
+        with part.open("wb") as stream:
+            stream.write(text.encode("utf-8", "surrogatepass"))
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, so that nothing of it is lost, and return where it is now.
+
+    Raises
+    ------
+    OSError
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+    path.rename(aside)
+    return aside
+
+
+def clear_parts() -> None:
+    """Remove what processes that were killed while they wrote have left."""
+    for part in sessions_folder().glob(f".*{_PART}"):
+        try:
+            if time.time() - part.stat().st_mtime > _PART_IS_LEFT_S:
+                part.unlink()
+        except OSError:
+            continue
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last; not every system can open a folder for that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        return
+    finally:
+        os.close(handle)

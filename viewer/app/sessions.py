@@ -1,0 +1,219 @@
+"""Keeps the session of the trace that is open: restored when it opens, saved while one works."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from viewer.app import session_store as store
+from viewer.app.session_store import SUFFIX, SessionFile
+from viewer.state import ViewState
+from viewer.state.session import Session, apply_session, take_session
+from viewer.state.session_json import NewerSessionError, SessionError
+
+if TYPE_CHECKING:
+    from viewer.trace import Trace
+
+EDIT_MS, LOOK_MS = 2_000, 20_000
+"""How long after an edit, or a look elsewhere, the session is saved."""
+FILES = f"Lightbox sessions (*{SUFFIX})"
+
+
+class SessionKeeper(QObject):
+    """Owner of the file in which the session of the open trace is kept.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Of the open trace (`session_store.fingerprint`).
+
+    Signals
+    -------
+    told(str)
+        One line for people: what could not be saved.
+    """
+
+    told = Signal(str)
+    _wrote = Signal(str, str)
+
+    def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._file: Path | None = None
+        self._trace: Trace | None = None
+        self.fingerprint = ""
+        self._before: Session | None = None
+        self._written = ""
+        self._has_failed = False
+        self._writer: threading.Thread | None = None
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._save_beside)
+        self._wrote.connect(self._on_written)
+        for edited in (state.notes.changed, state.measurements.changed, state.bookmarks.changed):
+            edited.connect(lambda: self._save_within(EDIT_MS))
+        for looked in (state.axis.changed, state.rows.changed, state.overlays_changed, state.laps_changed):
+            looked.connect(lambda: self._save_within(LOOK_MS))
+
+    def begin(self, fingerprint: str, opened: SessionFile | None = None) -> list[str]:
+        """Restore the session of the trace that was opened, and keep it from now on.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of the trace; "" keeps nothing.
+        opened : SessionFile, optional
+            The session file through which the trace was opened.
+
+        Returns
+        -------
+        list of str
+            What the user has to know, one line each.
+        """
+        study = self._state.study
+        if study is None:
+            return []
+        self._trace, self.fingerprint = study.trace, fingerprint
+        self._before, told = opened.session if opened else None, []
+        self._file = store.stored_path(fingerprint, opened.digest if opened else "") if fingerprint else None
+        if opened and opened.fingerprint and fingerprint and opened.fingerprint != fingerprint:
+            told.append(f"{opened.path.name} was made on another trace; its notes may stand elsewhere.")
+        if self._file is not None:
+            told += self._restored(self._file, opened)
+        if self._before is not None:
+            apply_session(self._state, self._before)
+        self._written = self._text() if self._file else ""
+        return told
+
+    def end(self) -> None:
+        """Save what is not saved yet, and keep nothing any more."""
+        self.save()
+        self._file = self._trace = self._before = None
+
+    def save(self) -> None:
+        """Save now, where anything has changed."""
+        self._timer.stop()
+        self._join()
+        if self._file is None or (text := self._text()) == self._written:
+            return
+        self._on_written(text, _write(self._file, text))
+
+    def save_to(self, path: Path) -> None:
+        """Write the session into a file of the user's.
+
+        Raises
+        ------
+        OSError
+        """
+        if self._trace is None:
+            return
+        session = take_session(self._state, self._before)
+        folder = path.absolute().parent
+        text = store.session_text(session, self._trace.path.absolute(), self.fingerprint, folder)
+        store.write_atomically(path, text)
+
+    def _restored(self, file: Path, opened: SessionFile | None) -> list[str]:
+        store.clear_parts()
+        try:
+            self._before = store.read_session(file).session
+        except FileNotFoundError:
+            return []
+        except NewerSessionError as error:
+            self._file = None
+            return [f"The session of this trace {error}. It is left as it is, and nothing is saved over it."]
+        except SessionError as error:
+            return [self._aside(file, error)]
+        except OSError as error:
+            self._file = None
+            return [
+                f"The session of this trace cannot be read: {error.strerror or error}. It is left as it is."
+            ]
+        if opened is None:
+            return []
+        return [
+            f"What you changed since {opened.path.name} was opened first is shown with it; "
+            "File > Save session as… writes it into a file."
+        ]
+
+    def _aside(self, file: Path, error: SessionError) -> str:
+        try:
+            aside = store.set_aside(file)
+        except OSError:
+            self._file = None
+            return f"The session of this trace {error}. It could not be set aside and is left as it is."
+        return f"The session of this trace {error}. It was set aside as {aside}, and a new one begun."
+
+    def _text(self) -> str:
+        assert self._trace is not None
+        session = take_session(self._state, self._before)
+        path = self._trace.path.absolute()
+        return store.session_text(session, path, self.fingerprint, store.sessions_folder())
+
+    def _save_within(self, delay_ms: int) -> None:
+        if self._file is None or self._state.study is None:
+            return
+        if not self._timer.isActive() or self._timer.remainingTime() > delay_ms:
+            self._timer.start(delay_ms)
+
+    def _save_beside(self) -> None:
+        """Save in a thread: a slow disk must not hold the window up."""
+        if self._file is None or (text := self._text()) == self._written:
+            return
+        self._join()
+        file = self._file
+
+        def write() -> None:
+            self._wrote.emit(text, _write(file, text))
+
+        self._writer = threading.Thread(target=write, name="lightbox-session")
+        self._writer.start()
+
+    def _join(self) -> None:
+        if self._writer is not None:
+            self._writer.join()
+            self._writer = None
+
+    def _on_written(self, text: str, failure: str) -> None:
+        if not failure:
+            self._written, self._has_failed = text, False
+        elif not self._has_failed:
+            self._has_failed = True
+            self.told.emit(
+                f"Notes and view could not be saved: {failure}. "
+                "They stay in this window; File > Save session as… puts them elsewhere."
+            )
+
+
+def _write(path: Path, text: str) -> str:
+    """Write a session; return why it failed, "" where it did not."""
+    try:
+        store.write_atomically(path, text)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def ask_where_to_save(trace: Path, parent: QWidget) -> Path | None:
+    """Ask for a session file to write, beside the trace at first."""
+    first = trace.with_name(trace.stem + SUFFIX)
+    name, _ = QFileDialog.getSaveFileName(parent, "Save the session", str(first), FILES)
+    if not name:
+        return None
+    path = Path(name)
+    return path if store.is_session(path) else path.with_name(path.name.removesuffix(".json") + SUFFIX)
+
+
+def ask_for_session(folder: str, parent: QWidget) -> Path | None:
+    """Ask for a session file to open."""
+    name, _ = QFileDialog.getOpenFileName(parent, "Open a session", folder, FILES)
+    return Path(name) if name else None
+
+
+def ask_for_trace(opened: SessionFile, files: str, parent: QWidget) -> Path | None:
+    """Ask where the trace of a session is."""
+    title = f"Where is {opened.trace_name or 'the trace of this session'}?"
+    name, _ = QFileDialog.getOpenFileName(parent, title, str(opened.path.parent), files)
+    return Path(name) if name else None
