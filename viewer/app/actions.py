@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
 
+from viewer.analysis.links import other_end
+from viewer.panels.details import follow_link
 from viewer.state import navigation
 from viewer.timeline.gestures import NOTCH
 
@@ -72,6 +74,15 @@ def _filter(w: MainWindow) -> bool:
     return w.state.filter is not None
 
 
+def _found(w: MainWindow) -> bool:
+    return w.state.found is not None
+
+
+def _linked(w: MainWindow) -> bool:
+    chosen, study = w.state.chosen, w.state.study
+    return chosen is not None and study is not None and other_end(study, chosen.kind, chosen.index) is not None
+
+
 def _slice(part: str, direction: int) -> Callable[[MainWindow], bool]:
     return lambda w: navigation.step_slice(w.state, part, direction)
 
@@ -126,7 +137,11 @@ _EDIT = (
             lambda w: w.state.history.can_undo),
     Command("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
             lambda w: w.state.history.can_redo),
-    Command("find", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+F", "/"), _trace,
+    Command("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _trace, group="find"),
+    Command("find-next", "Next hit", "Edit", lambda w: w.find_bar.step(1), ("F3",), _found, group="find"),
+    Command("find-previous", "Previous hit", "Edit", lambda w: w.find_bar.step(-1), ("Shift+F3",), _found,
+            group="find"),
+    Command("filter-rows", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+Shift+F",), _trace,
             group="find"),
 )  # fmt: skip
 _VIEW = (
@@ -187,6 +202,8 @@ _GO = (
             ("Shift+X",), _trace, group="slices"),
     Command("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
     Command("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
+    Command("other-end", "Other end of the launch", "Go", lambda w: follow_link(w.state), ("L",), _linked,
+            group="events"),
 )  # fmt: skip
 _OTHER = (
     Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
@@ -195,6 +212,7 @@ _OTHER = (
     Command(
         "apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), (), _trace
     ),
+    Command("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
     Command("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
     Command("about", "About Lightbox", "Help", lambda w: w.show_about()),
 )

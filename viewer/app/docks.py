@@ -1,4 +1,4 @@
-"""The docks below the timeline. A panel is one line in `PANELS`."""
+"""The docks below the timeline and at its right. A panel is one line in `PANELS` or `AT_RIGHT`."""
 
 from __future__ import annotations
 
@@ -8,33 +8,46 @@ import pandas as pd
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
+from viewer.panels.collectives import CollectivesPanel
+from viewer.panels.details import DetailsPanel
+from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
 from viewer.panels.iterations import IterationsPanel
 from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
+from viewer.panels.slices import SlicesPanel
 from viewer.panels.vitals import VitalsPanel
 from viewer.state import ViewState
 
-PANELS: tuple[type[Panel], ...] = (EventsPanel, MeasurementsPanel, VitalsPanel, IterationsPanel)
+PANELS: tuple[type[Panel], ...] = (
+    EventsPanel,
+    MeasurementsPanel,
+    VitalsPanel,
+    SlicesPanel,
+    IterationsPanel,
+    CollectivesPanel,
+    DiagnosticsPanel,
+)
+AT_RIGHT: tuple[type[Panel], ...] = (DetailsPanel,)
 FRONT: type[Panel] = VitalsPanel
 FIRST_HEIGHT = 264
+FIRST_WIDTH = 380
 SMALLEST = (240, 80)
 
 
 def add_docks(
     window: QMainWindow, state: ViewState, save: Callable[[pd.DataFrame], None]
 ) -> list[QDockWidget]:
-    """Put every panel into a dock, as tabs of one area; `FRONT` is in front.
+    """Put every panel into a dock, as tabs of their area; below, `FRONT` is in front. Those at the right are closed.
 
     Parameters
     ----------
     save : callable
         Asks for a file and writes a panel's table to it.
     """
-    bottom = Qt.DockWidgetArea.BottomDockWidgetArea
     window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
     docks: list[QDockWidget] = []
-    for kind in PANELS:
+    for kind in (*PANELS, *AT_RIGHT):
         panel = kind(state)
         panel.setMinimumSize(*SMALLEST)
         dock = QDockWidget(panel.title, window)
@@ -46,11 +59,18 @@ def add_docks(
             lambda text, d=dock, p=panel: d.setWindowTitle(f"{p.title}  {text}".rstrip())
         )
         panel.save_requested.connect(save)
-        window.addDockWidget(bottom, dock)
-        if docks:
-            window.tabifyDockWidget(docks[0], dock)
         docks.append(dock)
-    if docks:
-        next(d for d in docks if isinstance(d.widget(), FRONT)).raise_()
-        window.resizeDocks(docks[:1], [FIRST_HEIGHT], Qt.Orientation.Vertical)
+    below, right = docks[: len(PANELS)], docks[len(PANELS) :]
+    for area, held in (
+        (Qt.DockWidgetArea.BottomDockWidgetArea, below),
+        (Qt.DockWidgetArea.RightDockWidgetArea, right),
+    ):
+        window.addDockWidget(area, held[0])
+        for dock in held[1:]:
+            window.tabifyDockWidget(held[0], dock)
+    next(d for d in below if isinstance(d.widget(), FRONT)).raise_()
+    window.resizeDocks(below[:1], [FIRST_HEIGHT], Qt.Orientation.Vertical)
+    window.resizeDocks(right[:1], [FIRST_WIDTH], Qt.Orientation.Horizontal)
+    for dock in right:
+        dock.hide()
     return docks

@@ -17,10 +17,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer import __version__
+from viewer.analysis.alignment import align
 from viewer.analysis.classify import Rules
 from viewer.app import settings as remembered
 from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.crash import CrashGuard
+from viewer.app.command_palette import CommandPalette
 from viewer.app.docks import add_docks
 from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
@@ -37,7 +39,9 @@ from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
 from viewer.export.tables import write_table
 from viewer.panels import work
+from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
+from viewer.panels.find_bar import FindBar
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
@@ -84,6 +88,7 @@ class MainWindow(QMainWindow):
         self._session: SessionFile | None = None
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
+        self.find_bar = FindBar(self.state)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.timeline)
@@ -105,7 +110,7 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part in (self.notice, self.progress):
+        for part in (self.notice, self.progress, self.find_bar):
             column.addWidget(part)
         column.addWidget(self.pages, 1)
         return centre
@@ -133,6 +138,10 @@ class MainWindow(QMainWindow):
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
         state.listed.connect(lambda _: self.show_panel(EventsPanel))
+        state.event_changed.connect(self.refresh)
+        state.found_changed.connect(self.refresh)
+        self.find_bar.left.connect(self.timeline.canvas.setFocus)
+        self.findChild(DiagnosticsPanel).align_requested.connect(self.align)
 
     def refresh(self) -> None:
         """Show in menus and tool bar what can be done now."""
@@ -336,6 +345,17 @@ class MainWindow(QMainWindow):
         self.notice.hide()
         if self.state.study is not None:
             self.opening.study(self.state.study.trace)
+
+    def align(self, by_ns: dict[int, int]) -> None:
+        """Move the times of some GPUs, and compute the numbers again."""
+        if self.state.study is not None:
+            self.opening.study(align(self.state.study.trace, by_ns))
+
+    def open_palette(self) -> None:
+        """Offer every command by its name."""
+        palette = CommandPalette(self.do, lambda c: self.actions_by_id[c.id].isEnabled(), self)
+        palette.show()
+        palette.text.setFocus()
 
     def show_keys(self) -> None:
         """Show the key sheet."""

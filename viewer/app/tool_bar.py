@@ -38,7 +38,7 @@ class FilterBox(QLineEdit):
     def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = state
-        self.setPlaceholderText("Filter rows   Ctrl+F")
+        self.setPlaceholderText("Filter rows   Ctrl+Shift+F")
         self.setAccessibleName("Filter the rows by text")
         self.setClearButtonEnabled(True)
         self.setFixedWidth(220)
