@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from viewer.panels.work import Worker, join_all
+from viewer.state.work import Worker, join_all
 
 
 @pytest.fixture
