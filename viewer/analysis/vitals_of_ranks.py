@@ -105,7 +105,7 @@ def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) ->
             "waiting in collectives per iteration",
             sum(known) // len(known),
             "ns",
-            "Time in collectives while another rank has not come yet, per iteration: median over those taken, "
+            "Time in collectives while another rank has not come yet, per iteration: median of those taken, "
             "on each GPU; over all the mean.",
             per_gpu=tuple(per_gpu),
             evidence=longest(spots),

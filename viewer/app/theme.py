@@ -162,7 +162,6 @@ def style_sheet(theme: Theme) -> str:
     #notice {{ background: {on}; border-bottom: 1px solid {line}; }}
     #notice QToolButton {{ border: 0; background: transparent; padding: 3px 6px; }}
     #soft {{ color: {soft}; }}
-    #strong {{ font-weight: 600; }}
     #warning {{ color: {css(theme.warning)}; padding: 0 12px; }}
     #sections {{ background: {panel}; border: 0; border-right: 1px solid {line}; outline: 0; }}
     #sections::item {{ padding: 2px 4px 2px 10px; border-radius: 4px; margin: 0 4px; color: {soft}; }}
