@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QImage
 
 from viewer.cli import main
 from viewer.drawing.theme import DARK, LIGHT
-from viewer.export import PictureError, View, picture, png_bytes, present_view
+from viewer.export import PictureError, View, picture, present_view
+from viewer.export.files import FORMATS, picture_bytes
 from viewer.export.first_view import chosen_rows, first_view
 from viewer.export.picture import HEADER_WIDTH
 from viewer.rows import RowKind
@@ -34,12 +35,17 @@ def shot(demo_path, out, **environment):
     return out.read_bytes()
 
 
-def test_the_same_bytes_with_and_without_a_display_and_at_any_scale(demo_path, demo_study, tmp_path, qapp):
-    bare = shot(demo_path, tmp_path / "1.png", DISPLAY=None, WAYLAND_DISPLAY=None)
-    assert shot(demo_path, tmp_path / "2.png", QT_SCALE_FACTOR="2") == bare
-    assert shot(demo_path, tmp_path / "3.png", QT_SCALE_FACTOR="1.5", QT_FONT_DPI="144") == bare
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_same_bytes_with_and_without_a_display_and_at_any_scale(
+    suffix, demo_path, demo_study, tmp_path, qapp
+):
+    bare = shot(demo_path, tmp_path / f"1{suffix}", DISPLAY=None, WAYLAND_DISPLAY=None)
+    assert shot(demo_path, tmp_path / f"2{suffix}", QT_SCALE_FACTOR="2") == bare
+    scaled = {"QT_SCALE_FACTOR": "1.5", "QT_FONT_DPI": "144", "QT_HASH_SEED": "7"}
+    assert shot(demo_path, tmp_path / f"3{suffix}", **scaled) == bare
     here = first_view(demo_study, overlays=frozenset({"idle", "exposed"}))
-    assert png_bytes(picture(here)) == bare
+    assert picture_bytes(here, suffix) == bare
+    assert picture_bytes(here, suffix) == bare
 
 
 def test_a_picture_is_complete_or_not_there(demo_path, tmp_path, capsys):

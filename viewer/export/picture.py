@@ -17,6 +17,7 @@ from viewer.export import foot
 from viewer.export.view import Extras, PictureError, View, present_view
 from viewer.timeline import legend, ruler
 from viewer.timeline.figures import figure_in
+from viewer.timeline.fonts import font
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
 
@@ -25,6 +26,7 @@ __all__ = ["Extras", "PictureError", "Sheet", "View", "picture", "png_bytes", "p
 HEADER_WIDTH = 340
 MAX_PX, MAX_AREA = 30_000, 400_000_000
 _DOTS_PER_METER = 3780
+_TEXT_PX = 11
 
 
 class Sheet:
@@ -76,6 +78,8 @@ class Sheet:
 
     def paint(self, painter: QPainter) -> None:
         """Paint the whole page in device pixels."""
+        # An SVG names the painter's font even where nothing is written with it: not the application's.
+        painter.setFont(font(_TEXT_PX))
         painter.fillRect(0, 0, self.size.width(), self.size.height(), QColor(self.view.theme.panel))
         self._paint_time(painter)
         painter.save()

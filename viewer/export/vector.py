@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID, uuid5
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSizeF, QUuid
+from PySide6.QtCore import QBuffer, QByteArray, QHashSeed, QIODevice, QMarginsF, QRectF, QSizeF, QUuid
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
 
@@ -46,7 +48,7 @@ def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
         generator.setResolution(round(DOTS_PER_INCH * scale))
         generator.setSize(sheet.size)
         generator.setViewBox(QRectF(0, 0, sheet.size.width(), sheet.size.height()))
-        generator.setTitle(html.escape(sheet.caption))
+        generator.setTitle(sheet.caption)
         generator.setDescription(f"Lightbox {__version__}")
         _paint(sheet, QPainter(generator))
         return _finished(bytes(content.data()).decode()).encode()
@@ -54,7 +56,7 @@ def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
 
 def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
     """Return a picture as a PDF file of one page; parameters and errors as `svg_bytes`."""
-    with fonts_for("pdf"):
+    with fonts_for("pdf"), _fixed_order():
         sheet = _sheet(view, width, scale, scene)
         content = QByteArray()
         buffer = QBuffer(content)
@@ -70,6 +72,16 @@ def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
         writer.setDocumentId(QUuid(str(uuid5(_NAMESPACE, sheet.caption))))
         _paint(sheet, QPainter(writer))
         return _STAMP.sub(_fixed_stamp, bytes(content.data()))
+
+
+@contextmanager
+def _fixed_order() -> Iterator[None]:
+    """Let Qt's tables have one order, by which it writes the fonts of a PDF; else it is drawn by lot."""
+    QHashSeed.setDeterministicGlobalSeed()
+    try:
+        yield
+    finally:
+        QHashSeed.resetRandomGlobalSeed()
 
 
 def _finished(svg: str) -> str:
