@@ -23,9 +23,9 @@ from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
 from viewer.rows import RowKind
 from viewer.state import ViewState
+from viewer.state.work import Worker
 
 SIGNS = {"error": "▲", "warning": "▲", "info": "○"}
-SEEN_SHARE = 0.1
 _RECORDED = {
     "cuda": "CUDA",
     "nvtx": "NVTX",
@@ -52,10 +52,10 @@ def summary_of(findings: Sequence[Finding]) -> str:
 def recorded_text(study: Study) -> str:
     """Say in a line what was recorded and what was not."""
     held = study.trace.session.recorded
-    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    names: dict[bool, list[str]] = {True: [], False: []}
     for what, name in _RECORDED.items():
-        names[what in held].append(name)
-    names[False] = [n for n in names[False] if n != _RECORDED["mpi"]]
+        if what in held or what != "mpi":
+            names[what in held].append(name)
     text = f"Recorded: {', '.join(names[True]) or 'nothing'}."
     return f"{text} Not recorded: {', '.join(names[False])}." if names[False] else text
 
@@ -67,13 +67,18 @@ class DiagnosticsPanel(Panel):
     -------
     align_requested(object)
         {GPU: ns to add to its times}: align these GPUs, or put them back.
+    checked(object)
+        The findings of the trace that is open are known: a tuple, worst first.
     """
 
     title = "Diagnostics"
     align_requested = Signal(object)
+    checked = Signal(object)
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
+        self.findings: tuple[Finding, ...] | None = None
+        self._worker = Worker(self)
         self.head = QLabel()
         self.head.setObjectName("soft")
         self.align_all, self.copy_button = QPushButton("Align all GPUs"), QPushButton("Copy")
@@ -93,11 +98,8 @@ class DiagnosticsPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(top)
         layout.addWidget(self.area, 1)
-        state.study_changed.connect(self._say_badge)
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Return what is shown, worst first."""
-        return self.state.study.findings if self.state.study else ()
+        state.study_changed.connect(self._check)
+        self._check()
 
     def refresh(self) -> None:
         """Show the findings of the trace."""
@@ -105,8 +107,11 @@ class DiagnosticsPanel(Panel):
         if study is None:
             self.show_empty("Open a trace to see whether its recording can be trusted.")
             return
+        if self.findings is None:
+            self.show_empty("Checking the recording…")
+            return
         self.show_empty("")
-        self.offered = {f.gpu: f.align_ns for f in self.findings() if f.align_ns and f.gpu is not None}
+        self.offered = {f.gpu: f.align_ns for f in self.findings if f.align_ns and f.gpu is not None}
         self.align_all.setVisible(len(self.offered) > 1)
         self.head.setText(recorded_text(study))
         page = QWidget()
@@ -116,9 +121,9 @@ class DiagnosticsPanel(Panel):
         for gpu in study.trace.gpus:
             if gpu.aligned_ns:
                 column.addWidget(self._aligned(gpu.index, gpu.aligned_ns))
-        if not any(f.severity != "info" for f in self.findings()):
+        if not any(f.severity != "info" for f in self.findings):
             column.addWidget(QLabel("Nothing is wrong with this recording."))
-        for finding in self.findings():
+        for finding in self.findings:
             column.addWidget(FindingCard(finding, self.theme, self._actions(finding)))
         column.addStretch()
         self.area.setWidget(page)
@@ -126,11 +131,23 @@ class DiagnosticsPanel(Panel):
     def copy(self) -> None:
         """Copy all findings as text."""
         lines = [self.head.text(), ""]
-        lines += [f"{f.severity}: {f.title}\n    {f.meaning}" for f in self.findings()]
+        lines += [f"{f.severity}: {f.title}\n    {f.meaning}" for f in self.findings or ()]
         QGuiApplication.clipboard().setText("\n".join(lines))
 
-    def _say_badge(self) -> None:
-        self.badge_changed.emit(badge_of(self.findings()))
+    def _check(self) -> None:
+        """Check the trace beside the window, whether or not the panel is seen."""
+        self.findings = None
+        self.badge_changed.emit("")
+        if (study := self.state.study) is None:
+            self._worker.cancel()
+        else:
+            self._worker.start(lambda _: study.findings, self._take)
+
+    def _take(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        self.badge_changed.emit(badge_of(findings))
+        self.checked.emit(findings)
+        self.invalidate()
 
     def _aligned(self, gpu: int, ns: int) -> QWidget:
         assert self.state.study is not None

@@ -14,6 +14,9 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from viewer.panels.table_view import DenseTable
 
+MARK_WIDTH = 26
+"""Of a column without a title, which holds a mark alone."""
+
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -191,6 +194,9 @@ class FrameTable(DenseTable):
         if fit and len(frame):
             self.horizontalHeader().setResizeContentsPrecision(50)
             self.resizeColumnsToContents()
+            for number, column in enumerate(self.frame_model.columns):
+                if not column.title:
+                    self.setColumnWidth(number, MARK_WIDTH)
 
     def selected_positions(self) -> list[int]:
         """Return the positions in the frame of the selected rows, in the order shown."""
