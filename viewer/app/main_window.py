@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QStackedWid
 from viewer import __version__
 from viewer.analysis.alignment import align
 from viewer.analysis.classify import Rules
+from viewer.analysis.health import Finding
 from viewer.app import settings as remembered
 from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.crash import CrashGuard
@@ -33,6 +34,7 @@ from viewer.app.opening import Opened, Opening
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
 from viewer.app.settings import Settings
+from viewer.app.status import StatusBar
 from viewer.app.theme import Look
 from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
@@ -89,6 +91,8 @@ class MainWindow(QMainWindow):
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
         self.find_bar = FindBar(self.state)
+        self.status = StatusBar(self)
+        self.setStatusBar(self.status)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.timeline)
@@ -141,7 +145,11 @@ class MainWindow(QMainWindow):
         state.event_changed.connect(self.refresh)
         state.found_changed.connect(self.refresh)
         self.find_bar.left.connect(self.timeline.canvas.setFocus)
-        self.findChild(DiagnosticsPanel).align_requested.connect(self.align)
+        diagnostics = self.findChild(DiagnosticsPanel)
+        diagnostics.align_requested.connect(self.align)
+        diagnostics.checked.connect(self._say_findings)
+        self.status.clicked.connect(lambda: self.show_panel(DiagnosticsPanel))
+        state.study_changed.connect(lambda: self.status.show_findings(()))
 
     def refresh(self) -> None:
         """Show in menus and tool bar what can be done now."""
@@ -346,6 +354,15 @@ class MainWindow(QMainWindow):
         if self.state.study is not None:
             self.opening.study(self.state.study.trace)
 
+    def _say_findings(self, findings: tuple[Finding, ...]) -> None:
+        """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
+        self.status.show_findings(findings)
+        errors = [f for f in findings if f.severity == "error"]
+        if errors:
+            more = f"  (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            text = f"{errors[0].title}{more}. {errors[0].meaning}"
+            self.notice.tell(text, "Diagnostics", lambda: self.show_panel(DiagnosticsPanel))
+
     def align(self, by_ns: dict[int, int]) -> None:
         """Move the times of some GPUs, and compute the numbers again."""
         if self.state.study is not None:
@@ -374,6 +391,7 @@ class MainWindow(QMainWindow):
     def _take_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)
         self.tools.set_theme(theme)
+        self.status.set_theme(theme)
         for panel in self.findChildren(Panel):
             panel.set_theme(theme)
         self.refresh()

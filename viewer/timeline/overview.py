@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from viewer.analysis.find import Found
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.scale import Scale
@@ -21,6 +22,7 @@ from viewer.timeline.strip import Grid, Strip, guard
 HEIGHT = 54
 _PADDING = 5
 _EDGE_PX = 5
+_HIT_HEIGHT = 4
 _MIN_HANDLE_PX = 3
 
 
@@ -36,6 +38,7 @@ class Overview(Strip):
         self.setFixedHeight(HEIGHT)
         self._held: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
+        state.found_changed.connect(self.refresh)
 
     def window_ns(self) -> tuple[int, int]:
         """Return the whole trace."""
@@ -53,9 +56,19 @@ class Overview(Strip):
             painter.drawImage(0, top, image)
             if self.state.filter is not None:
                 marks.paint_outside(painter, scale, self.state.filter.time, top, bottom, theme.panel)
+        if self.state.found is not None:
+            self._paint_hits(painter, grid, self.state.found)
         painter.fillRect(
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )
+
+    def _paint_hits(self, painter: QPainter, grid: Grid, found: Found) -> None:
+        """Mark the pixel columns in which something found begins, at the upper edge."""
+        held = found.bins(*self.window_ns(), grid.columns) > 0
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], held, [False])).astype(np.int8)))
+        colour, height = QColor.fromRgba(self.theme.link), round(_HIT_HEIGHT * grid.dpr)
+        for left, right in edges.reshape(-1, 2).tolist():
+            painter.fillRect(left, 0, right - left, height, colour)
 
     def paint_marks(self, painter: QPainter, grid: Grid) -> None:
         """Veil what is out of view, and paint handle, selection and kept ranges."""
