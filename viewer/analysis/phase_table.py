@@ -68,7 +68,9 @@ def _row(
         "sea_kernels": in_seas,
         "sea_ns": sea_ns,
         "idle_ns": idle_ns,
-        "top": ", ".join(f"{short_name(n)} {s:.1%}" for n, s in zip(top["name"], top["share"], strict=True)),
+        "top": ", ".join(
+            f"{short_name(n)} {s * 100:.1f} %" for n, s in zip(top["name"], top["share"], strict=True)
+        ),
         **{f"{c}_ns": int(ns) for c, ns in zip(CLASSES, of_class["sum_ns"], strict=True)},
         "gpu": gpu,
         "start_ns": start,

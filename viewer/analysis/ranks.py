@@ -65,7 +65,7 @@ class Comparison:
         if len(self.gpus) < 2:
             return "nothing to compare with"
         if self.slowest_share >= STRAGGLER_LAPS:
-            return f"the same in {self.slowest_share:.0%} of the iterations"
+            return f"the same in {self.slowest_share * 100:.0f} % of the iterations"
         return "rotates"
 
 

@@ -20,20 +20,22 @@ def rank_vitals(
     study: Study, comparisons: tuple[Comparison, ...], laps: Laps | None, scope: Scope
 ) -> Iterator[Vital]:
     """Yield the slowest rank of those that do the same work, and the waiting in exposed communication."""
-    for number, group in enumerate(c for c in comparisons if len(c.gpus) > 1):
-        yield from _slowest(study, group, number, laps, scope)
+    compared = [c for c in comparisons if len(c.gpus) > 1]
+    for number, group in enumerate(compared):
+        of = f" of {len(group.gpus)} that do the same work" if len(compared) > 1 else ""
+        yield from _slowest(study, group, (f"_{number}" if number else "", of), laps, scope)
     if study.collectives.groups:
         yield from _waiting(study, comparisons, scope)
         yield from _exposed_waiting(study, scope)
 
 
 def _slowest(
-    study: Study, group: Comparison, number: int, laps: Laps | None, scope: Scope
+    study: Study, group: Comparison, which: tuple[str, str], laps: Laps | None, scope: Scope
 ) -> Iterator[Vital]:
     trace = study.trace
-    suffix = f"_{number}" if number else ""
-    of = f" ({len(group.gpus)} GPUs that do the same work)"
+    suffix, of = which
     confirmed = {True: "it also waits least", False: "but it does not wait least", None: "waits not known"}
+    says = {True: "waits least", False: "does not wait least", None: "waits not known"}
     name = trace.gpu_label(group.slowest)
     evidence = None
     if laps is not None and (scope.laps or laps.basis):
@@ -43,10 +45,10 @@ def _slowest(
         f"slowest_rank{suffix}",
         _RANKS,
         "slowest rank" + of,
-        name if group.is_straggler else f"none stands out ({name}, {group.pattern})",
+        name if group.is_straggler else "none stands out",
         "text",
-        "Most time with a compute kernel per iteration among ranks with the same kernels by family. It "
-        "stands out if the spread exceeds 2 % and it is the slowest in three of four iterations: "
+        f"Most time with a compute kernel per iteration among the {len(group.gpus)} GPUs with the same "
+        "kernels by family. It stands out if the spread exceeds 2 % and it is the slowest in three of four iterations: "
         f"{name}: {group.pattern}, {confirmed[group.waits_least]}.",
         normal="none",
         is_normal=not group.is_straggler,
@@ -56,9 +58,10 @@ def _slowest(
         f"slowest_says{suffix}",
         _RANKS,
         "what speaks for it",
-        f"{group.pattern}; {confirmed[group.waits_least]}",
+        f"slowest in {group.slowest_share * 100:.0f} %; {says[group.waits_least]}",
         "text",
-        "Whether it is the same rank again and again. Who is late makes the others wait, and waits least.",
+        f"In how many of the iterations {name} is the slowest: {group.pattern}. Who is late makes the others "
+        "wait, and waits least.",
         evidence=evidence,
     )
     per_gpu: list[int | None] = [None] * len(trace.gpus)

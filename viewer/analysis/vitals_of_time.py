@@ -63,7 +63,7 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
             f"{definition} {_IN_GRAPHS}" if hides and key == "exposed_comm" else definition,
             share=ns / total,
             per_gpu=tuple(parts[:, position].tolist()),
-            normal=f"under {limit:.0%}" if limit else "",
+            normal=f"under {limit * 100:.0f} %" if limit else "",
             is_normal=ns < limit * total if limit else None,
             evidence=longest(spots),
             spots=spots,

@@ -13,8 +13,8 @@ from viewer.analysis.scope import Scope
 from viewer.drawing.format import MINUS, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.sheet import Cell, Grid, Head, Sheet, Tone
-from viewer.panels.work import Worker
 from viewer.state import ViewState
+from viewer.state.work import Worker
 
 SUBJECTS: tuple[What, ...] = ("idle", "communication", "compute", "copies")
 TYPING_PAUSE_MS = 250

@@ -167,10 +167,10 @@ class Sheet(DenseTable):
         header = self.horizontalHeader()
         header.setSectionsClickable(False)
         header.setSortIndicatorShown(False)
-        header.setStretchLastSection(False)
         self.resizeColumnsToContents()
         for column in range(len(grid.heads)):
             self.setColumnWidth(column, min(self.columnWidth(column) + 4, _WIDEST))
+        header.setStretchLastSection(bool(grid.heads) and not grid.heads[-1].number)
 
     def sizeHint(self) -> QSize:
         """Return the size at which nothing scrolls."""
@@ -237,15 +237,18 @@ class _CellDelegate(QStyledItemDelegate):
     def __init__(self, grid: Grid, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._grid, self._theme = grid, theme
+        self._tint = QColor.fromRgba(theme.accent)
+        self._tint.setAlphaF(0.14)
 
     def _cell(self, index: _Index) -> Cell:
         return self._grid.rows[index.row()][index.column()]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         cell = self._cell(index)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, option.palette.highlight())
         inner = QStyleOptionViewItem(option)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, self._tint)
+            inner.state &= ~QStyle.StateFlag.State_Selected
         left = _PADDING if cell.swatch is None else _DOT + 8
         inner.rect = option.rect.adjusted(left, 0, -_PADDING, 0)
         super().paint(painter, inner, index)

@@ -40,7 +40,7 @@ def time_grid(sheet: Vitals) -> Grid:
     heads = [Head("", number=False)]
     heads += [Head(t, _definition(sheet[k])) for k, t in zip(_TIMES, _TITLES, strict=True)]
     heads += [Head(title, tip) for title, tip, _ in more]
-    heads.append(Head("", "Compute, hidden communication, exposed communication, copies; idle is hatched"))
+    heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
     slow = _slowest(sheet)
     rows = []
     for gpu in (None, *range(len(sheet.gpus))):
@@ -159,7 +159,7 @@ def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
     spot = _spot(row)
     total = max(sum(row[f"{c}_ns"] for c in CLASSES), 1)
     held = sorted(((row[f"{c}_ns"] / total, c) for c in CLASSES), reverse=True)
-    classes = ", ".join(f"{c} {share:.0%}" for share, c in held[:3] if share >= _SMALLEST_SHARE)
+    classes = ", ".join(f"{c} {share * 100:.0f} %" for share, c in held[:3] if share >= _SMALLEST_SHARE)
     every = "\n".join(f"{c}: {format_share(share)}" for share, c in held if share)
     texts = (
         (format_ns(row["compute_ns"]), heads[1].tip),

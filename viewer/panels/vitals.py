@@ -40,10 +40,10 @@ from viewer.panels.vital_grids import (
     sync_grid,
     time_grid,
 )
-from viewer.panels.work import Worker
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
+from viewer.state.work import Worker
 from viewer.timeline.fonts import STRONG, font
 
 SECTIONS = (
@@ -202,7 +202,10 @@ class VitalsPanel(Panel):
         self.doubts.setVisible(bool(sheet.doubts))
         for row, section in enumerate(SECTIONS):
             odd = any(v.is_normal is False for v in numbers_of(sheet, section))
-            self.sections.item(row).setIcon(_mark(self.theme.error if odd else None))
+            item = self.sections.item(row)
+            item.setIcon(_mark(self.theme.error if odd else None))
+            item.setData(Qt.ItemDataRole.UserRole, odd)
+            item.setToolTip("Not normal" if odd else "")
         row = self.sections.currentRow()
         self.pages.setCurrentIndex(row)
         if SECTIONS[row] == "Reconcile":

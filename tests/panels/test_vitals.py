@@ -1,0 +1,178 @@
+"""The Vitals dock: what stands on its pages, where a click leads, what it is filtered to; reconcile."""
+
+import pytest
+from PySide6.QtCore import Qt
+
+from tests.panels.make import looking_at
+from viewer.analysis.classify import Rules
+from viewer.analysis.parts import PARTS
+from viewer.analysis.scope import lap_scope, range_scope
+from viewer.analysis.study import Study
+from viewer.demo import DemoOptions, make_demo
+from viewer.panels.reconcile import parse_share
+from viewer.panels.sheet import Sheet
+from viewer.panels.vitals import SECTIONS, VitalsPanel
+from viewer.readers import read
+from viewer.state.work import join_all
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    path = make_demo(tmp_path_factory.mktemp("vitals") / "demo.sqlite", DemoOptions(iterations=6))
+    return Study(read(path, cache=False), Rules.builtin())
+
+
+@pytest.fixture
+def shown(qtbot):
+    """A function that shows the dock on a study and waits until it has measured."""
+
+    def show(study):
+        panel = VitalsPanel(looking_at(study) if study else looking_at_nothing())
+        qtbot.addWidget(panel)
+        panel.resize(1500, 320)
+        panel.show()
+        if study and study.trace.gpus:
+            settled(qtbot, panel)
+        return panel
+
+    yield show
+    join_all()
+
+
+def looking_at_nothing():
+    from viewer.state import ViewState
+
+    return ViewState()
+
+
+def settled(qtbot, panel):
+    qtbot.waitUntil(lambda: panel.sheet is not None and not panel._worker.is_busy, timeout=20_000)
+
+
+def page(panel, section):
+    panel.sections.setCurrentRow(SECTIONS.index(section))
+    return panel.pages.currentWidget().widget().findChildren(Sheet)
+
+
+def click(qtbot, sheet, row, column):
+    at = sheet.visualRect(sheet.model().index(row, column)).center()
+    qtbot.mouseClick(sheet.viewport(), Qt.MouseButton.LeftButton, pos=at)
+
+
+def texts(sheet):
+    return [[cell.text for cell in row] for row in sheet.grid.rows]
+
+
+def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
+    panel = shown(demo)
+    (sheet,) = page(panel, "Time")
+    rows = sheet.grid.rows
+    assert [row[0].text for row in rows[:2]] == ["All GPUs", "Rank 0 GPU 0"]
+    assert rows[-1][0].text == "normal"
+    scope = panel.sheet.scope
+    parts = scope.parts(demo)
+    for gpu in range(8):
+        row = rows[gpu + 1]
+        for position in range(5):
+            share = parts[gpu, position] / scope.length_ns(gpu)
+            assert row[position + 1].text == f"{share * 100:.1f} %"
+        assert sum(row[-1].bar) == pytest.approx(1)
+        exposed = parts[gpu, PARTS.index("exposed_comm")] / scope.length_ns(gpu)
+        assert (row[3].tone == "bad") == (exposed >= 0.10)
+    assert [row[0].text for row in rows if "slowest" in row[0].text] == ["Rank 5 GPU 5  slowest"]
+    assert "Normal: under 5 %" in rows[0][5].tip
+
+
+def test_every_page_says_what_its_numbers_mean(shown, demo):
+    panel = shown(demo)
+    for section in SECTIONS[:-1]:
+        sheets = page(panel, section)
+        assert sheets, section
+        for sheet in sheets:
+            assert sheet.grid.rows, section
+            for row in sheet.grid.rows:
+                if row[0].text != "normal":
+                    assert row[0].tip or any(cell.tip for cell in row), (section, row[0].text)
+    marked = [s for i, s in enumerate(SECTIONS) if panel.sections.item(i).data(Qt.ItemDataRole.UserRole)]
+    assert {"Time", "Copies", "Ranks"} <= set(marked)
+    assert not {"Launch seas", "Synchronisation", "Reconcile"} & set(marked)
+
+
+def test_a_click_leads_to_the_evidence_on_that_gpu(shown, demo, qtbot):
+    panel = shown(demo)
+    (sheet,) = page(panel, "Time")
+    click(qtbot, sheet, 4, 1 + PARTS.index("idle"))
+    start, end = panel.state.selection
+    assert demo.parts[3].totals(start, end)[PARTS.index("idle")] == end - start
+    low, high = panel.state.axis.window
+    assert low <= start < end <= high
+
+
+def test_a_finding_leads_to_its_page(shown, demo):
+    panel = shown(demo)
+    assert "idle" in panel.found.text()
+    panel.show_vital("copies_in_front")
+    assert SECTIONS[panel.sections.currentRow()] in ("Iterations", "Copies")
+    assert panel.state.selection is not None
+
+
+def test_the_filter_is_followed_and_said(shown, demo, qtbot):
+    panel = shown(demo)
+    state, before = panel.state, panel.sheet
+    state.set_filter(lap_scope(state.laps, (2,)))
+    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
+    assert panel.sheet.scope is state.filter
+    assert panel.what.text() == "Filtered to iteration 2"
+    before = panel.sheet
+    state.set_lap(3)
+    assert panel.sheet is before
+    assert not panel._worker.is_busy
+    state.set_filter(range_scope(demo, *demo.trace.window_ns))
+    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
+    assert panel.sheet["idle"].value == sum(
+        int(p.totals(*demo.trace.window_ns)[PARTS.index("idle")]) for p in demo.parts
+    )
+
+
+def test_numbers_that_are_not_steady_say_so(shown, shared_trace, qtbot):
+    panel = shown(Study(read(shared_trace("pytorch-a100-nvtx"), cache=False), Rules.builtin()))
+    assert panel.what.text().startswith("Not steady")
+
+
+def test_without_gpus_or_a_trace_the_dock_says_what_to_do(shown, shared_trace):
+    assert "Open a trace" in shown(None)._empty.text()
+    panel = shown(Study(read(shared_trace("nothing-recorded-2026"), cache=False), Rules.builtin()))
+    assert "nsys profile" in panel._empty.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("20", 0.2), ("20%", 0.2), (" 9,5 % ", 0.095), ("a fifth", None), ("", None)]
+)
+def test_a_figure_is_read_as_a_percentage(text, share):
+    assert parse_share(text) == (pytest.approx(share) if share else None)
+
+
+def test_a_looser_definition_is_named(shown, demo, qtbot):
+    panel = shown(demo)
+    panel.sections.setCurrentRow(SECTIONS.index("Reconcile"))
+    asked = panel.reconcile
+    no_kernel = panel.sheet["no_kernel"].share
+    asked.figure.setText(f"{no_kernel * 100:.1f}")
+    asked.ask()
+    qtbot.waitUntil(lambda: "Measured here" in asked.said.text(), timeout=20_000)
+    assert "“no kernel” gives" in asked.said.text()
+    asked.figure.setText(f"{panel.sheet['idle'].share * 100:.1f} %")
+    asked.ask()
+    qtbot.waitUntil(lambda: "agree" in asked.said.text(), timeout=20_000)
+    asked.figure.setText("a fifth")
+    asked.ask()
+    assert asked.said.text().startswith("Type a share")
+
+
+def test_a_sheet_is_copied_as_it_stands(shown, demo, qapp):
+    panel = shown(demo)
+    (sheet,) = page(panel, "Time")
+    sheet.copy()
+    lines = qapp.clipboard().text().split("\n")
+    assert len(lines) == len(sheet.grid.rows) + 1
+    assert lines[1].split("\t")[:2] == texts(sheet)[0][:2]
