@@ -48,7 +48,8 @@ def _slowest(
         name if group.is_straggler else "none stands out",
         "text",
         f"Most time with a compute kernel per iteration among the {len(group.gpus)} GPUs with the same "
-        "kernels by family. It stands out if the spread exceeds 2 % and it is the slowest in three of four iterations: "
+        "kernels by family. It stands out if the spread exceeds 2 % and it is the slowest in three of four "
+        "iterations: "
         f"{name}: {group.pattern}, {confirmed[group.waits_least]}.",
         normal="none",
         is_normal=not group.is_straggler,
