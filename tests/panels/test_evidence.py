@@ -60,7 +60,6 @@ def test_a_damaged_recording_says_so_worst_first(damaged, shown, qtbot):
     offered = asked.args[0]
     assert list(offered) == [3]
     assert offered[3] == pytest.approx(50_000_000, abs=500_000)
-    state.study_changed.emit()
     assert (
         badges[-1] == badge_of(damaged.findings) == f"{sum(f.severity != 'info' for f in damaged.findings)} !"
     )
