@@ -147,7 +147,10 @@ def style_sheet(theme: Theme) -> str:
     QHeaderView::section {{
         background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
     }}
-    QTableView {{ border: 0; background: {css(theme.background)}; }}
+    QTableView {{
+        border: 0; background: {css(theme.background)};
+        selection-background-color: {on}; selection-color: {text};
+    }}
     QScrollBar {{ background: {panel}; border: 0; }}
     QScrollBar:vertical {{ width: 11px; }}
     QScrollBar:horizontal {{ height: 11px; }}
