@@ -27,7 +27,9 @@ def focused(request, window):
         window.timeline.headers.setFocus()
     else:
         window.state.measurements.keep(0, 5 * MS)
-        window.docks[0].widget().findChild(FrameTable).setFocus()
+        panel = next(d.widget() for d in window.docks if d.objectName() == "dock-Measurements")
+        panel.parent().raise_()
+        panel.findChild(FrameTable).setFocus()
     assert window.focusWidget() is not None
     return window
 
@@ -148,7 +150,7 @@ def test_the_tree_keeps_the_keys_it_moves_by(window):
 def test_the_filter_box_takes_letters_and_leaves_by_escape(window, qtbot):
     state, box = window.state, window.tools.filter_box
     state.select((10 * MS, 30 * MS))
-    press(window, Qt.Key.Key_F, CTRL)
+    press(window, Qt.Key.Key_F, CTRL | SHIFT)
     assert window.focusWidget() is box
     overlays = state.overlays
     QTest.keyClicks(box, "ie stream 20")
@@ -159,7 +161,7 @@ def test_the_filter_box_takes_letters_and_leaves_by_escape(window, qtbot):
     press(window, Qt.Key.Key_Return)
     assert state.measurements.items == ()
     assert window.focusWidget() is window.timeline.canvas
-    press(window, Qt.Key.Key_Slash)
+    press(window, Qt.Key.Key_F, CTRL | SHIFT)
     press(window, Qt.Key.Key_Escape)
     assert (box.text(), state.rows.filter_text) == ("", "")
     assert state.selection == (10 * MS, 30 * MS)
