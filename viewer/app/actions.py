@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 
 from viewer.analysis.links import other_end
+from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.panels.details import follow_link
 from viewer.state import navigation
 from viewer.timeline.gestures import NOTCH
@@ -117,6 +118,13 @@ def _theme(choice: str, title: str) -> Command:
     )  # fmt: skip
 
 
+def _panel(position: int, title: str) -> Command:
+    return Command(
+        f"panel-{title.lower()}", title, "View/Panels", lambda w: w.switch_panel(title), (f"Alt+{position}",),
+        _trace, lambda w: w.is_panel_shown(title),
+    )  # fmt: skip
+
+
 def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
     return lambda w: w.state.rows.set_expanded(
         [r.key for root in w.state.rows.roots for r in root.walk() if r.children], expanded
@@ -179,6 +187,7 @@ _VIEW = (
             lambda w: bool(w.state.rows.hidden), group="rows"),
     Command("expand-all", "Expand all", "View", _fold_all(True), (), _trace, group="rows"),
     Command("collapse-all", "Collapse all", "View", _fold_all(False), (), _trace, group="rows"),
+    *(_panel(i, kind.title) for i, kind in enumerate((*PANELS, *AT_RIGHT), 1)),
     _theme("system", "Like the system"),
     _theme("light", "Light"),
     _theme("dark", "Dark"),

@@ -101,7 +101,7 @@ class MainWindow(QMainWindow):
         self.tools = ToolBar(self.state, self.actions_by_id, self)
         self.addToolBar(self.tools)
         self.docks = add_docks(self, self.state, self.save_table)
-        build_menus(self, self.actions_by_id, [dock.toggleViewAction() for dock in self.docks])
+        build_menus(self, self.actions_by_id)
         self._keys = KeyRouter(self, self.timeline.gestures)
         self.setAcceptDrops(True)
         self._connect(crashes)
@@ -307,6 +307,18 @@ class MainWindow(QMainWindow):
         for dock in self.docks:
             if isinstance(dock.widget(), kind):
                 dock.show()
+                dock.raise_()
+
+    def is_panel_shown(self, title: str) -> bool:
+        """Whether a panel's dock is open, perhaps behind others."""
+        return any(dock.widget().title == title and not dock.isHidden() for dock in self.docks)
+
+    def switch_panel(self, title: str) -> None:
+        """Bring a panel to the front; close it where it is there already."""
+        for dock in self.docks:
+            if dock.widget().title == title:
+                in_front = not dock.widget().visibleRegion().isEmpty()
+                dock.setVisible(not in_front)
                 dock.raise_()
 
     def find_rows(self) -> None:

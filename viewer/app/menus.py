@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,10 @@ from viewer.timeline.row_menu import rows_of_stream, stream_ids
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
 
-RECENT_PLACE, STREAMS_PLACE, PANELS_PLACE = "demo", "pin", "theme-system"
+RECENT_PLACE, STREAMS_PLACE = "demo", "pin"
 
 
-def build_menus(window: MainWindow, actions: dict[str, QAction], panels: Iterable[QAction]) -> None:
+def build_menus(window: MainWindow, actions: dict[str, QAction]) -> None:
     """Fill the menu bar of a window."""
     menus: dict[str, QMenu] = {title: window.menuBar().addMenu(title) for title in MENUS}
     groups: dict[str, str] = {}
@@ -28,8 +28,6 @@ def build_menus(window: MainWindow, actions: dict[str, QAction], panels: Iterabl
             _add_filled(menus[top], "Open recent", partial(_fill_recent, window))
         elif command.id == STREAMS_PLACE:
             _add_filled(menus[top], "Streams", partial(_fill_streams, window))
-        elif command.id == PANELS_PLACE:
-            _add_panels(menus[top], panels)
         menu = _menu(menus, command.menu)
         if groups.setdefault(command.menu, command.group) != command.group:
             menu.addSeparator()
@@ -47,12 +45,6 @@ def _menu(menus: dict[str, QMenu], path: str) -> QMenu:
 def _add_filled(menu: QMenu, title: str, fill: Callable[[QMenu], None]) -> None:
     below = menu.addMenu(title)
     below.aboutToShow.connect(lambda: fill(below))
-
-
-def _add_panels(menu: QMenu, panels: Iterable[QAction]) -> None:
-    if shown := list(panels):
-        menu.addSeparator()
-        menu.addMenu("Panels").addActions(shown)
 
 
 def _fill_recent(window: MainWindow, menu: QMenu) -> None:
