@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QDialog,
+    QFrame,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -70,6 +71,8 @@ class CommandPalette(QDialog):
         self.list.setUniformItemSizes(True)
         self.list.setItemDelegate(_KeyedItem(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.setStyleSheet("CommandPalette { border: 1px solid palette(dark); }")
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.addWidget(self.text)
@@ -82,7 +85,8 @@ class CommandPalette(QDialog):
 
     def commands(self) -> Sequence[Command]:
         """Return the commands that are listed, the best match first."""
-        return [self.list.item(i).data(_COMMAND) for i in range(self.list.count())]
+        held = (self.list.item(i).data(_COMMAND) for i in range(self.list.count()))
+        return [command for command in held if command is not None]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
@@ -106,6 +110,10 @@ class CommandPalette(QDialog):
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
+        if not self.list.count():
+            nothing = QListWidgetItem("No command has this name.")
+            nothing.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.list.addItem(nothing)
 
     def _do(self, item: QListWidgetItem | None) -> None:
         if item is None or not item.flags() & Qt.ItemFlag.ItemIsEnabled:
@@ -129,7 +137,9 @@ class _KeyedItem(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:
         super().paint(painter, option, index)
-        command: Command = index.data(_COMMAND)
+        command: Command | None = index.data(_COMMAND)
+        if command is None:
+            return
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         group = option.palette.ColorGroup.Normal
         roles = option.palette.ColorRole
