@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.clocks import TOLERANCE_NS, Clock, clocks
+from viewer.analysis.clocks import TOLERANCE_NS, Clock
 from viewer.analysis.collective_groups import sequences
 from viewer.trace import GPU_KINDS, Trace
 
@@ -26,7 +26,7 @@ def offsets(study: Study) -> dict[int, int]:
     The middle of the bounds that launches and synchronisations set, refined by the ends of collectives: the
     k-th kernels of ranks that do the same end together.
     """
-    found = clocks(study)
+    found = study.clocks
     shifted = [clock for clock in found if clock.is_shifted]
     if not shifted:
         return {}

@@ -38,7 +38,11 @@ WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN
 )
 IDLE_CAUSES = (WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN)
 _CAUSE_OF_SHARE = np.array(
-    [SYNCHRONISE, SLOW_CALL, WAITING, HOST_CODE, NOT_KNOWN, ON_GPU_SIDE, ON_GPU_SIDE], object
+    [
+        IDLE_CAUSES.index(cause)
+        for cause in (SYNCHRONISE, SLOW_CALL, WAITING, HOST_CODE, NOT_KNOWN, ON_GPU_SIDE, ON_GPU_SIDE)
+    ],
+    np.int8,
 )
 
 NEAR_ZERO_NS = 20_000
@@ -57,7 +61,8 @@ class Causes:
     ----------
     shares : ndarray of int64, shape (7, slices)
         In order of `SHARES`; each column sums to the slice's length.
-    cause : ndarray of str, shape (slices,)
+    cause : ndarray of int8, shape (slices,)
+        Position in `IDLE_CAUSES`.
     thread, followed : ndarray of int64, shape (slices,)
         The launching thread, and the one whose time was taken instead; -1 for none.
     blocking_call, other_call, os_call, drained_by, inside : ndarray of int64, shape (slices,)
@@ -65,7 +70,7 @@ class Causes:
     """
 
     shares: Int64
-    cause: npt.NDArray[np.object_]
+    cause: npt.NDArray[np.int8]
     thread: Indices
     followed: Indices
     blocking_call: Indices
@@ -79,7 +84,7 @@ class Causes:
         """Return what is known before anything is: nothing."""
         none = np.full(count, -1, np.int64)
         shares = np.zeros((len(SHARES), count), np.int64)
-        return cls(shares, np.full(count, "", object), thread, *(none.copy() for _ in range(6)))
+        return cls(shares, np.zeros(count, np.int8), thread, *(none.copy() for _ in range(6)))
 
 
 def find_causes(
@@ -227,9 +232,10 @@ def _decide(hosts: Hosts, found: Causes, start: Int64, end: Int64, queued_ns: In
         | ((largest == OTHER_CALL) & own & brief)
         | (((largest == HOST) | (largest == UNKNOWN)) & brief)
     )
-    found.cause[bound] = LAUNCH_BOUND
+    found.cause[bound] = IDLE_CAUSES.index(LAUNCH_BOUND)
     late = ~bound & (largest == LAUNCH_TO_START) & (queued_ns < NEAR_ZERO_NS)
-    found.cause[late] = np.where(found.drained_by[late] >= 0, SYNCHRONISE, LAUNCH_BOUND)
+    drained = found.drained_by[late] >= 0
+    found.cause[late] = np.where(drained, IDLE_CAUSES.index(SYNCHRONISE), IDLE_CAUSES.index(LAUNCH_BOUND))
 
 
 def _is_launching(hosts: Hosts, found: Causes, start: Int64, end: Int64) -> npt.NDArray[np.bool_]:

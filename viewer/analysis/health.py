@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from viewer.analysis.alignment import ALIGNED, offsets
-from viewer.analysis.clocks import clocks
 from viewer.analysis.intervals import union
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
@@ -135,10 +134,13 @@ def _launched(trace: Trace, process: int) -> tuple[Int64, bool]:
     rows = [api.of(t.index) for t in trace.threads_of(process)]
     names = np.concatenate([np.empty(0, np.uint32), *(api.name_id[r] for r in rows)])
     ids = np.concatenate([np.empty(0, np.int64), *(np.asarray(api.columns["correlation"][r]) for r in rows)])
-    used, where = np.unique(names, return_inverse=True)
+    used = np.flatnonzero(np.bincount(names, minlength=len(trace.names)))
     texts = trace.names.take(used)
-    is_launch = np.array([_LAUNCHING in text for text in texts], bool)
-    return np.unique(ids[is_launch[where]]).astype(np.int64), any(_CAPTURING in text for text in texts)
+    is_launch = np.zeros(len(trace.names), bool)
+    is_launch[used] = [_LAUNCHING in text for text in texts]
+    asked = np.sort(ids[is_launch[names]])
+    first = np.concatenate(([True], asked[1:] != asked[:-1]))[: len(asked)]
+    return asked[first].astype(np.int64), any(_CAPTURING in text for text in texts)
 
 
 def _correlations(trace: Trace, process: int) -> Int64:
@@ -156,7 +158,7 @@ def _correlations(trace: Trace, process: int) -> Int64:
 
 def _shifted_clocks(study: Study) -> Iterator[Finding]:
     by_ns = offsets(study)
-    for clock in clocks(study):
+    for clock in study.clocks:
         if not clock.is_shifted:
             continue
         offset = by_ns[clock.gpu]

@@ -223,24 +223,24 @@ def _of_kind(
     columns |= copy_facts(study, laps, gpu, start, end, wanted=kind == COPY_ONLY)
     columns |= comm_facts(study, gpu, start, end, wanted=kind == EXPOSED)
     if kind == COPY_ONLY:
-        columns["cause"] = np.full(len(start), COPY_CAUSE, object)
+        columns["cause"] = np.full(len(start), CAUSES.index(COPY_CAUSE), np.int8)
     elif kind == EXPOSED:
         figures = np.stack([columns[name] for name in COMM_COLUMNS])
-        columns["cause"] = np.array(COMM_CAUSES, object)[figures.argmax(axis=0)]
+        columns["cause"] = (figures.argmax(axis=0) + CAUSES.index(COMM_CAUSES[0])).astype(np.int8)
     return columns
 
 
 def _launch(study: Study, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
     """Return the call that launched each operation (-1), and how long it was queued (`UNKNOWN`)."""
-    call, queued = np.full(len(after), -1, np.int64), np.full(len(after), UNKNOWN, np.int64)
+    call = np.full(len(after), -1, np.int64)
     held = np.maximum(after, 0)
     for position, kind in enumerate(GPU_KINDS):
-        if not len(study.trace.events[kind]) or not len(order):
-            continue
-        mine = (after >= 0) & (order.kind[held] == position)
-        rows = order.index[held[mine]]
-        call[mine] = study.launches.api_of(kind)[rows]
-        queued[mine] = study.launches.queued_ns(kind)[rows]
+        if len(study.trace.events[kind]) and len(order):
+            mine = (after >= 0) & (order.kind[held] == position)
+            call[mine] = study.launches.api_of(kind)[order.index[held[mine]]]
+    queued = np.full(len(after), UNKNOWN, np.int64)
+    known = call >= 0
+    queued[known] = np.maximum(order.start_ns[after[known]] - study.trace.api.end_ns[call[known]], 0)
     return call, queued
 
 
@@ -288,8 +288,9 @@ def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
     columns: dict[str, Any] = {
         name: np.concatenate([piece[name] for piece in pieces]) if pieces else none for name in _ORDER
     }
+    order = np.lexsort((columns["gpu"], columns["start_ns"]))
+    columns = {name: values[order] for name, values in columns.items()}
     columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(SLICE_KINDS))
     columns["place"] = pd.Categorical.from_codes(columns["place"], pd.Index(PLACES))
-    columns["cause"] = pd.Categorical(columns["cause"], list(CAUSES))
-    table = pd.DataFrame(columns)
-    return table.sort_values(["start_ns", "gpu"], kind="stable", ignore_index=True)
+    columns["cause"] = pd.Categorical.from_codes(columns["cause"], pd.Index(CAUSES))
+    return pd.DataFrame(columns, copy=False)

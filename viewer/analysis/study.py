@@ -19,6 +19,7 @@ from viewer.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from viewer.analysis.candidates import Candidate
+    from viewer.analysis.clocks import Clock
     from viewer.analysis.collectives import Collectives
     from viewer.analysis.find import Finder
     from viewer.analysis.health import Finding
@@ -163,6 +164,13 @@ class Study:
         from viewer.analysis.find import Finder
 
         return Finder(self)
+
+    @cached_property
+    def clocks(self) -> tuple[Clock, ...]:
+        """The bounds of each GPU's clock, in order of `Trace.gpus` (definitions, section 10)."""
+        from viewer.analysis.clocks import clocks
+
+        return clocks(self)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
