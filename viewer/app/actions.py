@@ -12,6 +12,7 @@ from viewer.analysis.links import other_end
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.panels.details import follow_link
 from viewer.state import navigation
+from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.gestures import NOTCH
 
 if TYPE_CHECKING:
@@ -96,6 +97,24 @@ def _lap(direction: int) -> Callable[[MainWindow], None]:
     return lambda w: navigation.step_lap(w.state, direction)
 
 
+def _note(w: MainWindow) -> bool:
+    return w.state.notes.chosen is not None
+
+
+def _bookmark(number: int) -> tuple[Command, Command]:
+    return (
+        Command(
+            f"bookmark-{number}", f"Go to bookmark {number}", "Go/Bookmarks",
+            lambda w: go_to_bookmark(w.state, number), (str(number),),
+            lambda w: number in w.state.bookmarks.items,
+        ),
+        Command(
+            f"set-bookmark-{number}", f"Set bookmark {number}", "Go/Set bookmark",
+            lambda w: set_bookmark(w.state, number), (f"Ctrl+{number}",), _trace,
+        ),
+    )  # fmt: skip
+
+
 def _overlay(name: str, title: str, short: str, key: str) -> Command:
     return Command(
         f"overlay-{name}", f"Overlay: {title}", "View",
@@ -145,6 +164,10 @@ _EDIT = (
             lambda w: w.state.history.can_undo),
     Command("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
             lambda w: w.state.history.can_redo),
+    Command("note", "Write a note", "Edit", lambda w: w.timeline.notes.write(), ("M",), _trace,
+            group="notes"),
+    Command("delete-note", "Delete the note", "Edit", lambda w: w.state.notes.delete_chosen(), ("Del",),
+            _note, group="notes"),
     Command("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _trace, group="find"),
     Command("find-next", "Next hit", "Edit", lambda w: w.find_bar.step(1), ("F3",), _found, group="find"),
     Command("find-previous", "Previous hit", "Edit", lambda w: w.find_bar.step(-1), ("Shift+F3",), _found,
@@ -213,6 +236,7 @@ _GO = (
     Command("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
     Command("other-end", "Other end of the launch", "Go", lambda w: follow_link(w.state), ("L",), _linked,
             group="events"),
+    *(command for pair in zip(*map(_bookmark, NUMBERS), strict=True) for command in pair),
 )  # fmt: skip
 _OTHER = (
     Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),

@@ -14,6 +14,7 @@ from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
 from viewer.panels.iterations import IterationsPanel
 from viewer.panels.measurements import MeasurementsPanel
+from viewer.panels.notes import NotesPanel
 from viewer.panels.panel import Panel
 from viewer.panels.slices import SlicesPanel
 from viewer.panels.vitals import VitalsPanel
@@ -26,6 +27,7 @@ PANELS: tuple[type[Panel], ...] = (
     SlicesPanel,
     IterationsPanel,
     CollectivesPanel,
+    NotesPanel,
     DiagnosticsPanel,
 )
 AT_RIGHT: tuple[type[Panel], ...] = (DetailsPanel,)

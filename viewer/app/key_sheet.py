@@ -26,6 +26,9 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Middle drag, Space + drag", "Move time and rows"),
     ("Ctrl + double-click", "Fit an event"),
     ("Right-click a row", "Pin, hide, expand"),
+    ("Right-click the canvas", "Add a note, keep, zoom"),
+    ("Drag a note's label", "Move it"),
+    ("Double-click a note", "Rewrite it"),
     ("Drag a pinned row", "Change the order"),
 )
 PLACES: tuple[tuple[str, str], ...] = (
@@ -35,6 +38,11 @@ PLACES: tuple[tuple[str, str], ...] = (
     ("← →", "Move along the time"),
     ("↑ ↓, Page up, Page down", "Move the rows"),
 )
+NUMBERED = {
+    "Go/Bookmarks": ("1 … 9", "Go to a bookmark"),
+    "Go/Set bookmark": ("Ctrl+1 … Ctrl+9", "Set a bookmark"),
+}
+"""Menus whose commands differ by a number only."""
 
 
 def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
@@ -42,8 +50,11 @@ def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
     groups = [("Mouse", list(GESTURES)), ("In the timeline", list(PLACES))]
     for menu in MENUS:
         keyed = [
-            (key_text(c), c.title.rstrip("…")) for c in COMMANDS if c.keys and c.menu.split("/")[0] == menu
+            (key_text(c), c.title.rstrip("…"))
+            for c in COMMANDS
+            if c.keys and c.menu.split("/")[0] == menu and c.menu not in NUMBERED
         ]
+        keyed += [line for path, line in NUMBERED.items() if path.split("/")[0] == menu]
         if keyed:
             groups.append((menu, keyed))
     return groups

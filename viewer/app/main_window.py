@@ -54,6 +54,7 @@ from viewer.timeline.timeline import Renderer, Timeline
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 TABLES = "Tables (*.csv *.tsv *.parquet)"
+ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
 FIRST_SIZE = (1440, 860)
 
 
@@ -102,6 +103,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.tools)
         self.docks = add_docks(self, self.state, self.save_table)
         build_menus(self, self.actions_by_id)
+        self.timeline.notes.actions = [self.actions_by_id[name] for name in ON_CANVAS]
         self._keys = KeyRouter(self, self.timeline.gestures)
         self.setAcceptDrops(True)
         self._connect(crashes)
@@ -137,7 +139,8 @@ class MainWindow(QMainWindow):
         for changed in (
             state.study_changed, state.selection_changed, state.overlays_changed, state.laps_changed,
             state.filter_changed, state.hover_changed, state.axis.changed, state.rows.changed,
-            state.measurements.changed,
+            state.measurements.changed, state.notes.changed, state.notes.chosen_changed,
+            state.bookmarks.changed,
         ):  # fmt: skip
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
@@ -338,6 +341,9 @@ class MainWindow(QMainWindow):
     def deselect(self) -> None:
         """Give up the drag, else the selected range, else the selected event."""
         if self.timeline.gestures.cancel():
+            return
+        if self.state.notes.chosen is not None:
+            self.state.notes.choose(None)
             return
         if self.state.selection is not None:
             self.state.select(None)

@@ -93,6 +93,11 @@ class Notes(Edited):
             self.chosen = position
             self.chosen_changed.emit()
 
+    def delete_chosen(self) -> None:
+        """Delete the note in hand."""
+        if self.chosen is not None:
+            self.delete({self.chosen})
+
     def set_draft(self, note: Note | None) -> None:
         """Say what is being written and not kept yet."""
         if note != self.draft:

@@ -54,3 +54,20 @@ def _is_of_track(row: Row, kind: Kind, index: int) -> bool:
         return True
     held = row.events.index if row.events is not None else slice(0, 0)
     return held.start <= index < held.stop if isinstance(held, slice) else index in held
+
+
+def go_to_note(state: ViewState, number: int) -> None:
+    """Take a note in hand, bring it into view, and show and unfold its row."""
+    note = state.notes.items[number]
+    state.notes.choose(number)
+    row = state.rows.row(note.row_key)
+    if row is not None:
+        state.rows.set_hidden([step.key for step in row.path()], False)
+        state.reveal(row.key)
+    if note.event is not None:
+        state.select_event(note.event)
+    start, end = note.span(state.study)
+    if start == end:
+        low, high = state.axis.window
+        start, end = start - (high - low) // 20, end + (high - low) // 20
+    show_range(state, start, end)

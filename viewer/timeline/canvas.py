@@ -13,27 +13,27 @@ from viewer.drawing.bands import StateBand
 from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.scene import Scene
-from viewer.rows import EventRef, Row
+from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline import marks
-from viewer.timeline.linked import event_boxes, linked_events
+from viewer.timeline.annotated import ShowsNotes
+from viewer.timeline.evidence import Evidence
 from viewer.timeline.paint import Frame, make_frame, paint_frame
-from viewer.timeline.strip import Grid, OnTimeAxis, Strip
+from viewer.timeline.paint_ends import paint_ends
+from viewer.timeline.strip import Grid, Strip
 
 _IDLE = PARTS.index("idle")
 
 
-class ShowsRows(OnTimeAxis):
+class ShowsRows(ShowsNotes):
     """What both canvases have: rows that stand somewhere, a frame, and the marks over it."""
 
     scene: Scene | None = None
-    placed: Sequence[PlacedRow] = ()
-    _linked: tuple[EventRef | None, tuple[EventRef, ...]] = (None, ())
+    evidence: Evidence | None = None
 
     def set_scene(self, scene: Scene | None) -> None:
         """Show another trace."""
         self.scene = scene
-        self._linked = (None, ())
         self.refresh()
 
     def set_rows(self, placed: Sequence[PlacedRow]) -> None:
@@ -83,6 +83,7 @@ class ShowsRows(OnTimeAxis):
             overlays=state.overlays,
             laps=state.laps,
             scope=state.filter,
+            doubtful=self.evidence.doubtful if self.evidence else frozenset(),
         )
 
     def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:
@@ -90,27 +91,14 @@ class ShowsRows(OnTimeAxis):
         state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
         marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
         marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
-        if state.chosen is not None and state.study is not None:
-            self._paint_event(painter, grid)
+        ends = self.evidence.ends if self.evidence else None
+        if ends is not None and state.study is not None:
+            paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)
+        self.paint_annotations(painter, grid)
         if state.hover is not None:
             x = marks.column_of(scale, state.hover.time_ns)
             marks.paint_cut(painter, x, grid.rows, theme, d)
             self._paint_states_at_cut(painter, grid, x)
-
-    def _paint_event(self, painter: QPainter, grid: Grid) -> None:
-        study, event = self.state.study, self.state.chosen
-        if study is None or event is None:
-            return
-        if self._linked[0] != event:
-            self._linked = (event, linked_events(study, event))
-        scale, theme = self.scale(), self.theme
-        own = event_boxes(study, self.placed, event, scale, grid)
-        others = [b for e in self._linked[1] for b in event_boxes(study, self.placed, e, scale, grid)]
-        marks.paint_link(painter, own, others, theme, grid.dpr)
-        for box in others:
-            marks.paint_outline(painter, box, theme.link, theme.background, grid.dpr)
-        for box in own:
-            marks.paint_outline(painter, box, theme.event, theme.background, grid.dpr)
 
     def _paint_states_at_cut(self, painter: QPainter, grid: Grid, x: int) -> None:
         """Show at the cut, in every state lane, the colour of what its GPU does there."""

@@ -21,6 +21,7 @@ from viewer.timeline.headers import RowHeaders
 from viewer.timeline.hover_card import HoverCard
 from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.legend import Legend
+from viewer.timeline.note_hands import NoteHands
 from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import PinnedHeaders
 from viewer.timeline.ruler import Ruler, RulerCorner
@@ -61,6 +62,8 @@ class Timeline(QWidget):
         self.scroll_bar.setMaximum(0)
         self._splitter = _Splitter(self)
         self.selection_card, self.hover_card = SelectionCard(self), HoverCard(self)
+        self.pinned.is_labelled = False
+        self.notes = NoteHands(self)
         self._pointed: tuple[TimeStrip, QPointF] | None = None
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
@@ -80,7 +83,7 @@ class Timeline(QWidget):
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
         rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
-        for part in (*frame, *rows, self.selection_card, self.hover_card):
+        for part in (*frame, *rows, self.selection_card, self.hover_card, self.notes.editor):
             part.set_theme(theme)
         self.update()
 
@@ -107,6 +110,7 @@ class Timeline(QWidget):
         """Put the raster canvas in the place of one that OpenGL failed."""
         failed, self.canvas = self.canvas, Canvas(self.state, self)
         self.gestures.watch(self.canvas)
+        self.notes.gestures.watch(self.canvas)
         self.canvas.set_theme(self.theme)
         self.canvas.set_scene(self.scene)
         self.canvas.stackUnder(self.legend)
@@ -120,6 +124,11 @@ class Timeline(QWidget):
         state, gestures = self.state, self.gestures
         for strip in (self.ruler, self.pinned, self.canvas):
             gestures.watch(strip)
+        for strip in (self.pinned, self.canvas):
+            self.notes.gestures.watch(strip)
+        self.notes.gestures.entered.connect(self._hide_hover)
+        state.notes.changed.connect(self._update_marks)
+        state.notes.chosen_changed.connect(self._update_marks)
         gestures.scrolled.connect(self._scroll)
         gestures.pointed.connect(self._point)
         gestures.left.connect(self._hide_hover)

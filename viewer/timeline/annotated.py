@@ -1,0 +1,74 @@
+"""What a canvas does with notes and kept measurements: it places them, paints them, finds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QPainter
+
+from viewer.drawing.layout import PlacedRow
+from viewer.timeline.dimensions import dimensions, paint_dimensions
+from viewer.timeline.note_marks import NoteSpot, paint_notes, paint_places, place_notes
+from viewer.timeline.strip import Grid, OnTimeAxis
+
+DRAFT = -1
+"""The number of the note that is being written."""
+
+
+class ShowsNotes(OnTimeAxis):
+    """What both canvases have.
+
+    Attributes
+    ----------
+    is_labelled : bool
+        False for a strip too low for labels: it marks what notes speak of, and no more.
+    """
+
+    placed: Sequence[PlacedRow] = ()
+    is_labelled = True
+
+    def note_spots(self, grid: Grid) -> list[NoteSpot]:
+        """Place the notes that are in view, and the one that is being written."""
+        notes, study = self.state.notes, self.state.study
+        drafts = [(DRAFT, notes.draft)] if notes.draft is not None else []
+        if study is None or not (notes.items or drafts):
+            return []
+        numbered = [*enumerate(notes.items), *drafts]
+        return place_notes(numbered, study, self.placed, self.scale(), grid, self._standing)
+
+    def note_at(self, pos: QPointF) -> NoteSpot | None:
+        """Return the note whose label is under a point, the topmost."""
+        if not self.is_labelled:
+            return None
+        grid = self.grid()
+        at = QPointF(grid.column(pos.x()), grid.row(pos.y()))
+        spots = (s for s in reversed(self.note_spots(grid)) if s.lines and s.label.contains(at))
+        return next(spots, None)
+
+    def label_of(self, number: int) -> QRectF | None:
+        """Return where a note's label is, in logical pixels, None where it is not in view."""
+        grid = self.grid()
+        spot = next((s for s in self.note_spots(grid) if s.number == number), None)
+        if spot is None:
+            return None
+        d, label = grid.dpr, spot.label
+        return QRectF(label.left() / d, label.top() / d, label.width() / d, label.height() / d)
+
+    def paint_annotations(self, painter: QPainter, grid: Grid) -> None:
+        """Paint notes, and kept measurements as dimension lines along the bottom."""
+        spots = self.note_spots(grid)
+        if not self.is_labelled:
+            paint_places(painter, spots, self.theme, grid.dpr)
+            return
+        kept = dimensions(self.scale(), self.state.measurements.items, grid.dpr)
+        paint_dimensions(painter, kept, grid.rows, self.theme, grid.dpr)
+        paint_notes(painter, spots, self.theme, grid.dpr, self.state.notes.chosen)
+
+    def _standing(self, key: str) -> str | None:
+        """Return what stands for a row: in a strip of pinned rows the row itself, or nothing."""
+        if not self.is_labelled:
+            return key
+        row = self.state.rows.row(key)
+        shown = self.state.rows.nearest_shown(row) if row is not None else None
+        return shown.key if shown is not None else None

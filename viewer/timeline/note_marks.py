@@ -1,0 +1,323 @@
+"""Notes on the picture: where each stands, and its label. Pure, on any QPainter, in device pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
+
+from viewer.analysis.study import Study
+from viewer.drawing.layout import PlacedRow
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.theme import Theme
+from viewer.state import Note
+from viewer.timeline import marks
+from viewer.timeline.fonts import metrics
+from viewer.timeline.linked import event_boxes
+from viewer.timeline.strip import Grid
+
+TEXT_PX, LINE_PX = 11.5, 15
+WIDEST_PX = 250
+EMPTY_SIZE_PX = (WIDEST_PX, 58)
+"""The room that a note without a text is given: it is being written there."""
+_PAD_X, _PAD_Y, _BAR = 9, 6, 3
+_AWAY, _MARGIN, _NEAR = 14, 3, 7
+_TRIES = 24
+
+Standing = Callable[[str], str | None]
+"""Maps a row's key to that of the row which stands for it: itself, or an ancestor; None where none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSpot:
+    """Where a note is in the picture, device pixels.
+
+    Attributes
+    ----------
+    number : int
+        Of the note, as it was given.
+    place : QRect
+        What it speaks of: a bar, a part of a row, or a part of the whole height.
+    origin : QPointF
+        What the label's offset is counted from.
+    label : QRectF
+    lines : tuple of str
+    is_own_row : bool
+        False where the note's row is folded away and an ancestor stands for it.
+    """
+
+    number: int
+    note: Note
+    place: QRect
+    origin: QPointF
+    label: QRectF
+    lines: tuple[str, ...]
+    is_own_row: bool = True
+
+    def offset_px(self, dpr: float) -> tuple[int, int]:
+        """Return where the label is from the origin, in logical pixels."""
+        away = self.label.topLeft() - self.origin
+        return round(away.x() / dpr), round(away.y() / dpr)
+
+
+def nearest_placed(placed: Sequence[PlacedRow]) -> Standing:
+    """Return what lets a placed row stand for all under it that are not placed (a picture has all rows)."""
+    keys = [p.row.key for p in placed]
+
+    def standing(key: str) -> str | None:
+        above = [k for k in keys if key == k or key.startswith(k + "/")]
+        return max(above, key=len, default=None)
+
+    return standing
+
+
+def place_notes(
+    notes: Iterable[tuple[int, Note]],
+    study: Study,
+    placed: Sequence[PlacedRow],
+    scale: Scale,
+    grid: Grid,
+    standing: Standing | None = None,
+) -> list[NoteSpot]:
+    """Place the notes that are in view.
+
+    Labels that nobody has moved make way for each other; all are kept inside the area.
+
+    Parameters
+    ----------
+    notes : iterable of (int, Note)
+    placed : sequence of PlacedRow
+        The rows in view, logical pixels from the area's top.
+    grid : Grid
+        The area: `columns` wide and `rows` high.
+    standing : callable, optional
+        By default `nearest_placed`.
+    """
+    standing = standing or nearest_placed(placed)
+    by_key = {p.row.key: p for p in placed}
+    found: list[NoteSpot] = []
+    for number, note in notes:
+        start, end = note.span(study)
+        if end < scale.start_ns or start > scale.end_ns:
+            continue
+        key = standing(note.row_key) if note.row_key else ""
+        row = by_key.get(key) if key else None
+        if key is None or (key and row is None):
+            continue
+        place = _place(note, (start, end), study, row, scale, grid)
+        is_own_row = key == note.row_key
+        found.append(_labelled(number, note, place, row is not None, is_own_row, grid, found))
+    return found
+
+
+def _place(
+    note: Note, span: tuple[int, int], study: Study, row: PlacedRow | None, scale: Scale, grid: Grid
+) -> QRect:
+    left, right = (marks.column_of(scale, t) for t in span)
+    width = max(right - left, 1)
+    if row is None:
+        return QRect(left, 0, width, grid.rows)
+    if note.event is not None and (boxes := event_boxes(study, (row,), note.event, scale, grid)):
+        return boxes[0]
+    top, bottom = grid.row(row.y), grid.row(row.y + row.height)
+    inset = min(snap_px(2 * grid.dpr), (bottom - top) // 3)
+    return QRect(left, top + inset, width, bottom - top - 2 * inset)
+
+
+def _labelled(
+    number: int, note: Note, place: QRect, in_row: bool, is_own_row: bool, grid: Grid, others: list[NoteSpot]
+) -> NoteSpot:
+    d = grid.dpr
+    left, right = max(place.left(), 0), min(place.left() + place.width(), grid.columns)
+    origin = QPointF((left + right) / 2, place.center().y() + 0.5 if in_row else 0.0)
+    lines = broken(note.text, (WIDEST_PX - 2 * _PAD_X - _BAR) * d, TEXT_PX * d)
+    wide, high = _label_size(lines, d)
+    if note.offset is not None:
+        corner = origin + QPointF(note.offset[0] * d, note.offset[1] * d)
+        label = _inside(QRectF(corner.x(), corner.y(), wide, high), grid)
+    else:
+        label = _where_room_is(place, origin, wide, high, in_row, grid, others)
+    return NoteSpot(number, note, place, origin, label, lines, is_own_row)
+
+
+def _where_room_is(
+    place: QRect,
+    origin: QPointF,
+    wide: float,
+    high: float,
+    in_row: bool,
+    grid: Grid,
+    others: Sequence[NoteSpot],
+) -> QRectF:
+    d = grid.dpr
+    top = place.bottom() + 1 + _AWAY * d if in_row else 10 * d
+    if top + high > grid.rows and in_row:
+        top = place.top() - _AWAY * d - high
+    label = _inside(QRectF(origin.x() + (_AWAY if in_row else 8) * d, top, wide, high), grid)
+    for _ in range(_TRIES):
+        below = max((o.label.bottom() for o in others if o.label.intersects(label)), default=None)
+        if below is None or below + 4 * d + high > grid.rows:
+            break
+        label.moveTop(below + 4 * d)
+    return label
+
+
+def _inside(label: QRectF, grid: Grid) -> QRectF:
+    margin = _MARGIN * grid.dpr
+    left = max(margin, min(label.left(), grid.columns - label.width() - margin))
+    top = max(margin, min(label.top(), grid.rows - label.height() - margin))
+    return QRectF(snap_px(left), snap_px(top), label.width(), label.height())
+
+
+def _label_size(lines: tuple[str, ...], dpr: float) -> tuple[float, float]:
+    if not lines:
+        return EMPTY_SIZE_PX[0] * dpr, EMPTY_SIZE_PX[1] * dpr
+    measure = metrics(TEXT_PX * dpr)
+    widest = max(measure.horizontalAdvance(line) for line in lines)
+    return (
+        float(snap_px(widest + (2 * _PAD_X + _BAR) * dpr)),
+        float(snap_px((len(lines) * LINE_PX + 2 * _PAD_Y) * dpr)),
+    )
+
+
+def broken(text: str, width: float, pixels: float) -> tuple[str, ...]:
+    """Break a text into lines at its own breaks and at spaces; what is too long alone, anywhere."""
+    return _broken(text.strip(), width, pixels, id(metrics(pixels)))
+
+
+@lru_cache(maxsize=1024)
+def _broken(text: str, width: float, pixels: float, _font: int) -> tuple[str, ...]:
+    measure = metrics(pixels)
+    lines: list[str] = []
+    for paragraph in text.splitlines():
+        line = ""
+        for word in paragraph.split(" "):
+            tried = f"{line} {word}" if line else word
+            if measure.horizontalAdvance(tried) <= width:
+                line = tried
+                continue
+            if line:
+                lines.append(line)
+            line = word
+            while len(line) > 1 and measure.horizontalAdvance(line) > width:
+                fits = next(
+                    n for n in range(len(line) - 1, 0, -1)
+                    if n == 1 or measure.horizontalAdvance(line[:n]) <= width
+                )  # fmt: skip
+                lines.append(line[:fits])
+                line = line[fits:]
+        lines.append(line)
+    return tuple(lines)
+
+
+def paint_places(painter: QPainter, spots: Iterable[NoteSpot], theme: Theme, dpr: float) -> None:
+    """Mark what the notes speak of; no labels."""
+    for spot in spots:
+        if spot.note.row_key:
+            _paint_in_row(painter, spot, theme, dpr)
+        else:
+            _paint_over_all(painter, spot, dpr)
+
+
+def paint_notes(
+    painter: QPainter, spots: Sequence[NoteSpot], theme: Theme, dpr: float, chosen: int | None = None
+) -> None:
+    """Paint notes: what they speak of, arrows, labels; the one in hand with a stronger frame."""
+    paint_places(painter, spots, theme, dpr)
+    labelled = [spot for spot in spots if spot.lines]
+    for spot in labelled:
+        if spot.note.arrow:
+            _paint_arrow(painter, spot, theme, dpr)
+    for spot in labelled:
+        _paint_label(painter, spot, theme, dpr, spot.number == chosen)
+
+
+def _paint_over_all(painter: QPainter, spot: NoteSpot, dpr: float) -> None:
+    """Draw a line at an instant; a range with its two edges under a bar."""
+    colour, place, width = QColor(spot.note.colour), spot.place, marks.line_width(dpr)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    if spot.note.start_ns < spot.note.end_ns:
+        colour.setAlpha(16)
+        painter.fillRect(place, colour)
+        colour.setAlpha(235)
+        painter.fillRect(place.left(), 0, place.width(), snap_px(3 * dpr), colour)
+        colour.setAlpha(120)
+        painter.fillRect(place.left() + place.width() - width, 0, width, place.height(), colour)
+    else:
+        colour.setAlpha(190)
+    painter.fillRect(place.left(), 0, width, place.height(), colour)
+
+
+def _paint_in_row(painter: QPainter, spot: NoteSpot, theme: Theme, dpr: float) -> None:
+    """Frame a bar or a part of a row; a dot where that is too narrow to be framed."""
+    colour, place = QColor(spot.note.colour), spot.place
+    if place.width() >= 5 * dpr:
+        grown = round(1.5 * dpr)
+        frame = QRectF(place).adjusted(-grown, -grown, grown, grown)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        halo = QPen(QColor(theme.background), 4 * dpr)
+        line = QPen(colour, 2 * dpr, Qt.PenStyle.SolidLine if spot.is_own_row else Qt.PenStyle.DotLine)
+        for pen in (halo, line):
+            painter.setPen(pen)
+            painter.drawRoundedRect(frame, 2 * dpr, 2 * dpr)
+        return
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.background), 1.5 * dpr))
+    painter.setBrush(colour)
+    painter.drawEllipse(QRectF(place).center(), 4 * dpr, 4 * dpr)
+
+
+def _paint_arrow(painter: QPainter, spot: NoteSpot, theme: Theme, dpr: float) -> None:
+    label, place = spot.label, QRectF(spot.place)
+    middle = label.center()
+    narrow = place.width() < 5 * dpr and bool(spot.note.row_key)
+    tip = place.center() if narrow else _nearest(place, middle)
+    start = _nearest(label, tip)
+    away = tip - start
+    length = (away.x() ** 2 + away.y() ** 2) ** 0.5
+    if length < _NEAR * dpr:
+        return
+    along = away / length
+    if narrow:
+        tip -= along * 5 * dpr
+    across = QPointF(-along.y(), along.x())
+    head = tip - along * 8 * dpr
+    path = QPainterPath(start)
+    path.lineTo(head)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for ink, width in ((QColor(theme.background), 4.5), (QColor(spot.note.colour), 2.0)):
+        painter.setPen(QPen(ink, width * dpr))
+        painter.drawPath(path)
+    painter.setPen(QPen(QColor(theme.background), 1.0 * dpr))
+    painter.setBrush(QColor(spot.note.colour))
+    painter.drawPolygon(QPolygonF([tip, head + across * 4.5 * dpr, head - across * 4.5 * dpr]))
+
+
+def _nearest(box: QRectF, point: QPointF) -> QPointF:
+    return QPointF(min(max(point.x(), box.left()), box.right()), min(max(point.y(), box.top()), box.bottom()))
+
+
+def _paint_label(painter: QPainter, spot: NoteSpot, theme: Theme, dpr: float, is_chosen: bool) -> None:
+    label, colour = spot.label, QColor(spot.note.colour)
+    frame = label.adjusted(0.5 * dpr, 0.5 * dpr, -0.5 * dpr, -0.5 * dpr)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.background))
+    painter.drawRoundedRect(label.adjusted(-1.5 * dpr, -1.5 * dpr, 1.5 * dpr, 1.5 * dpr), 5 * dpr, 5 * dpr)
+    painter.setPen(QPen(colour, (2.0 if is_chosen else 1.0) * dpr))
+    painter.setBrush(QColor(theme.panel))
+    painter.drawRoundedRect(frame, 4 * dpr, 4 * dpr)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    bar = QRectF(label.left(), label.top(), (_BAR + 2) * dpr, label.height())
+    painter.drawRoundedRect(bar, 2.5 * dpr, 2.5 * dpr)
+    x = label.left() + (_PAD_X + _BAR) * dpr
+    for number, line in enumerate(spot.lines):
+        top = label.top() + (_PAD_Y + number * LINE_PX) * dpr
+        base = marks.text_baseline(top, LINE_PX * dpr, TEXT_PX * dpr)
+        marks.paint_text(painter, line, x, base, TEXT_PX * dpr, theme.text)
