@@ -1,21 +1,35 @@
-"""Whether a copy could hide, and did."""
-
 from tests.analysis.make import TraceMaker
+from viewer.analysis.classify import Rules
 from viewer.analysis.copy_story import copy_story
 from viewer.analysis.study import Study
+from viewer.trace import Kind
 
 
-def test_a_copy_behind_kernels_of_its_own_stream_cannot_hide():
-    maker = TraceMaker().kernel(0, 100_000).copy(100_000, 150_000, stream=7, bytes=1, copy_kind=1, src_kind=0)
-    told = dict(copy_story(Study(maker.trace()), 0))
-    assert "cannot hide" in told["Stream"]
-    assert told["Not hidden"] == told["Beside kernels"].partition(" of ")[2]
-    assert "pageable" in told["Host memory"]
+def story(maker, kind=Kind.MEMCPY):
+    return copy_story(Study(maker.trace(), Rules.builtin()), kind, 0)
 
 
-def test_a_copy_on_its_own_stream_hides_as_far_as_kernels_run():
-    maker = TraceMaker().kernel(0, 100_000).copy(60_000, 140_000, stream=14, bytes=1, copy_kind=1, src_kind=1)
-    told = dict(copy_story(Study(maker.trace()), 0))
-    assert "cannot" not in told["Stream"]
-    assert told["Not hidden"] == told["Beside kernels"].partition(" of ")[0]
-    assert "Host memory" not in told
+def test_a_copy_beside_kernels_is_hidden():
+    found = story(TraceMaker().kernel(0, 100).copy(20, 40, stream=8, bytes=200, copy_kind=1, src_kind=1))
+    assert (found.hidden_ns, found.copy_only_ns, found.throughput_gb_s) == (20, 0, 10.0)
+    assert found.text == "hidden behind kernels"
+
+
+def test_a_copy_on_the_compute_stream_cannot_hide():
+    found = story(TraceMaker().kernel(0, 100).copy(100, 140, bytes=1, copy_kind=1, src_kind=0))
+    assert (found.hidden_ns, found.copy_only_ns) == (0, 40)
+    assert found.queues_with_kernels
+    assert found.pageable
+    assert found.text == "not hidden: its stream runs kernels too, so that it queues with them"
+
+
+def test_a_copy_that_sticks_out_of_its_kernel():
+    maker = TraceMaker().kernel(0, 100).copy(90, 130, stream=8, copy_kind=2, dst_kind=1, src_kind=2)
+    found = story(maker)
+    assert (found.hidden_ns, found.copy_only_ns) == (10, 30)
+    assert found.text == "25% hidden behind kernels, though on a stream of its own"
+
+
+def test_a_set_and_communication_hide_it_too():
+    maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").memset(0, 50, stream=8)
+    assert story(maker, Kind.MEMSET).text == "hidden behind kernels"

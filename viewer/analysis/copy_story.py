@@ -1,50 +1,63 @@
-"""One copy: whether it could hide behind computation, and whether it did (definitions, section 9)."""
+"""Whether one copy could hide behind kernels, and did (definitions, section 9)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from viewer.analysis.said import said_ns
-from viewer.trace import Kind, Trace
+from viewer.analysis.host_time import is_pageable
+from viewer.trace import Kind
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-_PAGEABLE = 0
 
+@dataclass(frozen=True, slots=True)
+class CopyStory:
+    """What became of a copy or a set.
 
-def copy_story(study: Study, index: int) -> list[tuple[str, str]]:
-    """Return labels and values of a copy (an index into its table), for people.
-
-    Its stream, and whether kernels queue there too, so that it cannot hide behind them; pageable host memory,
-    whose copies block the caller; how much of it ran beside kernels, and how much alone.
+    Attributes
+    ----------
+    throughput_gb_s : float
+        10⁹ bytes a second.
+    hidden_ns, copy_only_ns : int
+        Beside a kernel, and beside none; they sum to its duration.
+    queues_with_kernels : bool
+        Whether its stream also runs compute kernels: then it cannot hide behind them.
+    pageable : bool
+        Whether its host side is pageable memory: then the call waits for it.
     """
-    trace, copies = study.trace, study.trace.events[Kind.MEMCPY]
-    stream = trace.streams[copies.owner_of(index)]
-    start, end = int(copies.start_ns[index]), int(copies.end_ns[index])
-    kernels = trace.kernels.of(stream.index)
-    computes = not study.classes.is_comm(trace.kernels.name_id[kernels]).all()
-    could = (
-        "compute kernels queue there too: it cannot hide behind them"
-        if computes
-        else "no compute kernels there"
+
+    throughput_gb_s: float
+    hidden_ns: int
+    copy_only_ns: int
+    queues_with_kernels: bool
+    pageable: bool
+
+    @property
+    def text(self) -> str:
+        """Say it in a line."""
+        whole = self.hidden_ns + self.copy_only_ns
+        if whole and self.hidden_ns == whole:
+            return "hidden behind kernels"
+        part = f"{self.hidden_ns / whole:.0%} hidden behind kernels" if self.hidden_ns else "not hidden"
+        if self.queues_with_kernels:
+            return f"{part}: its stream runs kernels too, so that it queues with them"
+        return f"{part}, though on a stream of its own" + (" (pageable memory)" if self.pageable else "")
+
+
+def copy_story(study: Study, kind: Kind, index: int) -> CopyStory:
+    """Return what became of a copy or a set: an index into its table."""
+    trace, events = study.trace, study.trace.events[kind]
+    start, end = int(events.start_ns[index]), int(events.end_ns[index])
+    stream = trace.streams[events.owner_of(index)]
+    covered = study.occupancy(stream.gpu)
+    hidden = int((covered.compute | covered.communication).covered(start, end))
+    kernels = trace.kernels.name_id[trace.kernels.of(stream.index)]
+    return CopyStory(
+        int(events.columns["bytes"][index]) / max(end - start, 1),
+        hidden,
+        end - start - hidden,
+        bool((~study.classes.is_comm(kernels)).any()),
+        kind is Kind.MEMCPY and bool(is_pageable(events)[index]),
     )
-    occupied = study.occupancy(stream.gpu)
-    beside = int((occupied.compute | occupied.communication).covered([start], [end])[0])
-    facts = [
-        ("Stream", f"{stream.stream_id}: {could}"),
-        ("Beside kernels", f"{said_ns(beside)} of {said_ns(end - start)}"),
-        ("Not hidden", said_ns(end - start - beside)),
-    ]
-    if _is_pageable(trace, index):
-        facts.append(("Host memory", "pageable: the call that starts it blocks; pin it to let it run beside"))
-    return facts
-
-
-def _is_pageable(trace: Trace, index: int) -> bool:
-    columns = trace.events[Kind.MEMCPY].columns
-    kind = int(columns["copy_kind"][index])
-    end = {1: "src_kind", 2: "dst_kind"}.get(kind)
-    return end is not None and int(np.asarray(columns[end])[index]) == _PAGEABLE
