@@ -11,10 +11,10 @@ from PySide6.QtGui import QColor, QImage
 
 from viewer.cli import main
 from viewer.drawing.theme import DARK, LIGHT
-from viewer.export import PictureError, View, picture, present_view
 from viewer.export.files import FORMATS, picture_bytes
 from viewer.export.first_view import chosen_rows, first_view
-from viewer.export.picture import HEADER_WIDTH
+from viewer.export.picture import HEADER_WIDTH, picture
+from viewer.export.view import PictureError, View, present_view
 from viewer.rows import RowKind
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState

@@ -13,7 +13,8 @@ import typer
 
 from viewer import __version__
 
-OVERLAYS = ("idle", "exposed")
+OVERLAYS = ("idle", "exposed", "waiting")
+LISTED = 40
 _OVERLAYS = ", ".join(OVERLAYS)
 NOT_A_COMMAND = ("--help", "--version")
 EPILOG = (
@@ -256,6 +257,38 @@ def _names(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
     if unknown := names - set(known):
         raise typer.BadParameter(f"there is no {what} '{min(unknown)}'; there are {', '.join(known)}")
     return names
+
+
+@app.command("events")
+def _events(
+    trace: TraceArgument,
+    row: Annotated[
+        list[str], typer.Option("--row", metavar="PATTERN", help="Stream 7, Rank 3/NCCL; repeatable.")
+    ],
+    range_: RangeOption = None,
+    iteration: LapOption = None,
+    name: Annotated[str, typer.Option(metavar="WORDS", help="Only names that hold these words.")] = "",
+    duration: Annotated[str, typer.Option(metavar="D", help="Only so long: '>10us', '1ms..5ms'.")] = "",
+    sort: Annotated[
+        str, typer.Option(metavar="COLUMN", help="duration, name, latency, ...; numbers largest first.")
+    ] = "start",
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="At most N of a row.  [default: 40, or all as CSV]")
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, times in ns.")] = False,
+    rules: RulesOption = RuleTable.OWN,
+) -> int:
+    """List the events of rows, each with all that is under it."""
+    from viewer.cli.opening import check_window, open_study
+
+    check_window(range_, iteration)
+    from viewer.cli.events import Asked, check_durations, print_events
+
+    check_durations(duration)
+    most = limit if limit is not None or as_csv else LISTED
+    asked = Asked(tuple(row), range_, iteration, name, duration, sort, most, as_csv)
+    print_events(open_study(trace, rules), asked)
+    return 0
 
 
 @app.command("renderer", hidden=True)

@@ -90,9 +90,10 @@ def take(study: Study, shot: Shot, out: Path) -> None:
     from PySide6.QtGui import QGuiApplication
 
     from viewer.drawing.theme import DARK, LIGHT
-    from viewer.export.files import picture_bytes, write_whole
+    from viewer.export.files import picture_bytes
     from viewer.export.first_view import first_view
     from viewer.export.view import Extras, PictureError
+    from viewer.export.whole import write_whole
     from viewer.state import Measurement, Note
 
     selection = _spans(study, [shot.selection] if shot.selection is not None else [])

@@ -1,9 +1,6 @@
-"""Pictures as files: the format by the suffix, whole or not at all."""
+"""Pictures as the bytes of files: the format by the suffix."""
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 from viewer.drawing.scene import Scene
 from viewer.export.picture import picture, png_bytes
@@ -31,19 +28,3 @@ def picture_bytes(
         case ".png":
             return png_bytes(picture(view, width, scale, scene))
     raise ValueError(suffix)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole, or as it was before.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

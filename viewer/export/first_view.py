@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from viewer.analysis.study import Study
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.export.view import PictureError, View
 from viewer.rows import Row
+from viewer.rows.matching import topmost
 from viewer.rows.tree import build_rows
 from viewer.state import Window
 
@@ -55,18 +55,10 @@ def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        phrases = [re.escape(" ".join(p.split())) for p in re.split("[/›]", pattern) if p.strip()]
-        wanted = re.compile(".*".join(rf"(?<!\w){phrase}(?!\w)" for phrase in phrases), re.IGNORECASE)
-        found = {row.key for root in roots for row in _topmost(root, wanted)} if phrases else set()
+        found = {row.key for row in topmost(roots, pattern)}
         if not found:
             raise PictureError(f"no row is called '{pattern}'; write 'Rank 3', 'Stream 7' or 'Rank 3/NCCL'")
         chosen |= found
     rows = [row for root in roots for row in root.walk()]
     above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}
     return [(row, row.key in above) for row in rows if row.key in chosen or row.key in above]
-
-
-def _topmost(row: Row, wanted: re.Pattern[str]) -> list[Row]:
-    if wanted.search(row.text_path):
-        return [row]
-    return [found for child in row.children for found in _topmost(child, wanted)]

@@ -14,14 +14,12 @@ from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
 from viewer.export import foot
-from viewer.export.view import Extras, PictureError, View, present_view
+from viewer.export.view import PictureError, View
 from viewer.timeline import legend, ruler
 from viewer.timeline.figures import figure_in
 from viewer.timeline.fonts import font
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
-
-__all__ = ["Extras", "PictureError", "Sheet", "View", "picture", "png_bytes", "present_view"]
 
 HEADER_WIDTH = 340
 MAX_PX, MAX_AREA = 30_000, 400_000_000

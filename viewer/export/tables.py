@@ -1,22 +1,81 @@
-"""Tables as files: the one writer of all docks."""
+"""Tables as files: the one writer of all docks and commands."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from viewer.export.whole import write_whole
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".md")
+MOST_MARKDOWN_ROWS = 1000
+
+
+class TableError(Exception):
+    """A table that cannot be written in this form; its text is one line for people."""
+
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table by the suffix of its name: `.parquet`, `.tsv`, anything else as CSV.
+    """Write a table by the suffix of its name, whole or not at all: one of `SUFFIXES`, anything else as CSV.
 
     Raises
     ------
+    TableError
+        If it is too long for Markdown.
     OSError
         If it cannot be written.
     """
-    suffix = path.suffix.casefold()
+    write_whole(path, table_bytes(frame, path.suffix.casefold()))
+
+
+def table_bytes(frame: pd.DataFrame, suffix: str) -> bytes:
+    """Return a table as the bytes of a file.
+
+    Raises
+    ------
+    TableError
+        If it is too long for Markdown.
+    """
     if suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+        file = io.BytesIO()
+        _plain(frame).to_parquet(file, index=False)
+        return file.getvalue()
+    if suffix == ".md":
+        return markdown(frame).encode()
+    text = frame.to_csv(index=False, sep="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    return text.encode("utf-8", "replace")
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """Return a short table as Markdown, numbers right-aligned.
+
+    Raises
+    ------
+    TableError
+        If it has more than `MOST_MARKDOWN_ROWS`.
+    """
+    if len(frame) > MOST_MARKDOWN_ROWS:
+        raise TableError(f"{len(frame):,} rows are too many for Markdown; save as CSV or Parquet")
+    rules = ["---:" if frame[c].dtype.kind in "iuf" else "---" for c in frame]
+    lines = [list(map(str, frame.columns)), rules]
+    lines += [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Spell out columns that mix numbers and texts: a column of Parquet has one type."""
+    mixed = {
+        c: frame[c].map(lambda v: None if v is None else str(v))
+        for c in frame
+        if frame[c].dtype == object and frame[c].dropna().map(type).nunique() > 1
+    }
+    return frame.assign(**mixed) if mixed else frame

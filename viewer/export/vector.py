@@ -14,8 +14,8 @@ from PySide6.QtSvg import QSvgGenerator
 
 from viewer import __version__
 from viewer.drawing.scene import Scene
-from viewer.export.picture import PictureError, Sheet
-from viewer.export.view import View
+from viewer.export.picture import Sheet
+from viewer.export.view import PictureError, View
 from viewer.timeline.fonts import family, fonts_for, metrics
 
 MAX_SHAPES = 400_000

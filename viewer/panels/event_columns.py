@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,6 +23,7 @@ _READ = "Read from the file when first shown"
 _MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device static", "Managed static")
 _ALL = tuple(Kind)
 _COPIES = (Kind.MEMCPY, Kind.MEMSET)
+_ALWAYS_KNOWN, _SINCE_LAUNCH = ("start_ns", "end_ns", "duration_ns"), ("latency_ns", "queued_ns")
 _Index = npt.NDArray[np.int64]
 
 
@@ -71,13 +73,21 @@ class EventColumn:
         rank[used] = pc.rank(spelled, tiebreaker="dense").to_numpy()
         return rank[codes]
 
-    def file_values(self, events: EventSet, positions: Positions) -> Sequence[Any] | Values:
-        """Return what goes into a file: numbers, or texts."""
+    def file_values(self, events: EventSet, positions: Positions) -> Values:
+        """Return what is compared: numbers, or texts."""
         values = self.values(events, positions)
         if self.texts is None:
             return values
         ids, at = np.unique(values, return_inverse=True)
         return np.array(self.texts(events, ids), object)[at]
+
+    def written(self, events: EventSet, positions: Positions) -> pd.api.extensions.ExtensionArray | Values:
+        """Return what goes into a file: texts, and numbers with nothing where they are not known."""
+        values = self.file_values(events, positions)
+        if self.texts is not None or self.key in _ALWAYS_KNOWN or values.dtype.kind == "f":
+            return values
+        unknown = values == (UNKNOWN if self.key in _SINCE_LAUNCH else NONE)
+        return pd.arrays.IntegerArray(values.astype(np.int64), unknown) if unknown.any() else values
 
 
 def columns_for(events: EventSet) -> tuple[EventColumn, ...]:

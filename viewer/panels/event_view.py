@@ -14,7 +14,7 @@ from viewer.analysis.scope import Scope
 from viewer.drawing.times import TimeError, parse_ns
 from viewer.panels.event_columns import EventColumn
 from viewer.panels.event_set import GROUPS, EventSet, Positions
-from viewer.panels.work import Asked
+from viewer.state.work import Asked
 
 BINS_PER_DECADE = 8
 _LONGEST = int(np.iinfo(np.int64).max)
@@ -142,7 +142,7 @@ def histogram_of(lengths_ns: npt.NDArray[np.int64]) -> Histogram:
 
 def frame_of(events: EventSet, columns: tuple[EventColumn, ...], positions: Positions) -> pd.DataFrame:
     """Return events as a table for files: a column each, times in ns, texts spelled."""
-    return pd.DataFrame({c.key: c.file_values(events, positions) for c in columns})
+    return pd.DataFrame({c.key: c.written(events, positions) for c in columns})
 
 
 def _passing(events: EventSet, wanted: Wanted) -> Positions:

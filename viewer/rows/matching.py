@@ -1,9 +1,9 @@
-"""Filtering rows by text: which words a row's path lacks."""
+"""Rows by text: which words of a filter a path lacks, and which rows a pattern names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from viewer.rows.model import Row
 
@@ -27,3 +27,21 @@ def _word(text: str) -> Word:
     before = r"(?<!\d)" if text[0].isdigit() else ""
     after = r"(?!\d)" if text[-1].isdigit() else ""
     return re.compile(before + re.escape(text) + after, re.IGNORECASE)
+
+
+def topmost(roots: Iterable[Row], pattern: str) -> list[Row]:
+    """Return the topmost rows that a pattern names, in the order of the tree.
+
+    A path has to hold the phrase ("Stream 7"), or all phrases of a "Rank 3/NCCL" in this order.
+    """
+    phrases = [re.escape(" ".join(p.split())) for p in re.split("[/›]", pattern) if p.strip()]
+    if not phrases:
+        return []
+    wanted = re.compile(".*".join(rf"(?<!\w){phrase}(?!\w)" for phrase in phrases), re.IGNORECASE)
+    return [row for root in roots for row in _topmost(root, wanted)]
+
+
+def _topmost(row: Row, wanted: re.Pattern[str]) -> list[Row]:
+    if wanted.search(row.text_path):
+        return [row]
+    return [found for child in row.children for found in _topmost(child, wanted)]

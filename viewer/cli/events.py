@@ -1,0 +1,155 @@
+"""`lightbox events`: the events of some rows as a table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from viewer.analysis.scope import Scope, lap_scope, range_scope
+from viewer.analysis.study import Study
+from viewer.cli.opening import chosen_window
+from viewer.drawing.times import TimeError
+from viewer.panels.event_columns import EventColumn, columns_for
+from viewer.panels.event_set import EventSet, Positions, gather
+from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
+from viewer.rows.matching import topmost
+from viewer.rows.tree import build_rows
+
+PLAIN_WIDTH = 160
+_FIRST = ("start_ns", "end_ns")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for: rows by `viewer.rows.matching.topmost`; `durations` as ">10us"."""
+
+    patterns: tuple[str, ...]
+    range_text: str | None = None
+    lap: int | None = None
+    text: str = ""
+    durations: str = ""
+    sort: str = "start"
+    limit: int | None = None
+    as_csv: bool = False
+
+
+def check_durations(text: str) -> None:
+    """Refuse a filter by duration that is none.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    try:
+        parse_durations(text)
+    except TimeError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def print_events(study: Study, asked: Asked) -> None:
+    """Print the events of rows, each row's by itself where there are several.
+
+    Raises
+    ------
+    typer.TyperException
+        If the trace has no such row, range or iteration, or the events have no such column.
+    """
+    scope = _scope(study, asked)
+    least, most = parse_durations(asked.durations)
+    wanted = Wanted(asked.text, least, most, scope=scope)
+    roots = build_rows(study)
+    held = []
+    for pattern in asked.patterns:
+        rows = topmost(roots, pattern)
+        if not rows:
+            raise typer.TyperException(
+                f"no row is called '{pattern}'; write 'Rank 3', 'Stream 7' or 'Rank 3/NCCL'"
+            )
+        held += [_listed(gather(study, row), wanted, asked) for row in rows]
+    if asked.as_csv:
+        _print_csv(held)
+    else:
+        _print_tables(held)
+
+
+def _scope(study: Study, asked: Asked) -> Scope | None:
+    window, lap = chosen_window(study, asked.range_text, asked.lap)
+    laps = study.laps()
+    if lap is not None and laps is not None:
+        return lap_scope(laps, [lap])
+    return range_scope(study, *window) if window else None
+
+
+@dataclass(frozen=True)
+class _Listed:
+    events: EventSet
+    columns: tuple[EventColumn, ...]
+    order: Positions
+    found: int
+
+
+def _listed(events: EventSet, wanted: Wanted, asked: Asked) -> _Listed:
+    columns = columns_for(events)
+    column = _column(columns, asked.sort)
+    descending = column is not None and column.number and column.key not in _FIRST
+    wanted = replace(wanted, sort=column.key if column else "", descending=descending)
+    found = list_events(events, columns, wanted, lambda: False)
+    order = found.order if found else np.empty(0, np.int32)
+    shown = tuple(c for c in columns if c.shown or c is column)
+    return _Listed(events, shown, order[: asked.limit], len(order))
+
+
+def _column(columns: tuple[EventColumn, ...], name: str) -> EventColumn | None:
+    """Return the column that is called "duration" or "duration_ns".
+
+    Raises
+    ------
+    typer.TyperException
+        If there is none; rows without events have no columns.
+    """
+    if not columns:
+        return None
+    for column in columns:
+        if name.casefold() in (column.key, column.key.rsplit("_", 1)[0], column.title.casefold()):
+            return column
+    known = ", ".join(c.key for c in columns)
+    raise typer.TyperException(f"these events have no column '{name}'; there are {known}")
+
+
+def _print_csv(held: list[_Listed]) -> None:
+    frames = []
+    for listed in held:
+        frame = frame_of(listed.events, listed.columns, listed.order)
+        # Whole numbers stay whole beside rows that lack the column.
+        frame = frame.astype({c: "Int64" for c in frame if frame[c].dtype == np.int64})
+        if len(held) > 1:
+            frame.insert(0, "row", listed.events.row.text_path)
+        frames.append(frame)
+    pd.concat(frames, ignore_index=True).to_csv(sys.stdout, index=False, lineterminator="\n")
+
+
+def _print_tables(held: list[_Listed]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PLAIN_WIDTH)
+    for listed in held:
+        more = f", the first {len(listed.order):,}" if len(listed.order) < listed.found else ""
+        table = Table(
+            title=f"{listed.events.row.text_path}: {listed.found:,} events{more}",
+            title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False,
+        )  # fmt: skip
+        cells = []
+        for column in listed.columns:
+            justify = "right" if column.number else "left"
+            table.add_column(column.title, justify=justify, no_wrap=True, overflow="ellipsis")
+            cells.append([column.text(listed.events, v) for v in column.values(listed.events, listed.order)])
+        for row in zip(*cells, strict=True):
+            table.add_row(*row)
+        console.print(table, markup=False)
