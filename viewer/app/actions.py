@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
 
-from viewer.analysis.links import other_end
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.panels.details import follow_link
 from viewer.state import navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.gestures import NOTCH
+from viewer.trace import GPU_KINDS, Kind
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -81,8 +81,8 @@ def _found(w: MainWindow) -> bool:
 
 
 def _linked(w: MainWindow) -> bool:
-    chosen, study = w.state.chosen, w.state.study
-    return chosen is not None and study is not None and other_end(study, chosen.kind, chosen.index) is not None
+    chosen = w.state.chosen
+    return chosen is not None and (chosen.kind in GPU_KINDS or chosen.kind is Kind.API)
 
 
 def _slice(part: str, direction: int) -> Callable[[MainWindow], bool]:

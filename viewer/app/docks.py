@@ -40,7 +40,7 @@ SMALLEST = (240, 80)
 def add_docks(
     window: QMainWindow, state: ViewState, save: Callable[[pd.DataFrame], None]
 ) -> list[QDockWidget]:
-    """Put every panel into a dock, as tabs of their area; below, `FRONT` is in front. Those at the right are closed.
+    """Put every panel into a dock, as tabs of its area: below with `FRONT` in front, at the right closed.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ from viewer.analysis.classify import Rules
 from viewer.analysis.health import Finding
 from viewer.app import settings as remembered
 from viewer.app.actions import Command, make_actions, refresh_actions
-from viewer.app.crash import CrashGuard
 from viewer.app.command_palette import CommandPalette
+from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
 from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
@@ -40,14 +40,13 @@ from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
 from viewer.export.tables import write_table
-from viewer.panels import work
 from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
 from viewer.panels.find_bar import FindBar
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.rows.presets import PRESETS
-from viewer.state import RowState, ViewState
+from viewer.state import RowState, ViewState, work
 from viewer.state.session import apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
