@@ -148,6 +148,7 @@ class _KeyedItem(QStyledItemDelegate):
         painter.setPen(option.palette.color(group, roles.HighlightedText if selected else roles.Text))
         side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(right, side, key_text(command))
-        painter.setPen(option.palette.color(group, roles.HighlightedText if selected else roles.PlaceholderText))
+        soft = roles.HighlightedText if selected else roles.PlaceholderText
+        painter.setPen(option.palette.color(group, soft))
         painter.drawText(right.adjusted(0, 0, -130, 0), side, command.menu.replace("/", " › "))
         painter.restore()
