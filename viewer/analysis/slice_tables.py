@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.causes import IDLE_CAUSES, SHARES
 from viewer.analysis.launched import Indices
 from viewer.analysis.slice_kinds import COMM_CAUSES, COMM_COLUMNS
 from viewer.trace import GPU_KINDS, Kind, Trace
@@ -257,9 +256,3 @@ def _copies(trace: Trace, table: pd.DataFrame) -> Texts:
         said += ["pageable"] * bool(pageable[row]) + ["in front of the iteration"] * bool(front[row])
         out[row] = ", ".join(said)
     return out
-
-
-def idle_shares(table: pd.DataFrame) -> dict[str, int]:
-    """Return what the idle slices among these are made of, ns by `SHARES`."""
-    idle = table[table["cause"].isin(IDLE_CAUSES)]
-    return {name: int(idle[name].sum()) for name in SHARES}
