@@ -109,6 +109,11 @@ def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
     found = vitals(study, laps, scope=scope)
     assert found["iterations"].value == f"2 of {laps.count}"
     assert found["iterations"].is_normal is None
+    assert found["forward"].value == study.phases().over((2, 3)).median_ns("forward")
+    inside = range_scope(study, laps.start_ns(2) + 1000, laps.start_ns(2) + 50_000_000)
+    part = vitals(study, laps, scope=inside)
+    assert part["iteration"].value is part["forward"].value is None
+    assert "slowest_rank" not in {v.key for v in part.numbers}
 
 
 def test_a_range_and_chosen_laps_are_scopes_too(demo_of):

@@ -101,6 +101,7 @@ def test_a_filter_bounds_everything_until_it_is_lifted(state):
     whole = state.axis.limits
     state.select((10 * MS, 20 * MS))
     navigation.filter_to_selection(state)
+    assert state.selection is None
     state.axis.go(0, 60 * MS)
     assert state.axis.window == (10 * MS, 20 * MS)
     state.axis.back()

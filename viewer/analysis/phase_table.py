@@ -31,7 +31,7 @@ def phase_table(study: Study, laps: Laps, phases: Phases, scope: Scope) -> pd.Da
         `small_kernels`, `seas`, `sea_kernels`, `sea_ns`, `idle_ns` (inside); `top` (three names with their
         shares), `<class>_ns` (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
-    chosen = phases.over(scope.laps) if scope.laps else phases
+    chosen = phases.over(scope.laps_of(laps))
     idle = tuple(scope.slices(study, gpu, "idle") for gpu in range(len(scope.within)))
     rows = [_row(study, laps, chosen, phase, scope, idle) for phase in phases.phases]
     return pd.DataFrame([row for row in rows if row])

@@ -81,7 +81,7 @@ def compare_ranks(
     chosen : tuple of int, optional
         The laps to compare over; by default the steady ones, else all after the warm-up.
     """
-    basis = list(chosen or laps.basis)
+    basis = list(laps.basis if chosen is None else chosen)
     compute = np.array([_compute(study, laps, g.index)[basis] for g in study.trace.gpus])
     waiting = _waiting(study, laps, waits) if waits is not None and waits.groups else None
     found = [

@@ -48,6 +48,10 @@ class Scope:
         """Return the time of one GPU, for None that of all together."""
         return self.time if gpu is None else self.within[gpu]
 
+    def laps_of(self, laps: Laps) -> tuple[int, ...]:
+        """Return the iterations that medians are taken over: its own, of a range those wholly inside."""
+        return self.laps or tuple(laps.inside(*self.hull))
+
     def length_ns(self, gpu: int) -> int:
         """Return the time of one GPU, ns."""
         return self.within[gpu].total()

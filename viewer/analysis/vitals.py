@@ -107,11 +107,11 @@ def vitals(
     numbers = list(time_vitals(study, scope))
     if laps is not None:
         phases = study.phases_of(laps)
-        comparisons = compare_ranks(study, laps, study.collectives, scope.laps or None)
+        comparisons = compare_ranks(study, laps, study.collectives, scope.laps_of(laps))
         lists["phases"] = phase_table(study, laps, phases, scope)
         lists["ranks"] = rank_table(study, comparisons)
         numbers += iteration_vitals(study, laps, scope)
-        numbers += phase_vitals(phases, scope, lists["phases"])
+        numbers += phase_vitals(phases, laps, scope, lists["phases"])
         numbers += sea_vitals(study, scope, phases)
     else:
         comparisons = ()

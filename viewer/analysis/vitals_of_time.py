@@ -86,7 +86,7 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
 
 def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
     """Yield the laps' number and length, idle time between and inside them, and copies in front of them."""
-    picked = list(scope.laps) or laps.inside(*scope.hull)
+    picked = list(scope.laps_of(laps))
     lengths = laps.duration_ns[picked]
     median = int(np.median(lengths)) if len(lengths) else None
     yield Vital(

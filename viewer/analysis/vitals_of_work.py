@@ -10,6 +10,7 @@ import pandas as pd
 
 from viewer.analysis.intervals import Intervals, runs, union
 from viewer.analysis.kernel_tables import compute_only, kernels_in, seas_in, small_in
+from viewer.analysis.laps import Laps
 from viewer.analysis.launched import Indices
 from viewer.analysis.phases import OWN_IN_BACKWARD, PHASES, Phases
 from viewer.analysis.scope import Scope
@@ -25,9 +26,9 @@ NORMAL_RATIO = (1.6, 2.5)
 """Backward over forward, from and to."""
 
 
-def phase_vitals(phases: Phases, scope: Scope, rows: pd.DataFrame) -> Iterator[Vital]:
+def phase_vitals(phases: Phases, laps: Laps, scope: Scope, rows: pd.DataFrame) -> Iterator[Vital]:
     """Yield what each phase takes, and backward over forward."""
-    chosen = phases.over(scope.laps) if scope.laps else phases
+    chosen = phases.over(scope.laps_of(laps))
     spots = {
         p.name: longest_slices([e & w for e, w in zip(p.extent, scope.within, strict=True)])
         for p in phases.phases

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSpli
 from viewer.analysis.candidates import Candidate
 from viewer.analysis.laps import Laps
 from viewer.analysis.parts import PARTS
+from viewer.analysis.scope import lap_scope
 from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
@@ -109,6 +110,8 @@ class IterationsPanel(Panel):
         self.which.setAccessibleName("Whose parts to list")
         self.steady = QLabel()
         self.steady.setObjectName("soft")
+        self.filter = QPushButton("Filter to the selected")
+        self.filter.setToolTip("Count and list only what happens in these iterations, everywhere")
         self.by_hand = QPushButton("Take the selected as steady")
         self.by_rule = QPushButton("By the rule")
         self.table = FrameTable(COLUMNS, "Iterations")
@@ -118,6 +121,7 @@ class IterationsPanel(Panel):
         for widget in (QLabel("Marker"), self.marker, QLabel("Parts"), self.which):
             head.addWidget(widget)
         head.addWidget(self.steady, 1)
+        head.addWidget(self.filter)
         head.addWidget(self.by_hand)
         head.addWidget(self.by_rule)
         split = QSplitter()
@@ -132,6 +136,7 @@ class IterationsPanel(Panel):
         layout.addWidget(split, 1)
         self.marker.activated.connect(self._choose_marker)
         self.which.activated.connect(lambda _: self._fill())
+        self.filter.clicked.connect(self._filter_to_selected)
         self.by_hand.clicked.connect(self._take_selected)
         self.by_rule.clicked.connect(lambda: state.set_steady_choice(None))
         self.table.clicked.connect(lambda index: self._take(self.table.frame_model.position(index)))
@@ -164,7 +169,7 @@ class IterationsPanel(Panel):
         state, laps = self.state, self.state.laps
         self.badge_changed.emit(str(laps.count) if laps else "")
         self.chart.setVisible(laps is not None)
-        for button in (self.by_hand, self.by_rule):
+        for button in (self.filter, self.by_hand, self.by_rule):
             button.setEnabled(laps is not None)
         if laps is None or state.study is None:
             self.steady.setText("No iterations. Choose a marker to try another.")
@@ -191,6 +196,13 @@ class IterationsPanel(Panel):
             lap = self._lap(position)
             self.state.select((laps.start_ns(lap), laps.end_ns(lap)))
 
+    def _selected(self) -> frozenset[int]:
+        return frozenset(self._lap(p) for p in self.table.selected_positions())
+
     def _take_selected(self) -> None:
-        if chosen := self.table.selected_positions():
-            self.state.set_steady_choice(frozenset(self._lap(p) for p in chosen))
+        if chosen := self._selected():
+            self.state.set_steady_choice(chosen)
+
+    def _filter_to_selected(self) -> None:
+        if (chosen := self._selected()) and self.state.laps is not None:
+            self.state.set_filter(lap_scope(self.state.laps, chosen))

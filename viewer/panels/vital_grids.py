@@ -43,7 +43,8 @@ def time_grid(sheet: Vitals) -> Grid:
     heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
     slow = _slowest(sheet)
     rows = []
-    for gpu in (None, *range(len(sheet.gpus))):
+    every = range(len(sheet.gpus))
+    for gpu in every if len(every) == 1 else (None, *every):
         total = sheet.scope.total_ns if gpu is None else sheet.scope.length_ns(gpu)
         cells = [_part_cell(sheet[key], gpu, total) for key in _TIMES]
         name = ALL_GPUS if gpu is None else sheet.gpus[gpu]

@@ -40,14 +40,15 @@ def _let_through(state: ViewState, start_ns: int, end_ns: int) -> None:
 
 
 def filter_to_selection(state: ViewState) -> None:
-    """Look at the selected range only; without another selection at the whole trace again."""
+    """Look at the selected range only, and deselect it; without a selection at the whole trace again."""
     if state.study is None:
         return
-    if state.selection is None or (state.filter is not None and state.selection == state.filter.hull):
+    if state.selection is None:
         state.set_filter(None)
     else:
         low, high = state.selection
         state.set_filter(range_scope(state.study, low, high, format_ns(high - low)))
+        state.select(None)
 
 
 def filter_to_lap(state: ViewState) -> None:

@@ -200,12 +200,20 @@ class OverviewCorner(QWidget):
         theme, rect = self.theme, self.rect()
         painter.fillRect(rect, QColor(theme.panel))
         if self.state.study is not None:
-            marks.paint_text(painter, "Whole trace", 12, 23, 12.5, theme.text, STRONG)
+            title = "Filtered" if self.state.filter else "Whole trace"
+            marks.paint_text(painter, title, 12, 23, 12.5, theme.text, STRONG)
             text = cropped(" · ".join(self._figures(self.state.study)), rect.width() - 24, 11)
             marks.paint_text(painter, text, 12, 41, 11, theme.text_soft, REGULAR)
         painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
 
     def _figures(self, study: Study) -> list[str]:
+        if (scope := self.state.filter) is not None:
+            low, high = scope.hull
+            return (
+                [scope.what]
+                if len(scope.time) == 1 and not scope.laps
+                else [scope.what, format_ns(high - low)]
+            )
         low, high = study.trace.window_ns
         figures = [format_ns(high - low), _counted(len(study.trace.gpus), "GPU")]
         if (laps := self.state.laps) is not None:
