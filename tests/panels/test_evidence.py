@@ -12,9 +12,9 @@ from viewer.panels.collectives import CollectivesPanel, headline, members_text
 from viewer.panels.detail_facts import details_of_event, details_of_slice
 from viewer.panels.details import DetailsPanel, follow_link
 from viewer.panels.diagnostics import DiagnosticsPanel, FindingCard, badge_of, recorded_text
-from viewer.state.work import join_all
 from viewer.readers import read
 from viewer.rows import EventRef
+from viewer.state.work import join_all
 from viewer.trace import Kind
 
 

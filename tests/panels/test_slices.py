@@ -7,7 +7,7 @@ from tests.panels.make import looking_at
 from viewer.analysis.scope import range_scope
 from viewer.panels.slice_view import WantedSlices, slice_view
 from viewer.panels.slices import SlicesPanel
-from viewer.panels.work import join_all
+from viewer.state.work import join_all
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
-from viewer.panels.work import Worker
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
 from viewer.state.places import go_to_event
+from viewer.state.work import Worker
 from viewer.trace import Kind
 
 _NONE = (
@@ -114,7 +114,8 @@ def headline(study: Study, found: Collectives) -> str:
     waited = int(worst["others_waited_ns"])
     return (
         f"{study.trace.gpu_label(int(worst['gpu']))} is waited for most: {format_ns(waited)}, "
-        f"{format_share(waited / whole)} of all waiting; last in {format_share(worst['last_share'])} of its sets, "
+        f"{format_share(waited / whole)} of all waiting; "
+        f"last in {format_share(worst['last_share'])} of its sets, "
         f"{_PATTERNS.get(worst['pattern'], worst['pattern'])}".rstrip(", ")
     )
 
@@ -130,6 +131,8 @@ class CollectivesPanel(Panel):
         self._worker = Worker(self)
         self.which = QComboBox()
         self.which.setAccessibleName("Groups, or the sets of one")
+        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.which.setMaximumWidth(360)
         self.line, self.notes = QLabel(), QPushButton()
         self.line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.ranks, self.table = FrameTable(RANKS, "Waiting by GPU"), FrameTable(GROUPS, "Groups and sets")

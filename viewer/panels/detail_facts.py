@@ -14,7 +14,7 @@ from viewer.drawing.format import MINUS, format_count, format_instant, format_ns
 from viewer.rows import EventRef
 from viewer.timeline.facts import PART_TITLES, event_facts
 from viewer.trace import GPU_KINDS, Kind
-from viewer.trace.names import base_name
+from viewer.trace.names import short_name
 
 Line = tuple[str, str]
 
@@ -63,9 +63,10 @@ def details_of_event(study: Study, ref: EventRef) -> Details:
         sections += _on_gpu(study, ref)
     if ref.kind is Kind.API and (chain := call_chain(study, ref.index)):
         sections.append(Section("Called from", tuple((str(i), frame) for i, frame in enumerate(chain))))
-    if ref.kind is Kind.KERNEL and base_name(name) != name:
+    title = short_name(name) if ref.kind is Kind.KERNEL else facts.title
+    if title != name and name:
         sections.append(Section("Full name", (("", name),)))
-    return Details(facts.title, facts.subtitle, tuple(sections))
+    return Details(title, facts.subtitle, tuple(sections))
 
 
 def details_of_slice(study: Study, marker: int, number: int) -> Details:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from html import escape
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
 from viewer.analysis.links import other_end
@@ -14,12 +13,14 @@ from viewer.analysis.name_stats import neighbour
 from viewer.drawing.theme import Theme
 from viewer.panels.detail_facts import Details, Section, details_of_event, details_of_slice
 from viewer.panels.panel import Panel
-from viewer.panels.work import Worker
 from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.places import go_to_event
+from viewer.state.work import Worker
+from viewer.timeline.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 
+TEXT_PX = 13
 _HINT = "Click a bar in the timeline, or a slice in its dock:\neverything known of it stands here."
 
 
@@ -35,7 +36,11 @@ class DetailsPanel(Panel):
         self._worker = Worker(self)
         self.page = QTextBrowser()
         self.page.setFrameShape(QFrame.Shape.NoFrame)
-        self.page.setOpenLinks(False)
+        self.page.document().setDocumentMargin(8)
+        # Without a fixed weight, as the window's own font has one, so that headings can be strong.
+        weighable = QFont(family())
+        weighable.setPixelSize(TEXT_PX)
+        self.page.document().setDefaultFont(weighable)
         self.page.setAccessibleName("Details of what is selected")
         self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
         self.other, self.copy_button = QPushButton("Launch"), QPushButton("Copy")
@@ -53,7 +58,6 @@ class DetailsPanel(Panel):
         self.next.clicked.connect(lambda: self.step(1))
         self.other.clicked.connect(self.follow_link)
         self.copy_button.clicked.connect(self.copy)
-        self.page.anchorClicked.connect(self._follow_anchor)
         state.event_changed.connect(partial(self._take, False))
         state.slice_changed.connect(partial(self._take, True))
 
@@ -108,10 +112,6 @@ class DetailsPanel(Panel):
         self.details = details
         self.page.setHtml(html_of(details, self.theme))
 
-    def _follow_anchor(self, url: QUrl) -> None:
-        kind, _, index = url.toString().partition(":")
-        go_to_event(self.state, Kind(kind), int(index))
-
 
 def follow_link(state: ViewState) -> bool:
     """Go to the other end of the selected event's launch; return whether there is one."""
@@ -140,7 +140,7 @@ def _section(section: Section, soft: str) -> str:
     if section.title:
         title = f"<p style='margin:12px 0 2px 0; font-weight:600'>{escape(section.title)}</p>"
     lines = "".join(
-        f"<tr><td style='color:{soft}; padding:1px 12px 1px 0; white-space:nowrap'>{escape(label)}</td>"
+        f"<tr><td style='color:{soft}; padding:1px 12px 1px 0'>{_unbroken(label)}</td>"
         f"<td style='padding:1px 0'>{_wrapping(value)}</td></tr>"
         if label
         else f"<tr><td colspan='2' style='padding:1px 0'>{_wrapping(value)}</td></tr>"
@@ -150,16 +150,20 @@ def _section(section: Section, soft: str) -> str:
         colour = f"color:{soft};" if number == 0 else ""
         cells = "".join(
             f"<td align='{'right' if at else 'left'}' style='{colour} padding:1px 14px 1px 0'>"
-            f"{escape(cell)}</td>"
+            f"{_unbroken(cell)}</td>"
             for at, cell in enumerate(row)
         )
         lines += f"<tr>{cells}</tr>"
     return f"{title}<table cellspacing='0'>{lines}</table>"
 
 
+def _unbroken(text: str) -> str:
+    return escape(text).replace(" ", "&nbsp;")
+
+
 def _wrapping(text: str) -> str:
     """Let a C++ name break where it may: after a comma, a colon or a bracket."""
     broken = escape(text)
-    for sign in (",", "::", "&lt;", "("):
+    for sign in (",", "::", "&lt;"):
         broken = broken.replace(sign, f"{sign}\u200b")
     return broken

@@ -24,7 +24,9 @@ from viewer.panels.panel import Panel
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.work import Worker
+from viewer.timeline.fonts import STRONG, font
 
+TITLE_PX = 13
 SIGNS = {"error": "▲", "warning": "▲", "info": "○"}
 _RECORDED = {
     "cuda": "CUDA",
@@ -197,7 +199,8 @@ class FindingCard(QFrame):
         sign.setStyleSheet(f"color: #{colours[finding.severity] & 0xFFFFFF:06x};")
         sign.setFixedWidth(18)
         title, meaning = QLabel(finding.title), QLabel(finding.meaning)
-        title.setStyleSheet("font-weight: 600;" if finding.severity != "info" else "")
+        if finding.severity != "info":
+            title.setFont(font(TITLE_PX, STRONG))
         meaning.setObjectName("soft")
         texts = QVBoxLayout()
         texts.setSpacing(1)

@@ -30,8 +30,8 @@ from viewer.panels.event_set import GROUPS, EventSet, gather
 from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
 from viewer.panels.panel import Panel
-from viewer.panels.work import Asked, Worker
 from viewer.state import ViewState
+from viewer.state.work import Asked, Worker
 
 TYPING_PAUSE_MS = 150
 EVERYTHING = "All classes"

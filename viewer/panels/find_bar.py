@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolic
 from viewer.analysis.find import BadPatternError, FindCancelledError, Found
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count
-from viewer.state.work import Asked, Worker
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.places import go_to_event
+from viewer.state.work import Asked, Worker
 
 TYPING_PAUSE_MS = 150
 

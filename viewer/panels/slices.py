@@ -27,10 +27,10 @@ from viewer.panels.event_view import parse_durations
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
-from viewer.panels.work import Worker
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
 from viewer.state.places import home_row
+from viewer.state.work import Worker
 from viewer.trace import Kind
 
 TYPING_PAUSE_MS = 150
@@ -138,7 +138,7 @@ class SlicesPanel(Panel):
         split.addWidget(self.table)
         split.setStretchFactor(0, 0)
         split.setStretchFactor(1, 1)
-        split.setSizes([380, 900])
+        split.setSizes([440, 900])
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
