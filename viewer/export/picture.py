@@ -10,16 +10,20 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect, QSize
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
+from viewer.analysis.health import doubtful_gpus
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
 from viewer.export import foot
 from viewer.export.view import PictureError, View
 from viewer.timeline import legend, ruler
+from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.figures import figure_in
 from viewer.timeline.fonts import font
+from viewer.timeline.note_marks import paint_notes, place_notes
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
+from viewer.timeline.strip import Grid
 
 HEADER_WIDTH = 340
 MAX_PX, MAX_AREA = 30_000, 400_000_000
@@ -48,11 +52,16 @@ class Sheet:
     def __init__(self, view: View, width: int, dpr: float = 1.0, scene: Scene | None = None) -> None:
         self.view, self.dpr = view, dpr
         self.scene = scene or Scene(view.study)
+        self.scene.collectives = view.study.collectives
         extras = view.extras
         self._placed = place(view.rows)
         self._left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
         self._top = ruler.HEIGHT if extras.ruler else 0
-        self._body = self._placed[-1].y + self._placed[-1].height + 1 if self._placed else 1
+        self._rows = self._placed[-1].y + self._placed[-1].height + 1 if self._placed else 1
+        columns = max(1, snap_px(width * dpr) - snap_px(self._left * dpr))
+        self._scale = Scale(*view.window_ns, columns)
+        self._dimensions = dimensions(self._scale, view.measurements, dpr)
+        self._body = self._rows + dimensions_height(self._dimensions)
         self._width = width
         self._foot = self._blocks()
         self._height = self._top + self._body + sum(block.height for block in self._foot)
@@ -114,12 +123,11 @@ class Sheet:
 
     def _frame(self) -> Frame:
         view, d = self.view, self.dpr
-        left, top = snap_px(self._left * d), snap_px(self._top * d)
-        columns = max(1, self.size.width() - left)
+        top = snap_px(self._top * d)
         height = snap_px((self._top + self._body) * d) - top
         return make_frame(
-            self.scene, self._placed, Scale(*view.window_ns, columns), height, view.theme,
-            dpr=d, origin_y=self._top, overlays=view.overlays, laps=view.laps, scope=view.scope,
+            self.scene, self._placed, self._scale, height, view.theme, dpr=d, origin_y=self._top,
+            overlays=view.overlays, laps=view.laps, scope=view.scope, doubtful=doubtful_gpus(view.study),
         )  # fmt: skip
 
     def _paint_time(self, painter: QPainter) -> None:
@@ -137,6 +145,10 @@ class Sheet:
         painter.translate(left, top)
         painter.setClipRect(0, 0, frame.scale.width, frame.height)
         paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
+        paint_dimensions(painter, self._dimensions, frame.height, view.theme, d)
+        grid = Grid(d, self._left, self._top, frame.scale.width, frame.height)
+        spots = place_notes(enumerate(view.notes), view.study, self._placed, frame.scale, grid)
+        paint_notes(painter, spots, view.theme, d)
         painter.restore()
 
     def _paint_headers(self, painter: QPainter) -> None:
@@ -164,7 +176,7 @@ class Sheet:
             painter.restore()
             above.add(row.key)
         if self._placed:
-            painter.fillRect(0, top + self._body - 1, width, 1, QColor(view.theme.line))
+            painter.fillRect(0, top + self._rows - 1, width, 1, QColor(view.theme.line))
 
 
 def picture(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> QImage:

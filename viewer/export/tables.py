@@ -74,7 +74,7 @@ def _cell(value: Any) -> str:
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Spell out columns that mix numbers and texts: a column of Parquet has one type."""
     mixed = {
-        c: frame[c].map(lambda v: None if v is None else str(v))
+        str(c): frame[c].map(lambda v: None if v is None else str(v))
         for c in frame
         if frame[c].dtype == object and frame[c].dropna().map(type).nunique() > 1
     }
