@@ -17,9 +17,19 @@ from viewer.analysis.parts import PARTS
 from viewer.analysis.report import report
 from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
-from viewer.analysis.vitals import Vitals, vitals
+from viewer.analysis.vitals import SECTIONS, Vitals, vitals
 from viewer.cli.opening import chosen_window
-from viewer.drawing.format import format_count, format_ns, format_share, format_value
+from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.grid import Cell, Grid
+from viewer.drawing.vital_grids import (
+    class_grid,
+    copy_grid,
+    kernel_grid,
+    numbers_grid,
+    phase_grid,
+    sync_grid,
+    time_grid,
+)
 
 PLAIN_WIDTH = 140
 LONGEST_LIST = 60
@@ -76,7 +86,7 @@ def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Te
         yield _classes(facts["gpus"])
     yield from _iterations(facts)
     if sheet is not None:
-        yield _vitals(sheet)
+        yield from _case_sheet(sheet)
     yield _counts(facts["counts"])
 
 
@@ -167,21 +177,44 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
 _LAP_COLUMNS = ("no.", "marker", "length", "exposed comm.", "copies", "idle", "flag")
 
 
-def _vitals(sheet: Vitals) -> Table:
-    title = f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}"
-    table = _table(title, "section", "number", "value", "of the time", "normal", "", left=2)
-    section = ""
-    for vital in sheet.numbers:
-        share = format_share(vital.share) if vital.share is not None else ""
-        value, warning = (
-            format_value(vital.value, vital.unit),
-            "not normal" if vital.is_normal is False else "",
-        )
-        table.add_row(
-            vital.section if vital.section != section else "", vital.name, value, share, vital.normal, warning
-        )
-        section = vital.section
+def _case_sheet(sheet: Vitals) -> Iterable[Text | Table]:
+    """Yield what the Vitals dock shows, from the same cells."""
+    yield Text(
+        f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
+    )
+    yield from (Text(f"Unreliable: {d.title}. {d.meaning}", style="yellow") for d in sheet.doubts)
+    yield _grid(time_grid(sheet))
+    for section in SECTIONS[1:]:
+        yield _grid(numbers_grid(sheet, sheet.section(section), section.capitalize(), each=False))
+    for grid in (
+        kernel_grid(sheet),
+        class_grid(sheet),
+        phase_grid(sheet),
+        copy_grid(sheet),
+        sync_grid(sheet),
+    ):
+        if grid.rows:
+            yield _grid(grid)
+
+
+def _grid(grid: Grid) -> Table:
+    """Return a grid as a table of texts; what is not normal is red, and marked for who sees no colour."""
+    kept = [at for at in range(len(grid.heads)) if any(row[at].text for row in grid.rows)]
+    table = Table(
+        title=f"\n{grid.name}", title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False
+    )
+    for at in kept:
+        head = grid.heads[at]
+        table.add_column(head.title, justify="right" if head.number else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(_cell(row[at], is_number=grid.heads[at].number) for at in kept))
     return table
+
+
+def _cell(cell: Cell, is_number: bool) -> Text:
+    is_bad = cell.tone == "bad"
+    text = f"{cell.text} !" if is_bad and is_number and cell.text else cell.text
+    return Text(text, style={"bad": "red", "soft": "dim", "strong": "bold"}.get(cell.tone, ""))
 
 
 def _counts(counts: dict[str, int]) -> Table:

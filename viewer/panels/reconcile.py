@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLa
 from viewer.analysis.reconcile import Reconciled, What, reconcile
 from viewer.analysis.scope import Scope
 from viewer.drawing.format import MINUS, format_share
+from viewer.drawing.grid import Cell, Grid, Head, Tone
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.panels.sheet import Cell, Grid, Head, Sheet, Tone
+from viewer.panels.sheet import Sheet
 from viewer.state import ViewState
 from viewer.state.work import Worker
 

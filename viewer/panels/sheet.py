@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-import pandas as pd
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
@@ -29,62 +27,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from viewer.analysis.vital import Evidence
+from viewer.drawing.grid import Cell, Grid, Head
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.table_view import DenseTable
 from viewer.timeline.fonts import STRONG, font
 
-Tone = Literal["plain", "bad", "soft", "strong"]
 _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
 _WIDEST = 460
 _DOT = 10
 _LEADING, _PADDING = 5, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell.
-
-    Attributes
-    ----------
-    tip : str
-        Shown on hover: what the number means.
-    spot : Evidence or None
-        Where a click leads.
-    tone : {"plain", "bad", "soft", "strong"}
-        "bad" is outside of what is normal.
-    swatch : int or None
-        An ARGB colour beside the text.
-    bar : tuple of float
-        Shares of the five parts, drawn as a stacked bar instead of a text.
-    """
-
-    text: str = ""
-    tip: str = ""
-    spot: Evidence | None = None
-    tone: Tone = "plain"
-    swatch: int | None = None
-    bar: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The head of a column; numbers are right-aligned."""
-
-    title: str
-    tip: str = ""
-    number: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """What a sheet shows; `frame` holds the numbers themselves, for files."""
-
-    name: str
-    heads: Sequence[Head]
-    rows: Sequence[Sequence[Cell]]
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 class SheetModel(QAbstractTableModel):

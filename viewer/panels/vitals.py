@@ -26,12 +26,10 @@ from viewer.analysis.scope import range_scope
 from viewer.analysis.vital import Evidence, Vital
 from viewer.analysis.vitals import Vitals, vitals
 from viewer.drawing.format import format_share, format_value
+from viewer.drawing.grid import Grid
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import Theme
-from viewer.panels.panel import Panel
-from viewer.panels.reconcile import ReconcilePage
-from viewer.panels.sheet import Grid, Sheet
-from viewer.panels.vital_grids import (
+from viewer.drawing.vital_grids import (
     class_grid,
     copy_grid,
     kernel_grid,
@@ -40,6 +38,9 @@ from viewer.panels.vital_grids import (
     sync_grid,
     time_grid,
 )
+from viewer.panels.panel import Panel
+from viewer.panels.reconcile import ReconcilePage
+from viewer.panels.sheet import Sheet
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range

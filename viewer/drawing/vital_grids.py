@@ -22,7 +22,7 @@ from viewer.drawing.format import (
     format_share,
     format_value,
 )
-from viewer.panels.sheet import Cell, Grid, Head, Tone
+from viewer.drawing.grid import Cell, Grid, Head, Tone
 from viewer.trace.names import short_name
 
 ALL_GPUS = "All GPUs"
@@ -30,8 +30,12 @@ _TIMES = (*PARTS, "no_kernel")
 _TITLES = ("compute", "hidden comm.", "exposed comm.", "copy", "idle", "no kernel")
 _SMALLEST_SHARE = 0.005
 
-Swatch = Callable[[str | int], int]
+Swatch = Callable[[str | int], int | None]
 """The colour of a kernel's class, or of a name."""
+
+
+def _no_colour(_: str | int) -> None:
+    return None
 
 
 def time_grid(sheet: Vitals) -> Grid:
@@ -71,9 +75,9 @@ def time_grid(sheet: Vitals) -> Grid:
     return Grid("Time of each GPU", heads, rows, sheet.table("time"))
 
 
-def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str) -> Grid:
-    """Return some numbers, one a row, over all GPUs and on each."""
-    each = any(v.per_gpu for v in numbers) and len(sheet.gpus) > 1
+def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str, each: bool = True) -> Grid:
+    """Return some numbers, one a row, over all GPUs and, if asked for, on each."""
+    each = each and any(v.per_gpu for v in numbers) and len(sheet.gpus) > 1
     heads = [
         Head("", number=False),
         Head(ALL_GPUS if len(sheet.gpus) != 1 else sheet.gpus[0], "Over all GPUs: sums, or as it says"),
@@ -86,7 +90,7 @@ def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str) -> Grid:
     return Grid(name, heads, rows, table)
 
 
-def class_grid(sheet: Vitals, swatch: Swatch) -> Grid:
+def class_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
     """Return the kernel classes: sum and union."""
     heads = (
         Head("Class", "By the table of rules; Tools opens it", number=False),
@@ -111,7 +115,7 @@ def class_grid(sheet: Vitals, swatch: Swatch) -> Grid:
     return Grid("Kernel classes", heads, rows, table)
 
 
-def kernel_grid(sheet: Vitals, swatch: Swatch) -> Grid:
+def kernel_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
     """Return the kernels that take most time."""
     heads = (
         Head("Top kernels", number=False),
@@ -153,7 +157,7 @@ def phase_grid(sheet: Vitals) -> Grid:
     )
     table = sheet.tables.get("phases", pd.DataFrame())
     rows = [_phase_row(row, heads) for row in table.to_dict("records")]
-    return Grid("Phases", heads, rows, table)
+    return Grid("What the phases are made of", heads, rows, table)
 
 
 def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:

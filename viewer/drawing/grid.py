@@ -1,0 +1,58 @@
+"""Grid: a small table of texts, each of which says what it means and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from viewer.analysis.vital import Evidence
+
+Tone = Literal["plain", "bad", "soft", "strong"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell.
+
+    Attributes
+    ----------
+    tip : str
+        Shown on hover: what the number means.
+    spot : Evidence or None
+        Where a click leads.
+    tone : {"plain", "bad", "soft", "strong"}
+        "bad" is outside of what is normal.
+    swatch : int or None
+        An ARGB colour beside the text.
+    bar : tuple of float
+        Shares of the five parts, drawn as a stacked bar instead of a text.
+    """
+
+    text: str = ""
+    tip: str = ""
+    spot: Evidence | None = None
+    tone: Tone = "plain"
+    swatch: int | None = None
+    bar: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column; numbers are right-aligned."""
+
+    title: str
+    tip: str = ""
+    number: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What a sheet shows; `frame` holds the numbers themselves, for files."""
+
+    name: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell]]
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
