@@ -57,8 +57,8 @@ def details_of_event(study: Study, ref: EventRef) -> Details:
     sections = [Section("", facts.lines)]
     if ref.kind in GPU_KINDS:
         sections += _statistics(study, name_id, ref.kind)
-    if ref.kind is Kind.MEMCPY:
-        sections.append(Section("Could it hide?", tuple(copy_story(study, ref.index))))
+    if ref.kind in (Kind.MEMCPY, Kind.MEMSET):
+        sections.append(Section("Could it hide?", tuple(_hiding(study, ref))))
     if ref.kind is Kind.NVTX:
         sections += _on_gpu(study, ref)
     if ref.kind is Kind.API and (chain := call_chain(study, ref.index)):
@@ -80,6 +80,15 @@ def details_of_slice(study: Study, marker: int, number: int) -> Details:
     )
     (_, what), *rest = facts
     return Details(what, f"Slice of {rest[0][1]}" if rest else "Slice", (Section("", (*when, *rest)),))
+
+
+def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:
+    story = copy_story(study, ref.kind, ref.index)
+    yield "", story.text[:1].upper() + story.text[1:]
+    yield "Beside kernels", format_ns(story.hidden_ns)
+    yield "Alone", format_ns(story.copy_only_ns)
+    if story.pageable:
+        yield "Host memory", "pageable: its call waits for it; pinned memory would let it run beside"
 
 
 def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:

@@ -129,7 +129,7 @@ def html_of(details: Details, theme: Theme) -> str:
     """Return a page for a QTextBrowser."""
     soft = f"#{theme.text_soft & 0xFFFFFF:06x}"
     parts = [
-        f"<p style='margin:4px 0 0 0; font-weight:600; font-size:14px'>{_wrapping(details.title)}</p>",
+        f"<p style='margin:4px 0 0 0; font-size:14px'><b>{_wrapping(details.title)}</b></p>",
         f"<p style='margin:0 0 6px 0; color:{soft}'>{escape(details.subtitle)}</p>",
     ]
     return "".join([*parts, *(_section(section, soft) for section in details.sections)])
@@ -138,7 +138,7 @@ def html_of(details: Details, theme: Theme) -> str:
 def _section(section: Section, soft: str) -> str:
     title = ""
     if section.title:
-        title = f"<p style='margin:12px 0 2px 0; font-weight:600'>{escape(section.title)}</p>"
+        title = f"<p style='margin:12px 0 2px 0'><b>{escape(section.title)}</b></p>"
     lines = "".join(
         f"<tr><td style='color:{soft}; padding:1px 12px 1px 0'>{_unbroken(label)}</td>"
         f"<td style='padding:1px 0'>{_wrapping(value)}</td></tr>"

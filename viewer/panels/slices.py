@@ -210,7 +210,7 @@ class SlicesPanel(Panel):
 
     def _show(self, view: SliceView) -> None:
         self.view = view
-        self.badge_changed.emit(format_count(len(view.numbers)))
+        self.badge_changed.emit(format_count(len(view.slices)))
         self.totals.set_frame(view.totals, _columns(self.theme)[2])
         self._show_lines()
         self._say()
