@@ -46,8 +46,10 @@ def test_picture_shows_a_lighter_first_part_on_the_early_rank_only(qapp):
     index = scene.palette.index[study.trace.kernels.name_id[0]]
     full, lighter = (int(scene.palette.argb(LIGHT)[i]) for i in (index, index + scene.palette.size))
     early, late = (picture[p.y + p.height // 2] for p in placed)
-    assert np.flatnonzero(early == lighter).min() == 20 and (early == lighter).sum() > 60
-    assert (late == full).any() and not (late == lighter).any()
+    assert np.flatnonzero(early == lighter).min() == 20
+    assert (early == lighter).sum() > 60
+    assert (late == full).any()
+    assert not (late == lighter).any()
 
 
 def test_text_stands_in_the_wider_part():

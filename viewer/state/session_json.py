@@ -18,7 +18,7 @@ SCHEMA = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By schema, what turns a dictionary of that schema into one of the next."""
 
-OVERLAYS = frozenset({"idle", "exposed"})
+OVERLAYS = frozenset({"idle", "exposed", "waiting"})
 _LARGEST_NS = 2**62
 _COLOUR = re.compile("#[0-9a-fA-F]{6}")
 

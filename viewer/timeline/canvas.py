@@ -94,11 +94,11 @@ class ShowsRows(ShowsNotes):
         ends = self.evidence.ends if self.evidence else None
         if ends is not None and state.study is not None:
             paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)
-        self.paint_annotations(painter, grid)
         if state.hover is not None:
             x = marks.column_of(scale, state.hover.time_ns)
             marks.paint_cut(painter, x, grid.rows, theme, d)
             self._paint_states_at_cut(painter, grid, x)
+        self.paint_annotations(painter, grid)
 
     def _paint_states_at_cut(self, painter: QPainter, grid: Grid, x: int) -> None:
         """Show at the cut, in every state lane, the colour of what its GPU does there."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from viewer.analysis.collectives import Collectives
 from viewer.analysis.launches import Launches
 from viewer.analysis.parts import PARTS
 from viewer.analysis.study import Study
@@ -31,8 +32,8 @@ class Facts:
     lines: tuple[Line, ...]
 
 
-def event_facts(study: Study, ref: EventRef) -> Facts:
-    """Return everything that is known of one event."""
+def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> Facts:
+    """Return everything that is known of one event; of a collective with who waited, where that is known."""
     trace = study.trace
     events = trace.events[ref.kind]
     start, end = int(events.start_ns[ref.index]), int(events.end_ns[ref.index])
@@ -44,6 +45,8 @@ def event_facts(study: Study, ref: EventRef) -> Facts:
     row = _file_row(trace, ref)
     if ref.kind in GPU_KINDS:
         lines += _operation(study, ref, row, end - start)
+        if ref.kind is Kind.KERNEL and collectives is not None:
+            lines += _collective(study, collectives, ref.index, end - start)
     elif ref.kind is Kind.API:
         lines += _api(study, ref, row)
     elif ref.kind is Kind.NVTX:
@@ -140,6 +143,20 @@ def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: i
         yield "Correlation", str(int(correlation[ref.index]))
 
 
+def _collective(study: Study, collectives: Collectives, kernel: int, length_ns: int) -> Iterator[Line]:
+    wait = int(collectives.wait_ns[kernel])
+    if wait < 0:
+        return
+    last = int(collectives.last_gpu[kernel])
+    label = study.trace.gpu_label(last)
+    own = study.trace.streams[study.trace.kernels.owner_of(kernel)].gpu == last
+    yield (
+        "Waiting",
+        "none: it is the last to arrive" if own else f"{format_ns(wait)}  (for {label}, the last to arrive)",
+    )
+    yield "Transfer", format_ns(length_ns - wait)
+
+
 def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
     for label, letter in (("Grid", "grid"), ("Block", "block")):
         sides = [row.get(f"{letter}{axis}") for axis in "XYZ"]
@@ -163,8 +180,10 @@ def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
     start = int(trace.events[ref.kind].start_ns[ref.index])
     api = trace.api
     yield "Launched by", f"{trace.names[int(api.name_id[call])]} on {_thread(trace, api.owner_of(call))}"
-    queued = max(0, start - int(api.end_ns[call]))
-    yield "Latency", f"{format_ns(start - int(api.start_ns[call]))}  (in the queue {format_ns(queued)})"
+    queued, latency = max(0, start - int(api.end_ns[call])), start - int(api.start_ns[call])
+    yield "Latency", f"{format_ns(latency)}  (in the queue {format_ns(queued)})"
+    if latency < 0:
+        yield "", "it starts before its launch: this GPU's clock is early"
 
 
 def _api(study: Study, ref: EventRef, row: Mapping[str, Any]) -> Iterator[Line]:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QPointF,
+    QRect,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
 
@@ -12,8 +23,9 @@ from viewer.drawing.layout import PlacedRow
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
+from viewer.timeline.evidence import Evidence
 from viewer.timeline.figures import figure
-from viewer.timeline.paint_header import INDENT, Look, label_line, paint_header, pin_rect
+from viewer.timeline.paint_header import INDENT, Look, label_line, paint_header, pin_rect, sign_rect
 from viewer.timeline.row_menu import row_menu
 from viewer.timeline.row_model import RowModel
 from viewer.timeline.strip import guard
@@ -37,6 +49,7 @@ class RowHeaders(QTreeView):
         super().__init__(parent)
         self._state = state
         self.theme: Theme = LIGHT
+        self.evidence: Evidence | None = None
         self._hovered: Row | None = None
         self._unfolded: set[str] = set()
         self._is_following = False
@@ -175,9 +188,36 @@ class RowHeaders(QTreeView):
                 current=index == self.currentIndex(),
                 focused=self.hasFocus(),
                 pinned=row.key in self._state.rows.pinned,
+                **self._evidence_of(row),
             )
             placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
             paint_header(painter, placed, rect, self.theme, look)
+
+    def set_evidence(self, evidence: Evidence) -> None:
+        """Show warnings, and where both ends of what is selected are."""
+        self.evidence = evidence
+        self._rows.told = evidence.told
+        evidence.changed.connect(self.viewport().update)
+
+    def _evidence_of(self, row: Row) -> dict[str, Any]:
+        if self.evidence is None:
+            return {}
+        own, other = self.evidence.marks(row)
+        sign = self.evidence.sign(row, self._standing) if own or other else ""
+        return {"warning": bool(self.evidence.insight.warning(row)), "own": own, "other": other, "sign": sign}
+
+    def _standing(self, row: Row) -> str:
+        rect = self.visualRect(self._rows.index_of(row.key))
+        if rect.bottom() < 0:
+            return "above"
+        return "below" if rect.top() >= self.viewport().height() else ""
+
+    def _has_sign_at(self, row: Row, pos: QPoint) -> bool:
+        if self.evidence is None or not self.evidence.sign(row, self._standing):
+            return False
+        rect = self._row_rect(row)
+        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
+        return sign_rect(label_line(placed, rect)).contains(QPointF(pos))
 
     def drawBranches(
         self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
@@ -218,6 +258,10 @@ class RowHeaders(QTreeView):
         row = self._row_under(pos)
         if event.button() == Qt.MouseButton.LeftButton and row and self._pin_of(row).contains(pos):
             self._state.rows.set_pinned(row.key, row.key not in self._state.rows.pinned)
+            return
+        if event.button() == Qt.MouseButton.LeftButton and row and self._has_sign_at(row, pos):
+            if self.evidence is not None:
+                self.evidence.go_to_other_end()
             return
         super().mousePressEvent(event)
 

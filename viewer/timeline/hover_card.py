@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
+from viewer.analysis.collectives import Collectives
 from viewer.analysis.parts import PARTS
+from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.hit import ColumnFacts, HitResult
@@ -16,12 +19,14 @@ from viewer.timeline import marks
 from viewer.timeline.card import Card
 from viewer.timeline.facts import PART_TITLES, event_facts, gpu_names, running_at
 from viewer.timeline.fonts import MEDIUM, STRONG, cropped, font, metrics
+from viewer.timeline.slice_hits import slice_heading, slice_lines
 from viewer.trace.names import short_name
 
 WIDTH = 480
 _TITLE, _TEXT, _LINE = 12.5, 11, 17
 _TITLE_LINES = 3
 _MAX_CUT_GPUS = 24
+_NO_WARNINGS: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +48,44 @@ class HoverCard(Card):
         self.items: tuple[Item, ...] = ()
         self._shown: object = None
 
-    def show_hit(self, study: Study, hit: HitResult, span: QRect, bounds: QRect) -> None:
+    def show_hit(
+        self,
+        study: Study,
+        hit: HitResult,
+        span: QRect,
+        bounds: QRect,
+        collectives: Collectives | None = None,
+    ) -> None:
         """Say what is under the pointer."""
-        key = (id(study), hit.event, hit.column)
+        key = (id(study), hit.event, hit.column, collectives is None)
         if key != self._shown:
             self._shown = key
             if hit.column is not None:
                 self._say(*_column(study, hit.column))
             elif hit.event is not None:
-                facts = event_facts(study, hit.event)
+                facts = event_facts(study, hit.event, collectives)
                 self._say(facts.title, facts.subtitle, [Item(None, *line) for line in facts.lines])
         self.show_beside(span, bounds)
 
-    def show_cut(self, study: Study, time_ns: int, resolution_ns: float, span: QRect, bounds: QRect) -> None:
-        """Say what every GPU does at an instant."""
+    def show_slice(self, study: Study, slices: Slices, number: int, span: QRect, bounds: QRect) -> None:
+        """Say what is known of a slice of a GPU."""
+        key = (id(slices), number)
+        if key != self._shown:
+            self._shown = key
+            items = [Item(None, *line) for line in slice_lines(study, slices, number)]
+            self._say(*slice_heading(study, slices, number), items)
+        self.show_beside(span, bounds)
+
+    def show_cut(
+        self,
+        study: Study,
+        time_ns: int,
+        resolution_ns: float,
+        span: QRect,
+        bounds: QRect,
+        warnings: Mapping[int, str] = _NO_WARNINGS,
+    ) -> None:
+        """Say what every GPU does at an instant, with what makes that doubtful."""
         key = (id(study), time_ns)
         if key != self._shown:
             self._shown = key
@@ -68,6 +97,9 @@ class HoverCard(Card):
                 what = ", ".join(dict.fromkeys(names)) or "nothing on any stream"
                 state = PART_TITLES[part] if names else "Idle"
                 items.append(Item(colour, labels[gpu.index], f"{state}: {what}"))
+                if gpu.index in warnings:
+                    title = warnings[gpu.index].split("\n")[0]
+                    items.append(Item(self.theme.warning, "not to be trusted", title))
             self._say(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
         self.show_beside(span, bounds)
 

@@ -248,3 +248,24 @@ def paint_state_tick(
     painter.fillRect(box, QColor(frame))
     inset = line_width(dpr)
     painter.fillRect(box.adjusted(inset, inset, -inset, -inset), QColor(colour))
+
+
+def paint_sign(painter: QPainter, box: QRectF, sign: str, theme: Theme) -> None:
+    """Paint the arrow that says where the other end is: left, right, above, below or folded."""
+    cx, cy, r = box.center().x(), box.center().y(), box.width() / 2 - 1
+    turned = {"left": (-1, 0), "right": (1, 0), "above": (0, -1)}
+    dx, dy = turned.get(sign, (0, 1))
+    tip = QPointF(cx + dx * r, cy + dy * r)
+    wings = [QPointF(cx - dy * r * 0.8, cy + dx * r * 0.8), QPointF(cx + dy * r * 0.8, cy - dx * r * 0.8)]
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.link))
+    painter.drawPolygon(QPolygonF([tip, *wings]))
+    if dx:
+        painter.drawRect(QRectF(min(cx, cx - dx * r), cy - r * 0.28, r, r * 0.56))
+    else:
+        painter.drawRect(QRectF(cx - r * 0.28, min(cy, cy - dy * r), r * 0.56, r))
+    if sign == "folded":
+        painter.drawRect(QRectF(cx - r, cy - r, r * 1.1, r * 0.56))
+    painter.restore()

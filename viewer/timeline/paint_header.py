@@ -11,6 +11,7 @@ from viewer.drawing.bands import StateBand
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
+from viewer.timeline import marks
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics
 
 INDENT = 16
@@ -20,6 +21,7 @@ PIN_SIZE = 14
 LABEL_PX, DETAIL_PX, SMALL_PX = 13, 12, 11
 GAP = 8
 LINE = 20
+MARK = 3
 PATH_SIGN = "›"
 
 
@@ -35,6 +37,12 @@ class Look:
         It has rows below it: an arrow is painted.
     hovered, current, focused, pinned : bool
         Under the pointer; the keyboard's row; with the keyboard in the tree; pinned.
+    warning : bool
+        What its lanes show is not to be trusted.
+    own, other : bool
+        It holds what is selected; it holds the other end of that.
+    sign : str
+        Where the other end is: left, right, above, below, folded; "" for none.
     as_path : bool
         Painted with its full path and without indentation, as in the pinned area.
     """
@@ -46,12 +54,22 @@ class Look:
     focused: bool = False
     pinned: bool = False
     as_path: bool = False
+    warning: bool = False
+    own: bool = False
+    other: bool = False
+    sign: str = ""
 
 
 def pin_rect(line: QRect) -> QRect:
     """Return where the pin of a header is, from the line that its label stands in."""
     x = line.right() + 1 - RIGHT - FIGURE_WIDTH - PIN_SIZE
     return QRect(x, line.top() + (line.height() - PIN_SIZE) // 2, PIN_SIZE, PIN_SIZE)
+
+
+def sign_rect(line: QRect) -> QRectF:
+    """Return where the sign to the other end stands, left of the pin's place."""
+    pin = pin_rect(line)
+    return QRectF(pin.left() - GAP - 12, line.center().y() - 5.5, 12, 12)
 
 
 def label_line(placed: PlacedRow, rect: QRect) -> QRect:
@@ -86,6 +104,17 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         pin = pin_rect(line)
         _paint_pin(painter, QRectF(pin), look.pinned, theme)
         room = min(room, pin.left() - GAP // 2)
+    if look.warning:
+        marks.paint_warning(painter, QRectF(room - 13, line.center().y() - 6, 13, 13), theme)
+        room -= 13 + GAP // 2
+    if look.sign:
+        sign = sign_rect(line)
+        marks.paint_sign(painter, sign, look.sign, theme)
+        room = min(room, round(sign.left()) - GAP // 2)
+    for held, column, colour in ((look.own, 0, theme.event), (look.other, 1, theme.link)):
+        if held:
+            edge = rect.right() + 1 - MARK * (2 - column)
+            painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
     _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, look)
     _paint_lane_names(painter, placed, rect, left, theme)
 

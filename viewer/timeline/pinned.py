@@ -8,7 +8,9 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import Row
 from viewer.state import ViewState
+from viewer.timeline.evidence import Evidence
 from viewer.timeline.figures import figure, row_tip
 from viewer.timeline.paint_header import Look, label_line, paint_header, pin_rect
 from viewer.timeline.row_menu import row_menu
@@ -32,6 +34,7 @@ class PinnedHeaders(QWidget):
         super().__init__(parent)
         self.state = state
         self.theme: Theme = LIGHT
+        self.evidence: Evidence | None = None
         self._hovered: str | None = None
         self._pressed: tuple[str, QPoint] | None = None
         self._dragged: str | None = None
@@ -81,10 +84,21 @@ class PinnedHeaders(QWidget):
                     focused=True,
                     pinned=True,
                     as_path=True,
+                    warning=bool(self.evidence and self.evidence.insight.warning(placed.row)),
+                    **self._marks_of(placed.row),
                 )
                 paint_header(painter, placed, self._rect(placed), self.theme, look)
             painter.fillRect(0, self.height() - 1, self.width(), 1, QColor.fromRgba(self.theme.line))
         painter.end()
+
+    def set_evidence(self, evidence: Evidence) -> None:
+        """Show warnings, and which rows hold both ends of what is selected."""
+        self.evidence = evidence
+        evidence.changed.connect(self.update)
+
+    def _marks_of(self, row: Row) -> dict[str, bool]:
+        own, other = self.evidence.marks(row) if self.evidence else (False, False)
+        return {"own": own, "other": other}
 
     def _rect(self, placed: PlacedRow) -> QRect:
         return QRect(0, placed.y, self.width(), placed.height)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QPainter
 
@@ -18,7 +21,9 @@ from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
 _TEXT, _SMALL, _LINE = 11, 10, 17
-_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 88, 44, 4, 58, 110
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 102, 46, 5, 58, 110
+_NOTE = 140
+_AWAITED = "…"
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
 
@@ -30,6 +35,10 @@ class RangeTable:
     ----------
     most_gpus : int
         GPUs beyond are counted, not listed.
+    details : bool
+        False: the parts only, at the cost of a glance; the rest is shown as awaited.
+    about : sequence of (str, str)
+        Labels and values of what is said of the range besides.
 
     Raises
     ------
@@ -38,18 +47,28 @@ class RangeTable:
     """
 
     def __init__(
-        self, study: Study, selection: Window, laps: Laps | None, most_gpus: int = _MAX_GPUS
+        self,
+        study: Study,
+        selection: Window,
+        laps: Laps | None,
+        most_gpus: int = _MAX_GPUS,
+        *,
+        details: bool = True,
+        about: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.numbers = measure(study, *selection, laps)
+        self.numbers = measure(study, *selection, laps, details=details)
         self.where = _where(self.numbers, laps)
+        self.about = tuple(about)
+        self._notes = [*_notes(self.numbers, details), *about]
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
 
     def size(self, hint: str = "") -> QSize:
         """Return the size of the table; `hint` is the line at its foot."""
         numbers = self.numbers
-        rows = min(len(numbers.gpus), self._most) + (len(numbers.gpus) > self._most)
-        lines = 2 * bool(numbers.gpus) + len(_notes(numbers)) + bool(hint or numbers.clipped)
+        gpus = len(numbers.parts_ns)
+        rows = min(gpus, self._most) + (gpus > self._most)
+        lines = 2 * bool(gpus) + len(self._notes) + bool(hint or numbers.clipped)
         width = self._label_width() + _COLUMN * (len(_HEADINGS) - 1) + 3 * _COUNT
         return QSize(width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
@@ -69,14 +88,14 @@ class RangeTable:
         where = cropped(self.where, rect.right() - x, _TEXT)
         marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
         y = rect.top() + _TITLE_HEIGHT
-        if numbers.gpus:
+        if len(numbers.parts_ns):
             y = self._paint_gpus(painter, rect, y, theme)
         painter.fillRect(rect.left(), y + 4, rect.width(), 1, QColor(theme.line))
         y += _RULE
-        for label, value in _notes(numbers):
+        for label, value in self._notes:
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
-            left = rect.left() + 140
+            left = rect.left() + _NOTE
             marks.paint_text(
                 painter,
                 cropped(value, rect.right() - left, _TEXT, MEDIUM),
@@ -99,20 +118,21 @@ class RangeTable:
             painter, rect, theme, y, unit, [(h, "") for h in _HEADINGS], ("kernels", "launches"), soft=True
         )
         y += _LINE
-        for gpu in numbers.gpus[: self._most]:
-            parts = [*numbers.parts_ns[gpu.gpu].tolist(), int(numbers.no_kernel_ns[gpu.gpu])]
+        gpus = len(numbers.parts_ns)
+        for gpu in range(min(gpus, self._most)):
+            parts = [*numbers.parts_ns[gpu].tolist(), int(numbers.no_kernel_ns[gpu])]
             cells = _cells(parts, numbers.length_ns, size)
-            label = self._labels[gpu.gpu]
-            counts = (format_count(gpu.kernels), format_count(gpu.launches))
-            self._paint_line(painter, rect, theme, y, label, cells, counts)
+            held = numbers.gpus[gpu] if numbers.gpus else None
+            counts = _counts(held.kernels, held.launches) if held else (_AWAITED, _AWAITED)
+            self._paint_line(painter, rect, theme, y, self._labels[gpu], cells, counts)
             y += _LINE
-        if (more := len(numbers.gpus) - self._most) > 0:
+        if (more := gpus - self._most) > 0:
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
             y += _LINE
         everything = [*numbers.all_ns.tolist(), int(numbers.no_kernel_ns.sum())]
-        cells = _cells(everything, numbers.length_ns * len(numbers.gpus), size)
-        counts = (format_count(numbers.kernels), format_count(numbers.launches))
+        cells = _cells(everything, numbers.length_ns * gpus, size)
+        counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (_AWAITED, _AWAITED)
         tint = QColor(theme.accent)
         tint.setAlpha(20)
         painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
@@ -138,8 +158,7 @@ class RangeTable:
         for value, share in cells[:-1]:
             right += _COLUMN
             if share:
-                beside = right - _SHARE + _GAP
-                marks.paint_text(painter, share, beside, base, _SMALL, theme.text_faint)
+                marks.paint_text(painter, share, right - _SHARE + _GAP, base, _SMALL, theme.text_faint)
             cell_ink = theme.text_faint if value == "–" else ink
             _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
         right += _COUNT
@@ -171,7 +190,13 @@ def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str
     return cells
 
 
-def _notes(numbers: RangeNumbers) -> list[tuple[str, str]]:
+def _counts(kernels: int, launches: int) -> tuple[str, str]:
+    return format_count(kernels), format_count(launches)
+
+
+def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
+    if not details:
+        return [("Most kernel time", _AWAITED), ("Compute stream empty", _AWAITED)]
     notes = []
     if numbers.families:
         most = "   ".join(f"{short_name(f.name)} {format_share(f.share)}" for f in numbers.families)
@@ -189,11 +214,26 @@ def _notes(numbers: RangeNumbers) -> list[tuple[str, str]]:
     return notes
 
 
+def between(numbers: RangeNumbers, laps: Laps) -> tuple[int, int] | None:
+    """Return the two iterations that a range lies between, None if it does not.
+
+    It holds the first instant of a lap on some GPU, or ends with it, and no kernel runs in most of it.
+    """
+    if 2 * int(numbers.no_kernel_ns.sum()) < numbers.length_ns * len(numbers.parts_ns) or laps.count < 2:
+        return None
+    inner = laps.starts[:, 1 : laps.count]
+    held = (inner >= numbers.start_ns) & (inner <= numbers.end_ns)
+    found = np.flatnonzero(held.any(axis=0))
+    return (int(found[0]), int(found[0]) + 1) if len(found) == 1 else None
+
+
 def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
     share = numbers.lap
     if share is None or laps is None:
         return "outside the iterations" if laps else ""
     text = f"{format_share(share.share)} of iteration {share.lap}"
-    if len(share.laps) > 1:
+    if (pair := between(numbers, laps)) is not None:
+        text += f" · between iterations {pair[0]} and {pair[1]}"
+    elif len(share.laps) > 1:
         text += f" · touches iterations {share.laps[0]} to {share.laps[-1]}"
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,7 @@ class RowModel(QAbstractItemModel):
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = state
+        self.told: Callable[[Row], str] = lambda _: ""
         self._sizes: WeakKeyDictionary[Row, dict[bool, QSize]] = WeakKeyDictionary()
         self._number_rows()
 
@@ -87,7 +89,7 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{row.text_path}, {figure(self.state, row)}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row_tip(self.state, row)
+            return "\n".join(filter(None, (row_tip(self.state, row), self.told(row))))
         return None
 
     def _size(self, row: Row, expanded: bool) -> QSize:

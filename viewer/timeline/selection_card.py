@@ -15,18 +15,19 @@ from viewer.state import Window
 from viewer.timeline.card import Card
 from viewer.timeline.range_table import RangeTable
 
-_SLOW_S, _PAUSE_MS = 0.008, 60
+_SLOW_S, _PAUSE_MS = 0.001, 60
 _HINT = "Enter keeps the measurement · Shift while dragging: no snapping"
 
 
 class SelectionCard(Card):
-    """Measures the selection. While it is dragged on a trace so large that it costs frames, after a pause."""
+    """Measures the selection. While it is dragged the parts follow the pointer, the rest in a pause."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.table: RangeTable | None = None
         self._cost_s = 0.0
         self._asked: tuple[Study, Window, Laps | None] | None = None
+        self._about: tuple[tuple[str, str], ...] = ()
         self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._measure)
@@ -39,13 +40,19 @@ class SelectionCard(Card):
         span: QRect,
         bounds: QRect,
         free: QRect | None = None,
+        about: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Show the numbers of a range beside the place where it is selected (`show_beside`)."""
-        known = self._asked == (study, window, laps)
-        self._asked, self._place = (study, window, laps), (span, bounds, free)
+        """Show the numbers of a range beside the place where it is selected (`show_beside`).
+
+        `about` is what is known of it as a slice.
+        """
+        asked = (study, window, laps)
+        known = self._asked == asked and self._about == about
+        self._asked, self._about, self._place = asked, about, (span, bounds, free)
         if known and self.table is not None:
             self.show_beside(*self._place)
         elif self._cost_s > _SLOW_S and self.isVisible():
+            self._make(details=False)
             self._pause.start()
         else:
             self._measure()
@@ -57,16 +64,18 @@ class SelectionCard(Card):
         self.hide()
 
     def _measure(self) -> None:
+        began = time.perf_counter()
+        self._make(details=True)
+        self._cost_s = time.perf_counter() - began
+
+    def _make(self, details: bool) -> None:
         if self._asked is None:
             return
-        study, window, laps = self._asked
-        began = time.perf_counter()
         try:
-            self.table = RangeTable(study, window, laps)
+            self.table = RangeTable(*self._asked, details=details, about=self._about)
         except ValueError:
             self.dismiss()
             return
-        self._cost_s = time.perf_counter() - began
         self.show_beside(*self._place)
 
     @property

@@ -8,17 +8,20 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
+from viewer.analysis.study import Study
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
 from viewer.timeline.canvas import Canvas
+from viewer.timeline.evidence import Evidence
 from viewer.timeline.gestures import Gestures, TimeStrip
 from viewer.timeline.gl_bars import is_hardware, renderer_name
 from viewer.timeline.gl_canvas import GlCanvas
 from viewer.timeline.headers import RowHeaders
 from viewer.timeline.hover_card import HoverCard
+from viewer.timeline.insight import Insight
 from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.legend import Legend
 from viewer.timeline.note_hands import NoteHands
@@ -26,6 +29,7 @@ from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import PinnedHeaders
 from viewer.timeline.ruler import Ruler, RulerCorner
 from viewer.timeline.selection_card import SelectionCard
+from viewer.timeline.slice_hits import Lines, slice_about, slice_at
 from viewer.timeline.strip import guard, log
 
 Renderer = Literal["auto", "gl", "raster"]
@@ -52,6 +56,8 @@ class Timeline(QWidget):
         self.scene: Scene | None = None
         self.header_width = HEADER_WIDTH
         self.gestures = Gestures(state, self)
+        self.insight = Insight(state, self)
+        self.evidence = Evidence(state, self.insight, self)
         self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self)
         self.ruler_corner, self.ruler = RulerCorner(state, self), Ruler(state, self)
         self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self)
@@ -109,6 +115,7 @@ class Timeline(QWidget):
     def _fall_back(self) -> None:
         """Put the raster canvas in the place of one that OpenGL failed."""
         failed, self.canvas = self.canvas, Canvas(self.state, self)
+        self.canvas.evidence = self.evidence
         self.gestures.watch(self.canvas)
         self.notes.gestures.watch(self.canvas)
         self.canvas.set_theme(self.theme)
@@ -122,6 +129,11 @@ class Timeline(QWidget):
 
     def _connect(self) -> None:
         state, gestures = self.state, self.gestures
+        self.headers.set_evidence(self.evidence)
+        self.pinned_headers.set_evidence(self.evidence)
+        self.pinned.evidence = self.canvas.evidence = self.evidence
+        self.insight.changed.connect(self._follow_insight)
+        self.evidence.changed.connect(self._update_marks)
         for strip in (self.ruler, self.pinned, self.canvas):
             gestures.watch(strip)
         for strip in (self.pinned, self.canvas):
@@ -155,6 +167,8 @@ class Timeline(QWidget):
     def _take_study(self) -> None:
         study = self.state.study
         self.scene = Scene(study) if study else None
+        if self.scene is not None:
+            self.scene.collectives = self.insight.collectives
         self._hide_hover()
         self.selection_card.dismiss()
         for canvas in (self.canvas, self.pinned):
@@ -169,6 +183,13 @@ class Timeline(QWidget):
             strip.refresh()
         self.ruler_corner.update()
         self.overview.update()
+        self._place_selection_card()
+
+    def _follow_insight(self) -> None:
+        if self.scene is not None and self.scene.study is self.state.study:
+            self.scene.collectives = self.insight.collectives
+        self._refresh_rows()
+        self.headers.viewport().update()
         self._place_selection_card()
 
     def _refresh_rows(self) -> None:
@@ -237,7 +258,21 @@ class Timeline(QWidget):
             QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
         )
         with guard("the selection card", self.selection_card.dismiss):
-            self.selection_card.show_range(study, selection, state.laps, span, bounds, self._below_rows())
+            self.selection_card.show_range(
+                study, selection, state.laps, span, bounds, self._below_rows(), self._about_selection(study)
+            )
+
+    def _about_selection(self, study: Study) -> Lines:
+        """Return what is known of the selection where it is a slice."""
+        slices, number = self.insight.slices, self.evidence.slice_number
+        return slice_about(study, slices, number) if slices is not None and number is not None else ()
+
+    def _slice_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
+        study, slices = self.state.study, self.insight.slices
+        if study is None or slices is None:
+            return None
+        density = self.canvas.scale().ns_per_px
+        return slice_at(study, slices, strip.hit(pos), self.state.overlays, density)
 
     def _point(self, strip: TimeStrip, pos: QPointF) -> None:
         self._pointed = (strip, pos)
@@ -246,7 +281,8 @@ class Timeline(QWidget):
         else:
             hit = strip.hit(pos)
             on_event = hit is not None and (hit.event is not None or hit.column is not None)
-            self._rest.start(_EVENT_MS if on_event else _CUT_MS)
+            on_slice = hit is not None and hit.gpu is not None and self._slice_at(strip, pos) is not None
+            self._rest.start(_EVENT_MS if on_event or on_slice else _CUT_MS)
 
     def _hide_hover(self) -> None:
         self._pointed = None
@@ -263,11 +299,16 @@ class Timeline(QWidget):
             span = QRect(at.x() - 1, at.y(), 2, 1)
             bounds = self._bounds()
             hit = strip.hit(pos)
+            number, slices = self._slice_at(strip, pos), self.insight.slices
             if hit is not None and (hit.event is not None or hit.column is not None):
-                self.hover_card.show_hit(study, hit, span, bounds)
+                self.hover_card.show_hit(study, hit, span, bounds, self.insight.collectives)
+            elif slices is not None and number is not None and number != self.evidence.slice_number:
+                self.hover_card.show_slice(study, slices, number, span, bounds)
             elif (hit is not None or strip is self.ruler) and not self._is_selected(strip.time_at(pos.x())):
                 scale = self.canvas.scale()
-                self.hover_card.show_cut(study, strip.time_at(pos.x()), scale.ns_per_px, span, bounds)
+                self.hover_card.show_cut(
+                    study, strip.time_at(pos.x()), scale.ns_per_px, span, bounds, self.insight.warnings
+                )
             else:
                 self.hover_card.hide()
 
@@ -283,6 +324,10 @@ class Timeline(QWidget):
     def _click(self, strip: QWidget, pos: QPointF) -> None:
         if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
             self.state.set_lap(lap)
+        elif (number := self._slice_at(strip, pos)) is not None and self.insight.slices is not None:
+            row = self.insight.slices.table.iloc[number]
+            self.state.choose_slice(number)
+            self.state.select((int(row["start_ns"]), int(row["end_ns"])))
 
     # Geometry
 

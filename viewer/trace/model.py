@@ -187,7 +187,8 @@ class Trace:
         """The part of `span_ns` in which things happen: what the timeline reaches over.
 
         It holds `window_ns` and all events inside the session but context switches, which a recording has
-        from its first to its last moment, however short what was looked at.
+        from its first to its last moment, however short what was looked at; and a twentieth more on
+        either side.
         """
         low, high = self.span_ns
         start, end = self.window_ns
@@ -195,7 +196,8 @@ class Trace:
             if kind is not Kind.ON_CPU and len(events):
                 start = min(start, max(int(events.start_ns.min()), low))
                 end = max(end, min(int(events.end_ns.max()), high))
-        return start, end
+        air = (end - start) // 20
+        return max(start - air, low), min(end + air, high)
 
     def gpu_label(self, gpu: int) -> str:
         """Return "Rank 3 GPU 0", or with the pid where the rank is not known; "(aligned)" if it was."""
