@@ -137,6 +137,8 @@ def test_the_filter_is_followed_and_said(shown, demo, qtbot):
 def test_numbers_that_are_not_steady_say_so(shown, shared_trace, qtbot):
     panel = shown(Study(read(shared_trace("pytorch-a100-nvtx"), cache=False), Rules.builtin()))
     assert panel.what.text().startswith("Not steady")
+    panel.sections.setCurrentRow(SECTIONS.index("Ranks"))
+    assert "no two GPUs" in panel.pages.currentWidget().widget().text()
 
 
 def test_without_gpus_or_a_trace_the_dock_says_what_to_do(shown, shared_trace):

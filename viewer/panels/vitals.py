@@ -66,6 +66,12 @@ _NOT_OPEN = "Open a trace to see its vitals."
 _NO_GPU = (
     "No GPU operation was recorded, so there is nothing to measure.\nRecord with nsys profile -t cuda,nvtx."
 )
+_NOTHING = "There is nothing of the kind in this time."
+_EMPTY = {
+    "Phases": "No iterations were found, so there are no phases of one: choose a marker in Iterations.",
+    "Iterations": "No iterations were found: choose a marker in Iterations.",
+    "Ranks": "There are no two GPUs that do the same work in whole iterations of this time to compare.",
+}
 _MEASURING = "Measuring…"
 
 
@@ -214,7 +220,8 @@ class VitalsPanel(Panel):
             return
         page = self.pages.widget(row)
         assert isinstance(page, QScrollArea)
-        page.setWidget(self._made(grids_of(sheet, SECTIONS[row], palette, self.theme)))
+        bands = [[g for g in band if g.rows] for band in grids_of(sheet, SECTIONS[row], palette, self.theme)]
+        page.setWidget(self._made(bands) if any(bands) else _hint(_EMPTY.get(SECTIONS[row], _NOTHING)))
 
     def _made(self, bands: Sequence[Sequence[Grid]]) -> QWidget:
         body = QWidget()
@@ -297,6 +304,14 @@ def _mark(argb: int | None) -> QIcon:
         painter.drawEllipse(QRectF(1, 1, _DOT - 2, _DOT - 2))
         painter.end()
     return QIcon(picture)
+
+
+def _hint(text: str) -> QLabel:
+    hint = QLabel(text)
+    hint.setObjectName("emptyState")
+    hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    hint.setWordWrap(True)
+    return hint
 
 
 def _page() -> QScrollArea:
