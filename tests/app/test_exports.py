@@ -1,0 +1,95 @@
+"""Ctrl+E and the saving of tables, in the real window."""
+
+import pandas as pd
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QFileDialog
+
+from viewer.app.picture_dialog import CHOSEN, IN_VIEW, LAP, SELECTION, WHOLE, PictureDialog
+from viewer.drawing.theme import LIGHT
+from viewer.export.picture import picture
+from viewer.export.view import present_view
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def dialog(window, qtbot):
+    window.state.select((12 * MS, 17 * MS))
+    window.state.measurements.keep(2 * MS, 5 * MS)
+    qtbot.keyClick(window.timeline.canvas, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    made = window.findChild(PictureDialog)
+    assert made is not None
+    yield made
+    made.close()
+
+
+def test_the_preview_is_what_is_written(dialog, window, tmp_path):
+    dialog.write(tmp_path / "x.png")
+    written = QImage(str(tmp_path / "x.png"))
+    assert written == dialog._image
+    assert written == picture(present_view(window.state, LIGHT), 1600, 2)
+    for suffix in (".svg", ".pdf"):
+        dialog.write(tmp_path / f"x{suffix}")
+        assert (tmp_path / f"x{suffix}").stat().st_size > 1000
+    dialog.write(tmp_path / "y", "PDF (*.pdf)")
+    assert (tmp_path / "y.pdf").read_bytes() == (tmp_path / "x.pdf").read_bytes()
+
+
+def test_what_is_chosen_is_what_is_seen(dialog, window):
+    state = window.state
+    dialog.window_box.setCurrentText(SELECTION)
+    assert dialog.view().window_ns == (12 * MS, 17 * MS)
+    dialog.window_box.setCurrentText(LAP)
+    assert dialog.view().window_ns in {(state.laps.start_ns(n), state.laps.end_ns(n)) for n in range(3)}
+    dialog.window_box.setCurrentText(WHOLE)
+    assert dialog.view().window_ns == state.axis.limits
+    state.rows.set_pinned(state.rows.roots[1].key, True)
+    dialog.rows_box.setCurrentText(IN_VIEW)
+    assert dialog.view().rows[0][0] is state.rows.roots[1]
+    dialog.measurements.setChecked(False)
+    assert not dialog.view().measurements
+    dialog.extras["card"].setChecked(False)
+    high = dialog._image.height()
+    dialog.refresh()
+    assert dialog._image.height() < high
+
+
+def test_rows_by_name_and_what_is_wrong_with_it(dialog, tmp_path):
+    dialog.rows_box.setCurrentText(CHOSEN)
+    dialog.refresh()
+    assert "which rows" in dialog.message.text()
+    assert not dialog.save_button.isEnabled()
+    dialog.rows_text.setText("Rank 1, no such row")
+    dialog.refresh()
+    assert "no such row" in dialog.message.text()
+    dialog.rows_text.setText("Rank 1")
+    dialog.refresh()
+    assert dialog.save_button.isEnabled()
+    assert [row.label for row, _ in dialog.view().rows] == ["Rank 1"]
+    dialog.write(tmp_path / "no" / "x.png")
+    assert "Not saved" in dialog.message.text()
+
+
+def test_the_clipboard_has_the_picture(dialog):
+    dialog.copy()
+    held = QGuiApplication.clipboard().mimeData()
+    assert held.hasImage()
+    assert held.data("image/svg+xml").startsWith(b"<?xml")
+
+
+def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path):
+    frame = pd.DataFrame({"a": [1, 2]})
+    for name, kind, made in (
+        ("t.csv", "", "t.csv"),
+        ("t", "Markdown (*.md)", "t.md"),
+        ("u", "Parquet (*.parquet)", "u.parquet"),
+    ):
+        answer = (str(tmp_path / name), kind)
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, answer=answer: answer)
+        window.save_table(frame)
+        assert (tmp_path / made).stat().st_size
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "t.md"), ""))
+    window.save_table(pd.DataFrame({"a": range(5000)}))
+    assert "too many for Markdown" in window.notice.label.text()

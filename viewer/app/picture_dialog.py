@@ -1,0 +1,283 @@
+"""Export picture: what is to be seen in it, how large, and a preview that is the picture itself."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QImage, QPalette, QPixmap, QResizeEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.app.theme import Look
+from viewer.drawing.scene import Scene
+from viewer.drawing.theme import DARK, LIGHT
+from viewer.export.files import FORMATS, picture_bytes
+from viewer.export.first_view import chosen_rows
+from viewer.export.picture import picture
+from viewer.export.vector import svg_bytes
+from viewer.export.view import Extras, PictureError, View, present_view
+from viewer.export.whole import write_whole
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.state.navigation import current_lap
+from viewer.timeline.timeline import Timeline
+
+PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
+VIEW, SELECTION, LAP, WHOLE = "This view", "The selection", "The iteration", "The whole trace"
+SHOWN, IN_VIEW, PINNED, CHOSEN = "All rows shown", "Rows in view", "Pinned rows", "Rows called …"
+_EXTRAS = {
+    "headers": "Row names",
+    "ruler": "Ruler",
+    "legend": "Legend",
+    "scale_bar": "Scale bar",
+    "card": "Numbers of the selection",
+    "table": "Numbers of the measurements",
+}
+_PAUSE_MS = 150
+_SIZE = QSize(1180, 720)
+
+
+class PictureDialog(QDialog):
+    """Asks what a picture shows, shows it, and writes or copies it.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Whose view is exported; its scene has the rows prepared.
+    """
+
+    def __init__(
+        self, state: ViewState, timeline: Timeline, look: Look, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Export picture")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(_SIZE)
+        self._state, self._timeline = state, timeline
+        self._scene = timeline.scene or Scene(present_view(state, look.theme).study)
+        self._image = QImage()
+        self.window_box, self.rows_box, self.theme_box = QComboBox(), QComboBox(), QComboBox()
+        self.rows_text = QLineEdit()
+        self.rows_text.setPlaceholderText("Stream 7, Rank 3/NCCL")
+        self.width_box, self.scale_box = QSpinBox(), QDoubleSpinBox()
+        self.overlays, self.notes = QCheckBox("Overlays"), QCheckBox("Notes")
+        self.measurements = QCheckBox("Measurements")
+        self.extras = {name: QCheckBox(title) for name, title in _EXTRAS.items()}
+        self.preview, self.message = QLabel(), QLabel()
+        self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self.refresh)
+        self._fill(look)
+        self._lay_out()
+        self._connect()
+        self.refresh()
+
+    def view(self) -> View:
+        """Return what is chosen.
+
+        Raises
+        ------
+        PictureError
+            If there is no such thing.
+        """
+        state = self._state
+        theme = DARK if self.theme_box.currentText() == "Dark" else LIGHT
+        view = present_view(state, theme)
+        return replace(
+            view,
+            rows=self._rows(view),
+            window_ns=self._window(),
+            overlays=view.overlays if self.overlays.isChecked() else frozenset(),
+            notes=view.notes if self.notes.isChecked() else (),
+            measurements=view.measurements if self.measurements.isChecked() else (),
+            extras=Extras(**{name: box.isChecked() for name, box in self.extras.items()}),
+        )
+
+    def refresh(self) -> None:
+        """Paint the picture anew, and show it or why there is none."""
+        self._pause.stop()
+        try:
+            self._image = picture(self.view(), self.width_box.value(), self.scale_box.value(), self._scene)
+        except PictureError as error:
+            self._image = QImage()
+            self.message.setText(str(error)[:1].upper() + str(error)[1:] + ".")
+        else:
+            size = self._image.size()
+            self.message.setText(f"{size.width():,} × {size.height():,} pixels")
+        for button in (self.copy_button, self.save_button):
+            button.setEnabled(not self._image.isNull())
+        self._show_image()
+
+    def copy(self) -> None:
+        """Put the picture on the clipboard: as an image, and as SVG where a program takes that."""
+        content = QMimeData()
+        content.setImageData(self._image)
+        with suppress(PictureError):
+            content.setData("image/svg+xml", svg_bytes(self.view(), *self._size(), self._scene))
+        QGuiApplication.clipboard().setMimeData(content)
+        self.message.setText("Copied")
+
+    def save(self) -> None:
+        """Ask for a file and write the picture."""
+        stem = self._state.study.trace.path.stem if self._state.study else "picture"
+        name, kind = QFileDialog.getSaveFileName(self, "Save the picture", f"{stem}.png", PICTURES)
+        if name:
+            self.write(Path(name), kind)
+
+    def write(self, path: Path, kind: str = "") -> None:
+        """Write the picture in the form that the name says, else in that of a file dialog's filter."""
+        if path.suffix.casefold() not in FORMATS:
+            path = path.with_name(path.name + (f".{kind[:3].casefold()}" if kind else FORMATS[0]))
+        try:
+            write_whole(path, picture_bytes(self.view(), path.suffix, *self._size(), self._scene))
+        except (PictureError, OSError) as error:
+            self.message.setText(f"Not saved: {error}")
+        else:
+            self.message.setText(f"Saved: {path}")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the preview."""
+        super().resizeEvent(event)
+        self._show_image()
+
+    def _size(self) -> tuple[int, float]:
+        return self.width_box.value(), self.scale_box.value()
+
+    def _window(self) -> tuple[int, int]:
+        state, what = self._state, self.window_box.currentText()
+        lap = current_lap(state)
+        if what == SELECTION and state.selection is not None:
+            return state.selection
+        if what == LAP and state.laps is not None and lap is not None:
+            return state.laps.start_ns(lap), state.laps.end_ns(lap)
+        return state.axis.limits if what == WHOLE else state.axis.window
+
+    def _rows(self, view: View) -> list[tuple[Row, bool]]:
+        what, timeline = self.rows_box.currentText(), self._timeline
+        pinned = [(p.row, p.expanded) for p in timeline.pinned_headers.visible_rows()]
+        if what == PINNED:
+            return pinned
+        if what == IN_VIEW:
+            return pinned + [(p.row, p.expanded) for p in timeline.headers.visible_rows()]
+        if what == CHOSEN:
+            patterns = [text.strip() for text in self.rows_text.text().split(",") if text.strip()]
+            if not patterns:
+                raise PictureError("write which rows: Stream 7, Rank 3/NCCL")
+            return chosen_rows(self._state.rows.roots, patterns)
+        return list(view.rows)
+
+    def _show_image(self) -> None:
+        """Show the picture as wide as there is room for, and at most as large as it is."""
+        if self._image.isNull():
+            self.preview.clear()
+            return
+        d = self.devicePixelRatioF()
+        room = self._scroll.viewport().size() * d
+        shown = self._image
+        if shown.width() > room.width():
+            shown = shown.scaledToWidth(room.width(), Qt.TransformationMode.SmoothTransformation)
+        pixmap = QPixmap.fromImage(shown)
+        pixmap.setDevicePixelRatio(d)
+        self.preview.setPixmap(pixmap)
+
+    def _fill(self, look: Look) -> None:
+        state = self._state
+        lap = current_lap(state)
+        windows = [VIEW, *[SELECTION] * (state.selection is not None), *[LAP] * (lap is not None), WHOLE]
+        self.window_box.addItems(windows)
+        self.rows_box.addItems([SHOWN, IN_VIEW, *[PINNED] * bool(state.rows.pinned), CHOSEN])
+        self.theme_box.addItems(["Light", "Dark"])
+        self.theme_box.setCurrentText("Dark" if look.theme.is_dark else "Light")
+        self.width_box.setRange(320, 20_000)
+        self.width_box.setValue(1600)
+        self.width_box.setSuffix(" px")
+        self.width_box.setSingleStep(100)
+        self.scale_box.setRange(0.5, 4)
+        self.scale_box.setSingleStep(0.5)
+        self.scale_box.setDecimals(2)
+        self.scale_box.setValue(2)
+        self.scale_box.setSuffix(" ×")
+        first = Extras()
+        for name, box in self.extras.items():
+            box.setChecked(getattr(first, name))
+        for box, there in (
+            (self.overlays, bool(state.overlays)),
+            (self.notes, bool(state.notes.items)),
+            (self.measurements, bool(state.measurements.items)),
+        ):
+            box.setChecked(there)
+            box.setEnabled(there)
+        self.extras["card"].setEnabled(state.selection is not None)
+        self.extras["table"].setEnabled(bool(state.measurements.items))
+        self.rows_text.setEnabled(False)
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.addRow("Time", self.window_box)
+        form.addRow("Rows", self.rows_box)
+        form.addRow("", self.rows_text)
+        form.addRow("Width", self.width_box)
+        form.addRow("Scale", self.scale_box)
+        form.addRow("Colours", self.theme_box)
+        self.scale_box.setToolTip("Pixels of the file for each of the width: 2 for print")
+        boxes = QGridLayout()
+        shown = (self.overlays, self.notes, self.measurements, *self.extras.values())
+        for at, box in enumerate(shown):
+            boxes.addWidget(box, at, 0)
+        left = QVBoxLayout()
+        left.addLayout(form)
+        left.addSpacing(8)
+        left.addLayout(boxes)
+        left.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidget(self.preview)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self._scroll.setBackgroundRole(QPalette.ColorRole.Mid)
+        self._scroll.setAccessibleName("Preview")
+        self.preview.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter)
+        top = QHBoxLayout()
+        top.addLayout(left)
+        top.addWidget(self._scroll, 1)
+        foot = QHBoxLayout()
+        self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        foot.addWidget(self.message, 1)
+        close = QPushButton("Close")
+        close.clicked.connect(self.accept)
+        for button in (close, self.copy_button, self.save_button):
+            foot.addWidget(button)
+        self.save_button.setDefault(True)
+        whole = QVBoxLayout(self)
+        whole.addLayout(top, 1)
+        whole.addLayout(foot)
+
+    def _connect(self) -> None:
+        later = self._pause.start
+        for box in (self.window_box, self.rows_box, self.theme_box):
+            box.currentTextChanged.connect(lambda _: later())
+        self.rows_box.currentTextChanged.connect(lambda text: self.rows_text.setEnabled(text == CHOSEN))
+        self.rows_text.textChanged.connect(lambda _: later())
+        self.width_box.valueChanged.connect(lambda _: later())
+        self.scale_box.valueChanged.connect(lambda _: later())
+        for check in (self.overlays, self.notes, self.measurements, *self.extras.values()):
+            check.toggled.connect(lambda _: later())
+        self.copy_button.clicked.connect(self.copy)
+        self.save_button.clicked.connect(self.save)
