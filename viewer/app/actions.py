@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 
 from viewer.app.docks import AT_RIGHT, PANELS
-from viewer.panels.details import follow_link
-from viewer.state import navigation
+from viewer.app.exports import export_picture
+from viewer.rows.presets import launch_rows
+from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.gestures import NOTCH
-from viewer.trace import GPU_KINDS, Kind
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -154,8 +154,16 @@ _FILE = (
     Command("open", "Open…", "File", lambda w: w.choose_file(), ("Ctrl+O",), short="Open"),
     Command("demo", "Open the demo", "File", lambda w: w.open(None)),
     Command("open-session", "Open session…", "File", lambda w: w.choose_session(), group="session"),
-    Command("save-session", "Save session as…", "File", lambda w: w.save_session(), ("Ctrl+Shift+S",), _trace,
-            group="session"),
+    Command(
+        "save-session",
+        "Save session as…",
+        "File",
+        lambda w: w.save_session(),
+        ("Ctrl+Shift+S",),
+        _trace,
+        group="session",
+    ),
+    Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
     Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )

@@ -25,6 +25,7 @@ from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
+from viewer.app.exports import save_table
 from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
@@ -39,7 +40,6 @@ from viewer.app.theme import Look
 from viewer.app.tool_bar import ToolBar
 from viewer.app.welcome import Welcome
 from viewer.drawing.theme import Theme
-from viewer.export.tables import write_table
 from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
 from viewer.panels.find_bar import FindBar
@@ -52,7 +52,6 @@ from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
-TABLES = "Tables (*.csv *.tsv *.parquet)"
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
 FIRST_SIZE = (1440, 860)
 
@@ -351,12 +350,7 @@ class MainWindow(QMainWindow):
 
     def save_table(self, frame: pd.DataFrame) -> None:
         """Ask for a file and write a panel's table to it."""
-        name, _ = QFileDialog.getSaveFileName(self, "Save the table", "table.csv", TABLES)
-        if name:
-            try:
-                write_table(frame, Path(name))
-            except OSError as error:
-                self.notice.tell(f"The table was not saved: {error}")
+        save_table(self, frame)
 
     def edit_rules(self) -> None:
         """Open the table of kernel classes in the user's editor."""
