@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from html import escape
 
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
@@ -21,6 +22,9 @@ from viewer.timeline.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 
 TEXT_PX = 13
+PAUSE_MS = 80
+"""Nothing is gathered for what a held key runs past."""
+
 _HINT = "Click a bar in the timeline, or a slice in its dock:\neverything known of it stands here."
 
 
@@ -36,6 +40,8 @@ class DetailsPanel(Panel):
         self._worker = Worker(self)
         self.page = QTextBrowser()
         self.page.setFrameShape(QFrame.Shape.NoFrame)
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._gather)
         self.page.document().setDocumentMargin(8)
         # Without a fixed weight, as the window's own font has one, so that headings can be strong.
         weighable = QFont(family())
@@ -62,26 +68,34 @@ class DetailsPanel(Panel):
         state.slice_changed.connect(partial(self._take, True))
 
     def refresh(self) -> None:
-        """Gather what is known."""
-        study, ref, number = self.state.study, self.state.chosen, self.state.slice_number
-        is_slice = number is not None and (self._is_slice or ref is None)
-        self.other.setVisible(not is_slice)
-        for button in (self.previous, self.next):
-            button.setVisible(not is_slice)
-        if study is None or (ref is None and number is None):
+        """Show what is known of what is selected, as soon as it is gathered."""
+        study, ref = self.state.study, self.state.chosen
+        if study is None or (ref is None and self.state.slice_number is None):
+            self._pause.stop()
             self._worker.cancel()
             self.details = None
             self.show_empty(_HINT if study else "Open a trace first.")
             return
         self.show_empty("")
-        if is_slice:
-            assert number is not None
+        on_event = ref is not None and not self._shows_slice()
+        for button in (self.previous, self.next):
+            button.setVisible(on_event)
+        has_link = ref is not None and (ref.kind in GPU_KINDS or ref.kind is Kind.API)
+        self.other.setVisible(on_event and has_link)
+        self.other.setText("Launch" if ref is not None and ref.kind in GPU_KINDS else "What it launched")
+        self._pause.start()
+
+    def _shows_slice(self) -> bool:
+        return self.state.slice_number is not None and (self._is_slice or self.state.chosen is None)
+
+    def _gather(self) -> None:
+        study, ref, number = self.state.study, self.state.chosen, self.state.slice_number
+        if study is None:
+            return
+        if number is not None and self._shows_slice():
             marker = self.state.marker
             self._worker.start(lambda _: details_of_slice(study, marker, number), self._show)
         elif ref is not None:
-            self.other.setText("Launch" if ref.kind in GPU_KINDS else "What it launched")
-            self.other.setVisible(ref.kind in GPU_KINDS or ref.kind is Kind.API)
-            self.other.setEnabled(other_end(study, ref.kind, ref.index) is not None)
             self._worker.start(lambda _: details_of_event(study, ref), self._show)
 
     def step(self, direction: int) -> None:
