@@ -80,11 +80,6 @@ def _found(w: MainWindow) -> bool:
     return w.state.found is not None
 
 
-def _linked(w: MainWindow) -> bool:
-    chosen = w.state.chosen
-    return chosen is not None and (chosen.kind in GPU_KINDS or chosen.kind is Kind.API)
-
-
 def _slice(part: str, direction: int) -> Callable[[MainWindow], bool]:
     return lambda w: navigation.step_slice(w.state, part, direction)
 
@@ -121,6 +116,15 @@ def _overlay(name: str, title: str, short: str, key: str) -> Command:
         lambda w: w.state.set_overlay(name, name not in w.state.overlays),
         (key,), _trace, lambda w: name in w.state.overlays, group="overlays", short=short,
     )  # fmt: skip
+
+
+def _launch_rows_shown(state: ViewState) -> bool:
+    rows = launch_rows(state.rows.roots)
+    return bool(rows) and not state.rows.hidden.intersection(rows)
+
+
+def _switch_launch_rows(w: MainWindow) -> None:
+    w.state.rows.set_hidden(launch_rows(w.state.rows.roots), _launch_rows_shown(w.state))
 
 
 def _preset(name: str, title: str) -> Command:
@@ -205,6 +209,9 @@ _VIEW = (
             group="filter"),
     _overlay("idle", "idle", "Idle", "I"),
     _overlay("exposed", "exposed communication", "Exposed communication", "E"),
+    _overlay("waiting", "waiting in NCCL", "Waiting in NCCL", "N"),
+    Command("launch-distance", "Launch distance of every GPU", "View", _switch_launch_rows, (), _trace,
+            lambda w: _launch_rows_shown(w.state), group="overlays"),
     Command("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
             (), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
     _preset("lanes", "Eight lanes: one a GPU"),
@@ -242,8 +249,8 @@ _GO = (
             ("Shift+X",), _trace, group="slices"),
     Command("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
     Command("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
-    Command("other-end", "Other end of the launch", "Go", lambda w: follow_link(w.state), ("L",), _linked,
-            group="events"),
+    Command("other-end", "Other end of the launch", "Go", lambda w: w.timeline.evidence.go_to_other_end(),
+            ("L",), lambda w: w.timeline.evidence.has_other_end, group="events"),
     *(command for pair in zip(*map(_bookmark, NUMBERS), strict=True) for command in pair),
 )  # fmt: skip
 _OTHER = (

@@ -122,7 +122,7 @@ class ToolBar(QToolBar):
         self.iteration = IterationBox(state, actions)
         self.addWidget(self.iteration)
         self.addWidget(_space(6))
-        for name in ("overlay-idle", "overlay-exposed"):
+        for name in ("overlay-idle", "overlay-exposed", "overlay-waiting"):
             self.addWidget(_button(actions[name], "pill"))
         self._filter = self.addWidget(_button(actions["filter-none"], "filter"))
         stretch = QWidget()
@@ -135,6 +135,7 @@ class ToolBar(QToolBar):
         """Take the colours of the overlays."""
         self._actions["overlay-idle"].setIcon(swatch(theme.text_faint))
         self._actions["overlay-exposed"].setIcon(swatch(theme.overlay_exposed))
+        self._actions["overlay-waiting"].setIcon(swatch(theme.overlay_waiting))
 
     def refresh(self) -> None:
         """Show the state as it is now."""
