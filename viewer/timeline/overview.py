@@ -208,8 +208,7 @@ class OverviewCorner(QWidget):
 
     def _figures(self, study: Study) -> list[str]:
         if (scope := self.state.filter) is not None:
-            low, high = scope.hull
-            return [scope.what, format_ns(high - low)] if scope.laps else [scope.what]
+            return [scope.what]
         low, high = study.trace.window_ns
         figures = [format_ns(high - low), _counted(len(study.trace.gpus), "GPU")]
         if (laps := self.state.laps) is not None:
