@@ -73,6 +73,7 @@ class MainWindow(QMainWindow):
     state: ViewState
     timeline: Timeline
     opening: Opening
+    find_bar: FindBar
 
     def __init__(
         self, settings: Settings, look: Look, crashes: CrashGuard, renderer: Renderer = "auto"
@@ -312,12 +313,12 @@ class MainWindow(QMainWindow):
 
     def is_panel_shown(self, title: str) -> bool:
         """Whether a panel's dock is open, perhaps behind others."""
-        return any(dock.widget().title == title and not dock.isHidden() for dock in self.docks)
+        return any(dock.objectName() == f"dock-{title}" and not dock.isHidden() for dock in self.docks)
 
     def switch_panel(self, title: str) -> None:
         """Bring a panel to the front; close it where it is there already."""
         for dock in self.docks:
-            if dock.widget().title == title:
+            if dock.objectName() == f"dock-{title}":
                 in_front = not dock.widget().visibleRegion().isEmpty()
                 dock.setVisible(not in_front)
                 dock.raise_()
