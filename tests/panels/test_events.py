@@ -250,3 +250,15 @@ def test_columns_can_be_chosen(panel, qtbot):
     keys = [c.key for c in panel.table.shown_columns()]
     assert "registers" in keys
     assert "stream" not in keys
+
+
+def test_an_event_of_a_process_is_shown_in_its_own_row(panel, qtbot):
+    show(panel, qtbot, panel.state.rows.roots[1])
+    kinds = panel.events.events.kind
+    for code in np.unique(kinds):
+        position = int(np.flatnonzero(kinds == code)[0])
+        panel.show_event(position)
+        row = panel.state.rows.row(panel.state.chosen.row_key)
+        assert row.path()[0] is panel.state.rows.roots[1]
+        assert row.path()[-1] is not row.path()[0]
+        assert {row.path()[i].key for i in range(len(row.path()) - 1)} <= panel.state.rows.expanded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QDialog,
@@ -24,6 +24,7 @@ from viewer.app.actions import COMMANDS, Command, key_text
 SIZE = QSize(560, 420)
 _COMMAND = Qt.ItemDataRole.UserRole
 _LINE = 30
+_Index = QModelIndex | QPersistentModelIndex
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
 
 
@@ -132,10 +133,10 @@ class CommandPalette(QDialog):
 class _KeyedItem(QStyledItemDelegate):
     """A command at the left; its menu and its key at the right."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(0, _LINE)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         super().paint(painter, option, index)
         command: Command | None = index.data(_COMMAND)
         if command is None:

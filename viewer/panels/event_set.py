@@ -30,7 +30,8 @@ KIND_NAMES = {
 GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 """What an event can be: the class of a kernel, else its kind."""
 
-_HOLDERS = (RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
+HOLDERS = (RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
+"""Rows that list what is under them; events of their own are a preview."""
 
 Positions = npt.NDArray[np.int32]
 Values = npt.NDArray[np.generic]
@@ -121,7 +122,7 @@ class EventSet:
 
 def gather(study: Study, row: Row) -> EventSet:
     """Return the events of a row and of all under it, each once."""
-    if row.kind not in _HOLDERS and row.events is not None:
+    if row.kind not in HOLDERS and row.events is not None:
         return EventSet(study, row, row.events)
     pieces = _operations(study, row) + _calls(study, row)
     if not pieces:

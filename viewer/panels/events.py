@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,11 +27,13 @@ from viewer.drawing.theme import Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.duration_chart import DurationChart
 from viewer.panels.event_columns import EventColumn, columns_for
-from viewer.panels.event_set import GROUPS, EventSet, gather
+from viewer.panels.event_set import GROUPS, HOLDERS, EventSet, gather
 from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
 from viewer.panels.panel import Panel
+from viewer.rows import EventRef
 from viewer.state import ViewState
+from viewer.state.places import home_row
 from viewer.state.work import Asked, Worker
 
 TYPING_PAUSE_MS = 150
@@ -239,15 +242,15 @@ class EventsPanel(Panel):
 
     def _select(self, position: int) -> None:
         if self.events is not None:
-            self.state.select_event(self.events.events.ref(position, self._row_key()))
+            self.state.select_event(self._ref(self.events, position))
 
     def show_event(self, position: int) -> None:
         """Go to an event with its surroundings; the second time, fill the width with it."""
         if self.events is None:
             return
-        ref = self.events.events.ref(position, self._row_key())
+        ref = self._ref(self.events, position)
         self.state.select_event(ref)
-        self.state.reveal(self.events.row.key)
+        self.state.reveal(ref.row_key or self.events.row.key)
         window = (
             int(self.events.events.start_ns[position]),
             int(self.events.events.end_ns[position]),
@@ -260,9 +263,13 @@ class EventsPanel(Panel):
         start, end = self.state.axis.window
         return start <= window[0] and window[1] <= end and (end - start) * 0.5 < (window[1] - window[0]) / 0.1
 
-    def _row_key(self) -> str:
-        assert self.events is not None
-        return self.events.row.key if self.events.row.events is not None else ""
+    def _ref(self, events: EventSet, position: int) -> EventRef:
+        """Return an event in the row that is listed, or, where that only holds others, in its own."""
+        if events.row.kind not in HOLDERS:
+            return events.events.ref(position, events.row.key)
+        ref = events.events.ref(position)
+        row = home_row(self.state, ref.kind, ref.index)
+        return replace(ref, row_key=row.key if row else "")
 
     def _follow(self) -> None:
         chosen = self.state.chosen
