@@ -187,3 +187,62 @@ def test_the_key_sheet_opens_and_closes(window, qtbot):
     assert sheet is not None
     with qtbot.waitSignal(sheet.finished):
         QTest.keyClick(sheet, Qt.Key.Key_Escape)
+
+
+def test_a_note_is_written_edited_and_deleted_by_keys(window, qtbot):
+    state = window.state
+    window.timeline.canvas.setFocus()
+    state.select((10 * MS, 30 * MS))
+    overlays = state.overlays
+    press(window, Qt.Key.Key_M)
+    editor = window.timeline.notes.editor
+    assert window.focusWidget() is editor
+    QTest.keyClicks(editor, "ie, 1 of m")
+    press(window, Qt.Key.Key_Return)
+    assert [n.text for n in state.notes.items] == ["ie, 1 of m"]
+    assert (state.overlays, state.measurements.items) == (overlays, ())
+    state.notes.choose(0)
+    press(window, Qt.Key.Key_M)
+    QTest.keyClicks(editor, "ine")
+    press(window, Qt.Key.Key_Escape)
+    assert state.notes.items[0].text == "ie, 1 of m"
+    press(window, Qt.Key.Key_Delete)
+    assert state.notes.items == ()
+    press(window, Qt.Key.Key_Z, CTRL)
+    assert len(state.notes.items) == 1
+    state.notes.choose(0)
+    press(window, Qt.Key.Key_Escape)
+    assert (state.notes.chosen, state.selection) == (None, (10 * MS, 30 * MS))
+
+
+def test_undo_takes_back_the_last_edit_of_whichever_kind(window):
+    state = window.state
+    window.timeline.canvas.setFocus()
+    state.select((10 * MS, 30 * MS))
+    press(window, Qt.Key.Key_Return)
+    press(window, Qt.Key.Key_M)
+    QTest.keyClicks(window.timeline.notes.editor, "x")
+    press(window, Qt.Key.Key_Return)
+    press(window, Qt.Key.Key_Z, CTRL)
+    assert (len(state.notes.items), len(state.measurements.items)) == (0, 1)
+    press(window, Qt.Key.Key_Z, CTRL)
+    assert len(state.measurements.items) == 0
+    press(window, Qt.Key.Key_Z, CTRL | SHIFT)
+    press(window, Qt.Key.Key_Z, CTRL | SHIFT)
+    assert (len(state.notes.items), len(state.measurements.items)) == (1, 1)
+
+
+def test_bookmarks_are_set_and_gone_to_wherever_the_focus_is(focused):
+    state = focused.state
+    state.axis.go(10 * MS, 20 * MS)
+    press(focused, Qt.Key.Key_3, CTRL)
+    state.axis.go(30 * MS, 50 * MS)
+    state.rows.set_hidden([state.rows.roots[0].key], True)
+    press(focused, Qt.Key.Key_4)
+    assert state.axis.window == (30 * MS, 50 * MS)
+    press(focused, Qt.Key.Key_3)
+    assert state.axis.window == (10 * MS, 20 * MS)
+    assert state.rows.roots[0].key not in state.rows.hidden
+    focused.tools.filter_box.setFocus()
+    QTest.keyClicks(focused.tools.filter_box, "3")
+    assert focused.tools.filter_box.text() == "3"

@@ -75,7 +75,7 @@ def test_a_note_in_hand_is_let_go_where_the_list_changes(history):
     notes = Notes(history)
     notes.add(Note(1, 1, "a"))
     notes.add(Note(2, 2, "b"))
-    assert notes.chosen == 1
+    notes.choose(1)
     notes.delete({0})
     assert notes.chosen is None
 

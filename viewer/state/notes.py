@@ -13,7 +13,7 @@ from viewer.rows import EventRef
 from viewer.state.history import Edited, History
 from viewer.state.window import Window
 
-COLOURS = {"Amber": "#b7791f", "Red": "#d64550", "Violet": "#7c5cd6", "Blue": "#2563eb", "Teal": "#12857a",
+COLOURS = {"Red": "#d13b4c", "Violet": "#7c5cd6", "Blue": "#2563eb", "Teal": "#12857a", "Amber": "#b7791f",
            "Grey": "#64748b"}  # fmt: skip
 
 
@@ -40,7 +40,7 @@ class Note:
     start_ns: int
     end_ns: int
     text: str = ""
-    colour: str = COLOURS["Amber"]
+    colour: str = COLOURS["Red"]
     row_key: str = ""
     event: EventRef | None = None
     offset: tuple[int, int] | None = None
@@ -79,9 +79,8 @@ class Notes(Edited):
         super().load(items)
 
     def add(self, note: Note) -> None:
-        """Add a note and take it in hand."""
+        """Add a note."""
         self._edit((*self.items, note))
-        self.choose(len(self.items) - 1)
 
     def change(self, position: int, run: str = "", **fields: Any) -> None:
         """Change fields of one note; edits of the same `run` are undone together."""

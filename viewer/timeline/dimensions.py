@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPolygonF
 
 from viewer.drawing.format import format_ns
-from viewer.drawing.scale import Scale
+from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.state import Measurement
 from viewer.timeline import marks
@@ -87,12 +87,15 @@ def _paint_line(
 ) -> None:
     """Draw the line with an arrowhead at each end, and a halo that lifts it off the bars."""
     left, right = dimension.left, dimension.right
+    thick, halo = snap_px(1.5 * dpr), snap_px(1.5 * dpr)
+    top = snap_px(middle - thick / 2)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillRect(left, top - halo, right - left, thick + 2 * halo, QColor(theme.background))
+    painter.fillRect(left, top, right - left, thick, colour)
+    middle = top + thick / 2
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(theme.background))
-    painter.drawRect(QRectF(left, middle - 2 * dpr, right - left, 4 * dpr))
     painter.setBrush(colour)
-    painter.drawRect(QRectF(left, middle - 0.75 * dpr, right - left, 1.5 * dpr))
     if right - left < 14 * dpr:
         return
     for tip, along in ((left, dpr), (right, -dpr)):

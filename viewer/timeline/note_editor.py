@@ -36,7 +36,7 @@ class NoteEditor(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFont(font(TEXT_PX))
-        self.document().setDocumentMargin(4)
+        self.document().setDocumentMargin(7)
         self.textChanged.connect(self._grow)
         self._bounds = QRect()
         self._is_open = False

@@ -28,7 +28,7 @@ class NoteGestures(QObject):
     Signals
     -------
     entered()
-        The pointer went onto a label: what floats at it has to go.
+        The pointer went onto a label, or a menu opens: what floats at it has to go.
     edit_requested(int)
         A note is to be edited.
     menu_requested(QWidget, QPointF, QPoint)
@@ -111,5 +111,6 @@ class NoteGestures(QObject):
 
     def _menu(self, strip: NotedStrip, event: QContextMenuEvent) -> bool:
         at: QPoint = event.pos()
+        self.entered.emit()
         self.menu_requested.emit(strip, QPointF(at), event.globalPos())
         return True

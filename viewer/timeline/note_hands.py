@@ -75,6 +75,7 @@ class NoteHands(QObject):
         notes.set_draft(None)
         if self._number == DRAFT:
             if draft is not None and text:
+                notes.choose(None)
                 notes.add(replace(draft, text=text))
         elif self._number < len(notes.items):
             if text:

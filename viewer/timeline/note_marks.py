@@ -98,6 +98,7 @@ def place_notes(
     """
     standing = standing or nearest_placed(placed)
     by_key = {p.row.key: p for p in placed}
+    free = grid.row(placed[-1].y + placed[-1].height) if placed else 0
     found: list[NoteSpot] = []
     for number, note in notes:
         start, end = note.span(study)
@@ -109,7 +110,7 @@ def place_notes(
             continue
         place = _place(note, (start, end), study, row, scale, grid)
         is_own_row = key == note.row_key
-        found.append(_labelled(number, note, place, row is not None, is_own_row, grid, found))
+        found.append(_labelled(number, note, place, row is not None, is_own_row, grid, free, found))
     return found
 
 
@@ -128,18 +129,25 @@ def _place(
 
 
 def _labelled(
-    number: int, note: Note, place: QRect, in_row: bool, is_own_row: bool, grid: Grid, others: list[NoteSpot]
+    number: int,
+    note: Note,
+    place: QRect,
+    in_row: bool,
+    is_own_row: bool,
+    grid: Grid,
+    free: int,
+    others: Sequence[NoteSpot],
 ) -> NoteSpot:
     d = grid.dpr
     left, right = max(place.left(), 0), min(place.left() + place.width(), grid.columns)
-    origin = QPointF((left + right) / 2, place.center().y() + 0.5 if in_row else 0.0)
+    origin = QPointF((left + right) // 2, place.center().y() if in_row else 0)
     lines = broken(note.text, (WIDEST_PX - 2 * _PAD_X - _BAR) * d, TEXT_PX * d)
     wide, high = _label_size(lines, d)
     if note.offset is not None:
         corner = origin + QPointF(note.offset[0] * d, note.offset[1] * d)
         label = _inside(QRectF(corner.x(), corner.y(), wide, high), grid)
     else:
-        label = _where_room_is(place, origin, wide, high, in_row, grid, others)
+        label = _where_room_is(place, origin, wide, high, in_row, grid, free, others)
     return NoteSpot(number, note, place, origin, label, lines, is_own_row)
 
 
@@ -150,19 +158,35 @@ def _where_room_is(
     high: float,
     in_row: bool,
     grid: Grid,
+    free: int,
     others: Sequence[NoteSpot],
 ) -> QRectF:
+    """Put a label below its bar; one that speaks of all rows where no row is, `free` and below.
+
+    That of a range ends where the range ends: the card of a selection stands right of it.
+    """
     d = grid.dpr
-    top = place.bottom() + 1 + _AWAY * d if in_row else 10 * d
-    if top + high > grid.rows and in_row:
-        top = place.top() - _AWAY * d - high
-    label = _inside(QRectF(origin.x() + (_AWAY if in_row else 8) * d, top, wide, high), grid)
-    for _ in range(_TRIES):
-        below = max((o.label.bottom() for o in others if o.label.intersects(label)), default=None)
-        if below is None or below + 4 * d + high > grid.rows:
-            break
-        label.moveTop(below + 4 * d)
-    return label
+    if in_row:
+        left, top = origin.x() + _AWAY * d, place.bottom() + 1 + _AWAY * d
+        if top + high > grid.rows:
+            top = place.top() - _AWAY * d - high
+    else:
+        right = min(place.left() + place.width(), grid.columns)
+        left = right - wide if place.width() > 1 else origin.x() + 8 * d
+        top = (free if free + high + 14 * d <= grid.rows else 0) + 10 * d
+    first = _inside(QRectF(left, top, wide, high), grid)
+    for down in (True, False):
+        label = QRectF(first)
+        for _ in range(_TRIES):
+            over = [o.label for o in others if o.label.intersects(label)]
+            if not over:
+                return label
+            label.moveTop(
+                max(o.bottom() for o in over) + 4 * d if down else min(o.top() for o in over) - 4 * d - high
+            )
+            if label.top() < 0 or label.bottom() > grid.rows:
+                break
+    return first
 
 
 def _inside(label: QRectF, grid: Grid) -> QRectF:
