@@ -149,7 +149,7 @@ def style_sheet(theme: Theme) -> str:
     }}
     QTableView {{
         border: 0; background: {css(theme.background)};
-        selection-background-color: {on}; selection-color: {text};
+        selection-background-color: {on}; selection-color: {text}; outline: 0;
     }}
     QScrollBar {{ background: {panel}; border: 0; }}
     QScrollBar:vertical {{ width: 11px; }}
