@@ -9,7 +9,7 @@ from pathlib import Path
 
 from viewer.readers import cache as store
 from viewer.readers import nsys
-from viewer.readers.build import build
+from viewer.readers.build import Early, build
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
 from viewer.readers.facts import doctor_facts
 from viewer.readers.opening import open_tables
@@ -17,7 +17,17 @@ from viewer.readers.sniff import Container, FileKind, sniff
 from viewer.readers.source import FileSource
 from viewer.trace.model import Trace
 
-__all__ = ["Cancel", "Cancelled", "FileKind", "Progress", "ReadError", "doctor_facts", "read", "sniff"]
+__all__ = [
+    "Cancel",
+    "Cancelled",
+    "Early",
+    "FileKind",
+    "Progress",
+    "ReadError",
+    "doctor_facts",
+    "read",
+    "sniff",
+]
 
 _EXPORT_SHARE = 0.6
 """How much of the progress bar the export of a report takes."""
@@ -30,6 +40,7 @@ def read(
     progress: Progress | None = None,
     cancelled: Cancel | None = None,
     cache: bool = True,
+    early: Early | None = None,
 ) -> Trace:
     """Read a trace: an export (SQLite, parquetdir, arrowdir) or, through nsys, a report.
 
@@ -43,6 +54,9 @@ def read(
         Asked often; when it returns True the work ends with `Cancelled`.
     cache : bool
         Whether to use and fill the store of parsed traces.
+    early : callable, optional
+        Called once, with a `Trace.partial`, as soon as the operations of the GPUs are read; not for a stored
+        trace, which is there at once.
 
     Raises
     ------
@@ -66,7 +80,7 @@ def read(
     tables = open_tables(tables_path, kind)
     try:
         source = FileSource(partial(open_tables, tables_path))
-        trace = build(path, tables, source, progress, cancelled)
+        trace = build(path, tables, source, progress, cancelled, early)
     finally:
         tables.close()
     return _stored(trace, entry) if cache else trace

@@ -17,8 +17,10 @@ from viewer.readers.interning import Interner, StringTable
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading, settle
 from viewer.readers.schema import TABLE_OF
 from viewer.readers.tables import Tables
-from viewer.trace.events import AnyArray, Events, Kind, UInt32
+from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
+
+Early = Callable[[Trace], None]
 
 _SPOKEN: Mapping[Kind, str] = {
     Kind.KERNEL: "kernels",
@@ -40,6 +42,7 @@ def build(
     source: Source,
     progress: Progress | None = None,
     cancelled: Cancel | None = None,
+    early: Early | None = None,
 ) -> Trace:
     """Read all that a trace needs from a file's tables.
 
@@ -47,6 +50,8 @@ def build(
     ----------
     path : Path
         What the user opened; `tables` may come from an export of it.
+    early : callable, optional
+        Called with a `Trace.partial` as soon as the operations of the GPUs are read.
     """
     steps = _Steps(tables, progress, cancelled)
     steps.begin("names", "StringIds")
@@ -55,20 +60,38 @@ def build(
     facts = read_facts(tables, strings)
     reading = Reading(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
     reading.notes += facts.notes
-    loose, nvtx = _read_tables(reading, facts, steps)
-
+    loose = {kind: Loose.empty(kind) for kind in Kind}
+    _read_gpus(reading, loose, steps)
+    if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
+        early(_assembled(path, reading, facts, loose, {}, source, partial=True))
+    nvtx = _read_rest(reading, facts, loose, steps)
     check(cancelled)
     steps.begin("sorting")
     facts.thread_names.update(nvtx.thread_names)
+    return _assembled(path, reading, facts, loose, nvtx.domains, source)
+
+
+def _assembled(
+    path: Path,
+    reading: Reading,
+    facts: FileFacts,
+    loose: dict[Kind, Loose],
+    domains: Mapping[tuple[int, int], str],
+    source: Source,
+    partial: bool = False,
+) -> Trace:
+    """Make the trace: number owners and names, and sort; empties `loose` unless it is a partial one."""
+    tables, interner = reading.tables, reading.interner
     calls = {int(one): interner.text(int(one)) for one in np.unique(loose[Kind.API].name)}
-    identity = identify(loose, facts, Boards(tables), nvtx.domains, calls)
-    _note_hidden(reading, loose[Kind.ON_CPU], identity)
+    identity = identify(loose, facts, Boards(tables), domains, calls)
     names, final = interner.finish([column for one in loose.values() for column in _name_columns(one)])
-    events = _settle_all(loose, identity, final, cancelled)
+    if not partial:
+        _note_hidden(reading, loose[Kind.ON_CPU], identity)
+    events = _settle_all(loose, identity, final, reading.cancelled, keep=partial)
     diagnostics = read_diagnostics(tables, facts.shift_ns)
     if "DIAGNOSTIC_EVENT" in tables.names:
         reading.counts["DIAGNOSTIC_EVENT"] = len(diagnostics)
-    has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in nvtx.domains.values()
+    has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in domains.values()
     rows = {kind: len(table) for kind, table in events.items()}
     return Trace(
         path=path,
@@ -80,10 +103,11 @@ def build(
         threads=tuple(identity.threads),
         tracks=tuple(identity.tracks),
         events=events,
-        counts=reading.counts,
+        counts=dict(reading.counts),
         diagnostics=diagnostics,
         notes=tuple(reading.notes + tables.notes),
         source=source,
+        partial=partial,
     )
 
 
@@ -105,23 +129,31 @@ class _Steps:
         self._done += self._rows.get(table or "", 0)
 
 
-def _read_tables(
-    reading: Reading, facts: FileFacts, steps: _Steps
-) -> tuple[dict[Kind, Loose], nvtx_table.Nvtx]:
-    """Read all tables of events."""
-    loose: dict[Kind, Loose] = {}
+def _read_gpus(reading: Reading, loose: dict[Kind, Loose], steps: _Steps) -> None:
+    """Read what the GPUs did; the calls before it only where they must tell whose it is."""
+
+    def calls() -> Loose:
+        if not len(loose[Kind.API]):
+            loose[Kind.API] = cpu_tables.read_api(reading)
+        return loose[Kind.API]
+
+    for kind, read in gpu_tables.READERS.items():
+        steps.begin(_SPOKEN[kind], TABLE_OF[kind])
+        loose[kind] = read(reading, calls)
+
+
+def _read_rest(
+    reading: Reading, facts: FileFacts, loose: dict[Kind, Loose], steps: _Steps
+) -> nvtx_table.Nvtx:
+    """Read what the CPU did."""
 
     def read(kind: Kind, reader: Callable[[], Loose]) -> None:
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
         loose[kind] = reader()
 
-    read(Kind.API, lambda: cpu_tables.read_api(reading))
-    api = loose[Kind.API]
-    read(Kind.KERNEL, lambda: gpu_tables.read_kernels(reading, api))
-    read(Kind.MEMCPY, lambda: gpu_tables.read_copies(reading, api))
-    read(Kind.MEMSET, lambda: gpu_tables.read_sets(reading, api))
-    read(Kind.GRAPH, lambda: gpu_tables.read_graphs(reading, api))
-    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, api))
+    if not len(loose[Kind.API]):
+        read(Kind.API, lambda: cpu_tables.read_api(reading))
+    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, loose[Kind.API]))
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events
@@ -131,7 +163,7 @@ def _read_tables(
     session_end_ns = max([facts.duration_ns or 0, *ends])
     nvtx_table.close_open_ranges(loose[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
-    return loose, nvtx
+    return nvtx
 
 
 def _name_columns(loose: Loose) -> list[AnyArray]:
@@ -140,13 +172,13 @@ def _name_columns(loose: Loose) -> list[AnyArray]:
 
 
 def _settle_all(
-    loose: dict[Kind, Loose], identity: Identity, final: UInt32, cancelled: Cancel | None
+    loose: dict[Kind, Loose], identity: Identity, final: UInt32, cancelled: Cancel | None, keep: bool
 ) -> dict[Kind, Events]:
-    """Settle all tables, two at once, the large ones first; empties `loose`."""
+    """Settle all tables, two at once, the large ones first; empties `loose` unless they are to be kept."""
 
     def one(kind: Kind) -> Events:
         check(cancelled)
-        table = loose.pop(kind)
+        table = loose[kind] if keep else loose.pop(kind)
         return settle(table, lambda key: identity.owner(kind, key), identity.owners(kind), final)
 
     order = sorted(Kind, key=lambda kind: -len(loose[kind]))

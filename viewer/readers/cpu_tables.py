@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from viewer.readers.interning import NO_STRING, distinct
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading, group, narrow_rows, read_spans
@@ -16,6 +14,7 @@ from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 _SUFFIX = re.compile(r"_v\d+$")
 NO_STREAM = 0xFFFFFFFF
+_REMAINDERS = 1 << 24
 
 _THREAD = Field("globalTid")
 _NAME = Field("nameId", np.uint32, NO_STRING)
@@ -118,18 +117,22 @@ def enum_labels(reading: Reading, column: str) -> dict[int, str]:
 def _names_of_calls(api: Loose, process: Int64, correlation: AnyArray) -> UInt32:
     """Return the name of the innermost API call of each (process, correlation), 0 where there is none."""
     names = np.zeros(len(process), np.uint32)
-    wanted = pc.is_in(pa.array(api.columns["correlation"]), value_set=pa.array(correlation).unique())
-    calls = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+    # A bit for each remainder leaves few calls that nobody asks for, and lies in the processor's cache.
+    asked = np.zeros(_REMAINDERS, bool)
+    asked[correlation % _REMAINDERS] = True
+    calls = np.flatnonzero(asked[api.columns["correlation"] % _REMAINDERS])
     if not len(calls):
         return names
-    calls = calls[np.argsort(api.start[calls], kind="stable")[::-1]]
+    keys = api.columns["correlation"][calls]
+    calls = calls[np.lexsort((api.start[calls], keys))]
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)[api.owner[calls]]
     for one in np.unique(process).tolist():
         mine = process == one
         theirs = calls[callers == one]
-        keys = pa.array(api.columns["correlation"][theirs])
-        at = pc.index_in(pa.array(correlation[mine]), value_set=keys).fill_null(-1).to_numpy()
-        names[mine] = np.where(at >= 0, api.name[theirs[at]], 0) if len(theirs) else 0
+        keys = api.columns["correlation"][theirs]
+        at = np.searchsorted(keys, correlation[mine], side="right") - 1
+        held = (at >= 0) & (keys[np.maximum(at, 0)] == correlation[mine]) if len(keys) else at >= 0
+        names[mine] = np.where(held, api.name[theirs[at]], 0) if len(theirs) else 0
     return names
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +14,9 @@ from viewer.readers.schema import COPY_NAMES, TABLE_OF, UNNAMED
 from viewer.readers.tables import Columns, Field
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
+Calls = Callable[[], Loose]
+"""Reads the API calls; asked only where operations do not say whose they are."""
+
 _WHO = (
     Field("globalPid"),
     Field("deviceId", np.int32),
@@ -21,7 +26,7 @@ _WHO = (
 )
 
 
-def read_kernels(reading: Reading, api: Loose) -> Loose:
+def read_kernels(reading: Reading, calls: Calls) -> Loose:
     """Read the kernels; a kernel is called by its demangled name, else its short, else its mangled one."""
     table = TABLE_OF[Kind.KERNEL]
     names = [Field("demangledName", np.uint32, NO_STRING), Field("shortName", np.uint32, NO_STRING)]
@@ -35,10 +40,10 @@ def read_kernels(reading: Reading, api: Loose) -> Loose:
         name = _or_else(name, strings.provisional(mangled.values["mangledName"][at]))
         name = _or_else(name, np.uint32(reading.interner.add([UNNAMED])))
     extra = {"short_id": _or_else(short, name), "graph_node": _graph_node(columns)}
-    return _finish(Kind.KERNEL, reading, api, columns, name, extra)
+    return _finish(Kind.KERNEL, reading, calls, columns, name, extra)
 
 
-def read_copies(reading: Reading, api: Loose) -> Loose:
+def read_copies(reading: Reading, calls: Calls) -> Loose:
     """Read the copies, named by their kind: "Memcpy HtoD"."""
     fields = [
         Field("bytes"), Field("copyKind", np.uint8), Field("srcKind", np.uint8), Field("dstKind", np.uint8),
@@ -56,10 +61,10 @@ def read_copies(reading: Reading, api: Loose) -> Loose:
         "dst_kind": columns.take("dstKind"),
         "graph_node": _graph_node(columns),
     }
-    return _finish(Kind.MEMCPY, reading, api, columns, name, extra)
+    return _finish(Kind.MEMCPY, reading, calls, columns, name, extra)
 
 
-def read_sets(reading: Reading, api: Loose) -> Loose:
+def read_sets(reading: Reading, calls: Calls) -> Loose:
     """Read the memsets."""
     fields = [Field("bytes"), Field("memKind", np.uint8), Field("graphNodeId", np.uint64)]
     columns, _ = read_spans(reading, TABLE_OF[Kind.MEMSET], [*_WHO, *fields])
@@ -69,10 +74,10 @@ def read_sets(reading: Reading, api: Loose) -> Loose:
         "mem_kind": columns.take("memKind"),
         "graph_node": _graph_node(columns),
     }
-    return _finish(Kind.MEMSET, reading, api, columns, name, extra)
+    return _finish(Kind.MEMSET, reading, calls, columns, name, extra)
 
 
-def read_graphs(reading: Reading, api: Loose) -> Loose:
+def read_graphs(reading: Reading, calls: Calls) -> Loose:
     """Read the graph launches: in graph mode the only trace of the kernels inside."""
     fields = [Field("graphId", np.uint32), Field("graphExecId", np.uint32)]
     columns, _ = read_spans(reading, TABLE_OF[Kind.GRAPH], [*_WHO, *fields])
@@ -81,7 +86,15 @@ def read_graphs(reading: Reading, api: Loose) -> Loose:
     graphs = np.where(graphs == 0, execs, graphs)
     codes, values = distinct(graphs)
     name = _numbered(reading, [f"CUDA graph {value}" for value in values.tolist()], codes)
-    return _finish(Kind.GRAPH, reading, api, columns, name, {"graph_id": graphs})
+    return _finish(Kind.GRAPH, reading, calls, columns, name, {"graph_id": graphs})
+
+
+READERS: Mapping[Kind, Callable[[Reading, Calls], Loose]] = {
+    Kind.KERNEL: read_kernels,
+    Kind.MEMCPY: read_copies,
+    Kind.MEMSET: read_sets,
+    Kind.GRAPH: read_graphs,
+}
 
 
 def _or_else(name: UInt32, other: UInt32 | np.uint32) -> UInt32:
@@ -101,12 +114,12 @@ def _graph_node(columns: Columns) -> AnyArray:
 
 
 def _finish(
-    kind: Kind, reading: Reading, api: Loose, columns: Columns, name: UInt32, extra: dict[str, AnyArray]
+    kind: Kind, reading: Reading, calls: Calls, columns: Columns, name: UInt32, extra: dict[str, AnyArray]
 ) -> Loose:
     correlation = columns.take("correlationId")
     process = columns.take("globalPid")
     if not process.all():
-        process = _adopt(reading, kind, process, correlation, api)
+        process = _adopt(reading, kind, process, correlation, calls())
     who = (columns.take("deviceId"), columns.take("contextId"), columns.take("streamId"))
     owner, owners = group(process, *who)
     del process, who

@@ -117,21 +117,25 @@ def narrow_rows(rows: Int64) -> AnyArray:
 
 
 def settle(loose: Loose, owner_index: Callable[[Key], int | None], owners: int, final: UInt32) -> Events:
-    """Make Events: owners and names numbered, owners that are not shown dropped, sorted; empties `loose`."""
+    """Make Events: owners and names numbered, owners that are not shown dropped, sorted.
+
+    `loose` is sorted too and shares its arrays with the events, so that settling it again, when all the
+    names and owners of the file are known, costs little.
+    """
     index_of = np.array([-1 if (i := owner_index(key)) is None else i for key in loose.owners], np.int32)
     owner = index_of[loose.owner] if len(loose) else loose.owner
     order = _order(owner, loose.start, loose.end)
-    columns: dict[str, AnyArray] = {}
-    for name in list(loose.columns):
-        column = loose.columns.pop(name)
-        if name == "short_id":
-            column = final[column]
-        columns[name] = column if order is None else column[order]
-    start, end, names = loose.start, loose.end, final[loose.name]
     if order is not None:
-        start, end, names, owner = start[order], end[order], names[order], owner[order]
+        owner = owner[order]
+        for column in ("start", "end", "name", "owner"):
+            setattr(loose, column, getattr(loose, column)[order])
+        for name in loose.columns:
+            loose.columns[name] = loose.columns[name][order]
+    columns = dict(loose.columns)
+    if "short_id" in columns:
+        columns["short_id"] = final[columns["short_id"]]
     offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
-    return Events(loose.kind, start, end, names, offsets, columns)
+    return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
 
 
 def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:

@@ -86,6 +86,7 @@ def load(folder: Path, path: Path, source: Source) -> Trace:
         diagnostics=map_ipc(folder / "diagnostics.arrow").to_pandas(),
         notes=tuple(meta["notes"]),
         source=source,
+        partial=False,
         **owners,
     )
 

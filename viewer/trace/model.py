@@ -122,6 +122,8 @@ class Trace:
         Columns time_ns (int64), severity (str: error, warning, info, verbose), source, text, pid.
     notes : tuple of str
         What the reader had to do to open the file (a newer schema, a column of the wrong type ...).
+    partial : bool
+        Only what the GPUs did has been read so far; calls, ranges and the rest follow.
     """
 
     path: Path
@@ -137,6 +139,7 @@ class Trace:
     diagnostics: pd.DataFrame
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, compare=False)
+    partial: bool = False
 
     @property
     def kernels(self) -> Events:
