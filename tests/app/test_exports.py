@@ -93,3 +93,13 @@ def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "t.md"), ""))
     window.save_table(pd.DataFrame({"a": range(5000)}))
     assert "too many for Markdown" in window.notice.label.text()
+
+
+def test_the_report_is_written_beside_the_window(window, monkeypatch, tmp_path, qtbot):
+    window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "r"), ""))
+    window.actions_by_id["report"].trigger()
+    qtbot.waitUntil(lambda: "Report saved" in window.notice.label.text(), timeout=20_000)
+    page = (tmp_path / "r.html").read_text()
+    assert "the hole" in page
+    assert "Vitals" in page

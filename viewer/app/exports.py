@@ -6,20 +6,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from viewer.app.picture_dialog import PictureDialog
+from viewer.export.report import ReportFacts, html_report, report_facts
 from viewer.export.tables import TableError, write_table
+from viewer.export.whole import write_whole
+from viewer.state.work import Worker
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
 
+PAGES = "HTML (*.html)"
 TABLES = "CSV (*.csv);;Parquet (*.parquet);;TSV (*.tsv);;Markdown (*.md)"
 
 
 def export_picture(window: MainWindow) -> None:
     """Show the dialog that makes pictures."""
     PictureDialog(window.state, window.timeline, window.look, window).open()
+
+
+def export_report(window: MainWindow) -> None:
+    """Ask for a file and write the report; its numbers are found beside the window."""
+    state = window.state
+    study = state.study
+    if study is None:
+        return
+    name, _ = QFileDialog.getSaveFileName(window, "Export report", f"{study.trace.path.stem}.html", PAGES)
+    if not name:
+        return
+    path = Path(name)
+    path = path if path.suffix else path.with_suffix(".html")
+    marker, scope = state.marker, state.scope
+    kept, notes = state.measurements.items, state.notes.items
+    window.notice.tell("Finding the numbers of the report …")
+
+    def write(facts: ReportFacts) -> None:
+        try:
+            write_whole(path, html_report(facts).encode())
+        except OSError as error:
+            window.notice.tell(f"The report was not saved: {error}")
+        else:
+            window.notice.tell(f"Report saved: {path}", "Open", lambda: _show(path))
+
+    worker = Worker(window)
+    worker.busy_changed.connect(lambda busy: None if busy else worker.deleteLater())
+    worker.start(lambda _asked: report_facts(study, marker, scope, kept, notes), write)
+
+
+def _show(path: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.absolute())))
 
 
 def save_table(window: MainWindow, frame: pd.DataFrame) -> None:

@@ -188,14 +188,24 @@ def _report(
     range_: RangeOption = None,
     iteration: LapOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page instead."),
+    ] = None,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
-    """Print the facts and numbers of a trace."""
+    """Print the facts and numbers of a trace, or write them as a page with pictures."""
     from viewer.cli.opening import check_window, open_study
 
     check_window(range_, iteration)
-    from viewer.cli.report import print_report
+    if page is not None and as_json:
+        raise typer.BadParameter("--html and --json cannot both be given")
+    from viewer.cli.report import print_report, write_html
 
+    if page is not None:
+        write_html(open_study(trace, rules), range_, iteration, page)
+        print(page)  # noqa: T201
+        return 0
     print_report(open_study(trace, rules), range_, iteration, as_json)
     return 0
 

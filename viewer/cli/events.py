@@ -147,8 +147,9 @@ def _print_tables(held: list[_Listed]) -> None:
         )  # fmt: skip
         cells = []
         for column in listed.columns:
-            justify = "right" if column.number else "left"
-            table.add_column(column.title, justify=justify, no_wrap=True, overflow="ellipsis")
+            table.add_column(
+                column.title, justify="right" if column.number else "left", no_wrap=True, overflow="ellipsis"
+            )
             cells.append([column.text(listed.events, v) for v in column.values(listed.events, listed.order)])
         for row in zip(*cells, strict=True):
             table.add_row(*row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -65,6 +66,30 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
     sheet = vitals(study, study.laps(), scope=_scope(study, window, lap)) if study.trace.gpus else None
     for part in _parts_of_report(facts, sheet):
         console.print(part)
+
+
+def write_html(study: Study, range_text: str | None, lap: int | None, path: Path) -> None:
+    """Write the report as one HTML page.
+
+    Raises
+    ------
+    typer.BadParameter, typer.TyperException
+        As `viewer.cli.opening.chosen_window`.
+    OSError
+        If the file cannot be written.
+    """
+    window, lap = chosen_window(study, range_text, lap)
+    from PySide6.QtGui import QGuiApplication
+
+    from viewer.export.report import html_report, report_facts
+    from viewer.export.whole import write_whole
+
+    app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
+    try:
+        page = html_report(report_facts(study, scope=_scope(study, window, lap)))
+    finally:
+        del app
+    write_whole(path, page.encode())
 
 
 def _scope(study: Study, window: tuple[int, int] | None, lap: int | None) -> Scope | None:

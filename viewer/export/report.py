@@ -1,0 +1,319 @@
+"""The report: one self-contained HTML page of everything that is known of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from viewer import __version__
+from viewer.analysis.health import Finding
+from viewer.analysis.laps import Laps
+from viewer.analysis.parts import PARTS
+from viewer.analysis.scope import Scope, default_scope
+from viewer.analysis.slices import COPY_ONLY, EXPOSED, IDLE, Slices
+from viewer.analysis.study import Study
+from viewer.analysis.vitals import SECTIONS, Vitals, vitals
+from viewer.drawing.format import format_count, format_ns, format_share, format_value
+from viewer.export import html
+from viewer.export.first_view import first_view
+from viewer.export.foot import printable
+from viewer.export.picture import picture, png_bytes
+from viewer.export.view import PictureError, View
+from viewer.state import Measurement, Note, Window
+from viewer.state.measured import measurement_frame
+from viewer.timeline.facts import gpu_names
+
+PICTURE_WIDTH, PICTURE_SCALE = 1400, 1.5
+MOST_LAPS, MOST_GROUPS, MOST_GPUS = 200, 25, 64
+OVERLAYS = frozenset({"idle", "exposed"})
+_HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
+_ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
+_TABLES = ("classes", "top kernels", "phases", "copies", "synchronisation", "ranks")
+_KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
+_NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream")
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """What a report says: numbers, which may take seconds to find and need no window.
+
+    Attributes
+    ----------
+    scope : Scope
+        What the vitals are taken over.
+    sheet : Vitals or None
+        None without GPUs.
+    slices : Slices or None
+        None without GPUs.
+    """
+
+    study: Study
+    laps: Laps | None
+    scope: Scope
+    sheet: Vitals | None
+    slices: Slices | None
+    findings: tuple[Finding, ...]
+    measurements: tuple[Measurement, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def report_facts(
+    study: Study,
+    marker: int = 0,
+    scope: Scope | None = None,
+    measurements: Sequence[Measurement] = (),
+    notes: Sequence[Note] = (),
+) -> ReportFacts:
+    """Find the numbers of a report.
+
+    Parameters
+    ----------
+    marker : int
+        Which candidate marks the iterations.
+    scope : Scope, optional
+        What the vitals are taken over; by default the steady state.
+    """
+    laps = study.laps(marker)
+    has_gpus = bool(study.trace.gpus)
+    return ReportFacts(
+        study,
+        laps,
+        scope or default_scope(study, laps),
+        vitals(study, laps, scope=scope) if has_gpus else None,
+        study.slices(marker) if has_gpus else None,
+        study.findings,
+        tuple(measurements),
+        tuple(notes),
+    )
+
+
+def html_report(facts: ReportFacts) -> str:
+    """Return the page; needs a QGuiApplication for its pictures.
+
+    The same trace gives the same page. Of the recording's environment nothing is told: no variables, no
+    names of users and machines, no folders.
+    """
+    name = printable(facts.study.trace.path.name)
+    sections = [
+        section
+        for section in (
+            _attention(facts),
+            _time(facts),
+            _pictures(facts),
+            _vitals(facts),
+            _measured(facts),
+            _slices(facts),
+            _iterations(facts),
+            _lists(facts),
+            _diagnostics(facts),
+            _definitions(facts),
+        )
+        if section
+    ]
+    titles = [re.search(r'<h2 id="([^"]+)">([^<]*)<', section) for section in sections]
+    links = "".join(f'<a href="#{t[1]}">{t[2]}</a>' for t in titles if t)
+    return html.page(f"{name} — Lightbox report", [*_head(facts, name), f"<nav>{links}</nav>", *sections])
+
+
+def without_people(text: str) -> str:
+    """Return a message of the profiler without home folders and addresses of people and machines."""
+    return _ADDRESS.sub("…", _HOMES.sub(r"\1…", text))
+
+
+def _head(facts: ReportFacts, name: str) -> Iterator[str]:
+    trace, rules = facts.study.trace, facts.study.rules
+    session = trace.session
+    by = f"nsys {session.nsys_version}" if session.nsys_version else "an nsys that is not named"
+    length = f", lasts {format_ns(session.duration_ns)}" if session.duration_ns is not None else ""
+    operations = sum(trace.counts.values())
+    yield f"<header><h1>{html.escaped(name)}</h1>"
+    yield (
+        f'<p class="soft">Recorded by {html.escaped(by)}{length}; {len(trace.gpus)} GPUs in '
+        f"{len(trace.processes)} processes, {format_count(operations)} rows. "
+        f"Numbers are over <b>{html.escaped(facts.scope.what)}</b> unless said otherwise. Kernel classes by "
+        f"rules {html.escaped(rules.hash)}. Made by Lightbox {html.escaped(__version__)}.</p></header>"
+    )
+
+
+def _attention(facts: ReportFacts) -> str:
+    """Return what makes numbers wrong, and what is not normal, before everything else."""
+    wrong = [f for f in facts.findings if f.severity == "error"]
+    unusual = facts.sheet.findings if facts.sheet else ()
+    lines = [_said(f) for f in wrong]
+    if unusual:
+        frame = pd.DataFrame(
+            {
+                "number": [v.name for v in unusual],
+                "value": [format_value(v.value, v.unit) for v in unusual],
+                "of the time": [format_share(v.share) if v.share is not None else "" for v in unusual],
+                "normal": [v.normal for v in unusual],
+            }
+        )
+        lines.append(html.table(frame))
+    return html.section("What stands out", "attention", *lines)
+
+
+def _time(facts: ReportFacts) -> str:
+    study = facts.study
+    if not study.trace.gpus:
+        return html.section("Where the time goes", "time", "<p>No GPU operation was recorded.</p>")
+    parts = facts.scope.parts(study)
+    rows = []
+    for gpu, of_gpu in zip(study.trace.gpus, parts.tolist(), strict=True):
+        whole = sum(of_gpu) or 1
+        cells = "".join(
+            f'<td class="n">{format_ns(ns)}</td><td class="n soft">{format_share(ns / whole)}</td>'
+            for ns in of_gpu
+        )
+        label = html.escaped(study.trace.gpu_label(gpu.index))
+        rows.append(f"<tr><td>{label}</td><td>{html.bar(of_gpu)}</td>{cells}</tr>")
+    heads = "".join(f'<th class="n" colspan="2">{html.TITLES[f"{part}_ns"]}</th>' for part in PARTS)
+    made = f'<div class="scroll"><table><tr><th>GPU</th><th></th>{heads}</tr>{"".join(rows)}</table></div>'
+    return html.section("Where the time goes", "time", html.bar_key(), made)
+
+
+def _pictures(facts: ReportFacts) -> str:
+    study, laps = facts.study, facts.laps
+    shown: list[tuple[str, Window, int | None]] = [("The whole trace", study.trace.window_ns, None)]
+    if laps is not None and laps.basis:
+        lap = laps.basis[len(laps.basis) // 2]
+        what = "a steady iteration" if laps.steady else "an iteration after the warm-up"
+        shown.append((f"Iteration {lap}, {what}", (laps.start_ns(lap), laps.end_ns(lap)), lap))
+    view = first_view(study, overlays=OVERLAYS)
+    view = replace(view, laps=laps, measurements=facts.measurements, notes=facts.notes)
+    view = replace(view, extras=replace(view.extras, table=False, card=False))
+    made = [_picture(replace(view, window_ns=window, lap=lap), title) for title, window, lap in shown]
+    return html.section("Pictures", "pictures", *made)
+
+
+def _picture(view: View, title: str) -> str:
+    try:
+        content = png_bytes(picture(view, PICTURE_WIDTH, PICTURE_SCALE))
+    except PictureError as error:
+        return f"<p>{html.escaped(title)}: {html.escaped(error)}</p>"
+    start, end = view.window_ns
+    text = f"{title}: {len(view.rows)} rows from {start:,} to {end:,} ns"
+    return html.image(content, text, f"{title}, {format_ns(end - start)}")
+
+
+def _vitals(facts: ReportFacts) -> str:
+    if facts.sheet is None:
+        return ""
+    steady = "" if facts.scope.is_steady or not facts.laps else '<p class="soft">Not a steady state.</p>'
+    return html.section(
+        "Vitals",
+        "vitals",
+        steady,
+        *(_vital_table(facts.sheet, name, gpu_names(facts.study.trace)) for name in SECTIONS),
+    )
+
+
+def _vital_table(sheet: Vitals, name: str, gpus: Sequence[str]) -> str:
+    held = sheet.section(name)
+    if not held:
+        return ""
+    each = any(v.per_gpu for v in held) and 1 < len(gpus) <= MOST_GPUS
+    rows = []
+    for vital in held:
+        share = format_share(vital.share) if vital.share is not None else ""
+        cells = [
+            f"<td>{html.escaped(vital.name)}</td>",
+            f'<td class="n v">{html.escaped(format_value(vital.value, vital.unit))}</td>',
+            f'<td class="n">{share}</td><td class="soft">{html.escaped(vital.normal)}</td>',
+        ]
+        if each:
+            values = vital.per_gpu or ("",) * len(gpus)
+            cells += [f'<td class="n">{html.escaped(format_value(v, vital.unit))}</td>' for v in values]
+        mark = ' class="bad"' if vital.is_normal is False else ""
+        rows.append(f"<tr{mark}>{''.join(cells)}</tr>")
+    heads = '<th>number</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
+    if each:
+        heads += "".join(f'<th class="n">{html.escaped(label)}</th>' for label in gpus)
+    made = f'<div class="scroll"><table><tr>{heads}</tr>{"".join(rows)}</table></div>'
+    return f"<h3>{html.escaped(name.capitalize())}</h3>{made}"
+
+
+def _measured(facts: ReportFacts) -> str:
+    frame = measurement_frame(facts.study, facts.measurements, facts.laps).drop(columns="colour")
+    note = '<p class="soft">The parts are means over the GPUs.</p>' if len(frame) else ""
+    return html.section("Measurements", "measurements", note, html.table(frame))
+
+
+def _slices(facts: ReportFacts) -> str:
+    if facts.slices is None or not len(facts.slices):
+        return ""
+    totals, groups = facts.slices.totals(), facts.slices.groups()
+    more = f", the largest {MOST_GROUPS} of {len(groups):,}" if len(groups) > MOST_GROUPS else ""
+    columns = ["text", "total_ns", "count", "mean_ns", "gpus"]
+    return html.section(
+        "Idle, copies and exposed communication by cause",
+        "slices",
+        f'<p class="soft">Over the whole trace; slices shorter than {format_ns(facts.slices.min_ns)} are not '
+        "listed. Shares are of the time of their kind.</p>",
+        html.table(totals.assign(kind=totals["kind"].astype(str).map(_KINDS))),
+        f"<h3>Slices alike{more}</h3>",
+        html.table(groups[columns].head(MOST_GROUPS), titles=html.TITLES | {"text": "what"}),
+    )
+
+
+def _iterations(facts: ReportFacts) -> str:
+    laps, study = facts.laps, facts.study
+    if laps is None:
+        return html.section("Iterations", "iterations", "<p>No iterations were found.</p>")
+    keys = [f"{part}_ns" for part in PARTS]
+    means = laps.table(study).groupby("lap")[keys].mean().round().astype(np.int64).reset_index(drop=True)
+    frame = pd.DataFrame(
+        {
+            "lap": np.arange(laps.count),
+            "marker": laps.names,
+            "start_ns": laps.edges_ns[:-1],
+            "length_ns": laps.duration_ns,
+            "skew_ns": laps.skew_ns,
+            **{key: means[key] for key in keys},
+            "flag": [flag or "" for flag in laps.flags],
+        }
+    ).head(MOST_LAPS)
+    guess = ", a guess from the rhythm of the kernels" if laps.guess else ""
+    more = f" The first {MOST_LAPS} of {laps.count:,}." if laps.count > MOST_LAPS else ""
+    by = f"Marked by {laps.marker}{guess}. The parts are means over the GPUs.{more}"
+    return html.section(
+        "Iterations", "iterations", f'<p class="soft">{html.escaped(by)}</p>', html.table(frame)
+    )
+
+
+def _lists(facts: ReportFacts) -> str:
+    if facts.sheet is None:
+        return ""
+    parts = []
+    for name in _TABLES:
+        frame = facts.sheet.tables.get(name)
+        if frame is not None and len(frame):
+            shown = frame.drop(columns=[c for c in _NOT_SHOWN if c in frame])
+            if name in ("classes", "top kernels") and "gpu" in shown:
+                shown = shown.drop(columns="gpu")
+            parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{html.table(shown, facts.sheet.gpus)}")
+    return html.section("Lists", "lists", *parts)
+
+
+def _diagnostics(facts: ReportFacts) -> str:
+    return html.section("Diagnostics", "diagnostics", *(_said(f) for f in facts.findings))
+
+
+def _said(finding: Finding) -> str:
+    where = f"{finding.where}: " if finding.where and not finding.title.startswith(finding.where) else ""
+    title = html.escaped(without_people(where + finding.title))
+    meaning = html.escaped(without_people(finding.meaning))
+    return f'<div class="said {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
+
+
+def _definitions(facts: ReportFacts) -> str:
+    if facts.sheet is None:
+        return ""
+    terms = "".join(
+        f"<dt>{html.escaped(v.name)}</dt><dd>{html.escaped(v.definition)}</dd>" for v in facts.sheet.numbers
+    )
+    return html.section("Definitions", "definitions", f"<dl>{terms}</dl>")
