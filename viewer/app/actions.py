@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 
 from viewer.app.docks import AT_RIGHT, PANELS
-from viewer.app.exports import export_picture
+from viewer.app.exports import export_picture, export_report
 from viewer.rows.presets import launch_rows
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
@@ -168,6 +168,7 @@ _FILE = (
         group="session",
     ),
     Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
+    Command("report", "Export report…", "File", export_report, (), _trace, group="export"),
     Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
