@@ -148,13 +148,15 @@ def browse(browser, page, folder):
     file.write_text(page)
     done = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=3000", f"--user-data-dir={folder / 'profile'}",
-         f"--log-net-log={log}", "--dump-dom", file.as_uri()],
+         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=3000",
+         f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom", file.as_uri()],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    started = re.findall(r'"initiator":"([^"]*)"[^}]*?"url":"(https?://[^"]*)"', log.read_text())
-    return done.stdout, {url for initiator, url in started if initiator != "not an origin"}
+    started = re.findall(r'"initiator":"([^"]*)".*?"url":"(\w+://[^"]*)"', log.read_text())
+    return done.stdout, {
+        url for initiator, url in started if initiator != "not an origin" and url != file.as_uri()
+    }
 
 
 def test_a_browser_shows_it_and_asks_for_nothing(page, tmp_path):
