@@ -53,7 +53,7 @@ def test_ranks_stand_in_order_and_hold_gpu_and_threads(roots):
         ("Memory", ""),
         ("Stream 7", "default"),
         ("Stream 20", "NCCL"),
-        ("Launch distance", ""),
+        ("Launch distance", "in the queue"),
         ("NVTX on the GPU", "whole process"),
         ("NVTX on the GPU", "same thread"),
     ]

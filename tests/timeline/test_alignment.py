@@ -17,6 +17,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 from tests.timeline.make import MS, pixels, state_of, training
 from viewer.drawing.theme import LIGHT
+from viewer.rows.presets import launch_rows
 from viewer.timeline.timeline import Timeline
 
 app = QApplication([])
@@ -24,6 +25,8 @@ app.setStyle("Fusion")
 state = state_of(training(ranks=3))
 state.axis.go(62 * MS, 65 * MS)
 state.rows.set_expanded([r.key for root in state.rows.roots for r in root.walk()], True)
+# The lines inside a launch distance would be taken for borders of rows.
+state.rows.set_hidden(launch_rows(state.rows.roots), True)
 window, bar = QWidget(), QLabel("bar")
 timeline = Timeline(state, sys.argv[1])
 layout = QVBoxLayout(window)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BLOCK = 64
 FLOOR_NS, DECADES = 1_000, 6
 """The scale: 1 µs at the bottom, 1 s at the top."""
+SCALE_TEXTS = (("1 s", 1.0), ("1 ms", 0.5), ("1 µs", 0.0))
 
 
 class Extremes:

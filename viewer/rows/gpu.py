@@ -48,9 +48,8 @@ def gpu_row(study: Study, gpu: Gpu, parent: Row, with_projection: bool) -> Row:
         row.children.append(_memory_row(study, row, copies, total))
     row.children.extend(_stream_rows(study, gpu.index, row))
     if row.children and len(study.trace.api):
-        row.children.append(
-            Row(f"{key}/launches", RowKind.LAUNCHES, "Launch distance", "", row, gpu.index, gpu.process)
-        )
+        what = "Launch distance", "in the queue"
+        row.children.append(Row(f"{key}/launches", RowKind.LAUNCHES, *what, row, gpu.index, gpu.process))
     if with_projection:
         row.children.extend(projection_rows(study, row, gpu.process))
     return row

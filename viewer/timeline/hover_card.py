@@ -76,6 +76,18 @@ class HoverCard(Card):
             self._say(*slice_heading(study, slices, number), items)
         self.show_beside(span, bounds)
 
+    def show_distance(self, study: Study, gpu: int, time_ns: int, span: QRect, bounds: QRect) -> None:
+        """Say how far the CPU runs ahead of a GPU at an instant."""
+        queued = study.launch_distance(gpu).at(time_ns)
+        key = (id(study), gpu, queued)
+        if key != self._shown:
+            self._shown = key
+            title = "nothing has started yet" if queued is None else f"{format_ns(queued)} in the queue"
+            who = f"Launch distance of {study.trace.gpu_label(gpu)}"
+            meaning = "from the return of the launch to the start of what started last"
+            self._say(title, who, [Item(None, "Queued", meaning)])
+        self.show_beside(span, bounds)
+
     def show_cut(
         self,
         study: Study,

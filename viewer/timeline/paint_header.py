@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPolygonF
 
-from viewer.drawing.bands import StateBand
+from viewer.drawing.bands import CurveBand, StateBand
+from viewer.drawing.curve import SCALE_TEXTS
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
@@ -18,7 +19,7 @@ INDENT = 16
 RIGHT = 12
 FIGURE_WIDTH = 48
 PIN_SIZE = 14
-LABEL_PX, DETAIL_PX, SMALL_PX = 13, 12, 11
+LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX = 13, 12, 11, 9.5
 GAP = 8
 LINE = 20
 MARK = 3
@@ -117,6 +118,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
     _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, look)
     _paint_lane_names(painter, placed, rect, left, theme)
+    _paint_scale(painter, placed, rect, theme)
 
 
 def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: Look) -> None:
@@ -168,6 +170,19 @@ def _paint_lane_names(painter: QPainter, placed: PlacedRow, rect: QRect, left: i
         text = "GPU state" if len(lanes) == 1 else f"{gpu} state"
         box = QRectF(left + INDENT, rect.top() + lane.y - 2, rect.width() - left - INDENT, lane.height + 4)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def _paint_scale(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme) -> None:
+    """Write the scale of a launch distance beside its lane."""
+    for band in row_bands(placed.row, placed.expanded):
+        if not isinstance(band, CurveBand):
+            continue
+        painter.setFont(font(SCALE_PX))
+        painter.setPen(QColor.fromRgba(theme.text_faint))
+        for text, share in SCALE_TEXTS:
+            middle = rect.top() + band.y + band.height * (1 - share)
+            box = QRectF(rect.left(), middle - 6, rect.width() - RIGHT, 12)
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 def _paint_arrow(painter: QPainter, x: float, y: float, expanded: bool, theme: Theme) -> None:

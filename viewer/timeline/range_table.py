@@ -38,7 +38,7 @@ class RangeTable:
     details : bool
         False: the parts only, at the cost of a glance; the rest is shown as awaited.
     about : sequence of (str, str)
-        Labels and values of what is said of the range besides.
+        Labels and values of what is said of the range instead of its kernels and its holes.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class RangeTable:
         self.numbers = measure(study, *selection, laps, details=details)
         self.where = _where(self.numbers, laps)
         self.about = tuple(about)
-        self._notes = [*_notes(self.numbers, details), *about]
+        self._notes = list(about) or _notes(self.numbers, details)
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
 

@@ -64,6 +64,22 @@ def slice_lines(study: Study, slices: Slices, number: int) -> Lines:
 
 
 def slice_about(study: Study, slices: Slices, number: int) -> Lines:
-    """Return the lines for the card of a selection that is a slice."""
+    """Return the lines for the card of a selection that is a slice: as few as will do."""
     title, where = slice_heading(study, slices, number)
-    return ((title.split("  ")[0], where), *slice_lines(study, slices, number))
+    held: dict[str, list[str]] = {}
+    for label, value in slice_facts(study, slices, number):
+        held.setdefault(label, []).append(value)
+    lines = [(title.split("  ")[0], where)]
+    for labels, between in (
+        (("Cause",), ""),
+        (("Of which",), " · "),
+        (("Copies",), ""),
+        (("Inside",), ""),
+        (("Drained by",), ""),
+        (("Before", "After"), " → "),
+        (("Launched by",), ""),
+    ):
+        values = [value for label in labels for value in held.get(label, ())]
+        if values:
+            lines.append((", ".join(labels).capitalize(), between.join(values)))
+    return tuple(lines)

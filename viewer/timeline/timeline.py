@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 from viewer.analysis.study import Study
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
@@ -141,6 +142,8 @@ class Timeline(QWidget):
         self.notes.gestures.entered.connect(self._hide_hover)
         state.notes.changed.connect(self._update_marks)
         state.notes.chosen_changed.connect(self._update_marks)
+        for flagged in (state.notes.changed, state.bookmarks.changed):
+            flagged.connect(self.overview.update)
         gestures.scrolled.connect(self._scroll)
         gestures.pointed.connect(self._point)
         gestures.left.connect(self._hide_hover)
@@ -302,6 +305,8 @@ class Timeline(QWidget):
             number, slices = self._slice_at(strip, pos), self.insight.slices
             if hit is not None and (hit.event is not None or hit.column is not None):
                 self.hover_card.show_hit(study, hit, span, bounds, self.insight.collectives)
+            elif hit is not None and hit.gpu is not None and hit.row.kind is RowKind.LAUNCHES:
+                self.hover_card.show_distance(study, hit.gpu, hit.time_ns, span, bounds)
             elif slices is not None and number is not None and number != self.evidence.slice_number:
                 self.hover_card.show_slice(study, slices, number, span, bounds)
             elif (hit is not None or strip is self.ruler) and not self._is_selected(strip.time_at(pos.x())):
