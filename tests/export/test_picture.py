@@ -48,7 +48,7 @@ def test_the_same_bytes_with_and_without_a_display_and_at_any_scale(
     assert picture_bytes(here, suffix) == bare
 
 
-def test_a_picture_is_complete_or_not_there(demo_path, tmp_path, capsys):
+def test_a_picture_is_complete_or_not_there(demo_path, tmp_path, capsys, qapp):
     folder = tmp_path / "out"
     folder.mkdir()
     target = folder / "x.png"

@@ -1,0 +1,150 @@
+"""What stands in a picture: numbers as the report has them, notes, measurements, chosen parts."""
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from PySide6.QtCore import QSize
+
+from viewer.cli import main
+from viewer.drawing.format import format_ns, format_share
+from viewer.export.first_view import first_view
+from viewer.export.foot import round_length, wrapped
+from viewer.export.picture import HEADER_WIDTH, Sheet, picture
+from viewer.export.vector import svg_bytes
+from viewer.export.view import Extras, PictureError
+from viewer.rows.tree import build_rows
+from viewer.state import Measurement, Note
+
+MS = 1_000_000
+
+
+def texts(svg):
+    return [e.text for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text") if e.text]
+
+
+@pytest.fixture
+def view(demo_study, qapp):
+    return first_view(demo_study, lap=1)
+
+
+def test_numbers_are_those_of_the_report_for_the_same_range(demo_path, tmp_path, capsys, qapp):
+    out = tmp_path / "x.svg"
+    span = "330ms..400ms"
+    words = [
+        "--range",
+        span,
+        "--select",
+        span,
+        "--measure",
+        f"{span}: all of it",
+        "--note",
+        "350ms: look here",
+    ]
+    assert main(["shot", str(demo_path), "-o", str(out), *words]) == 0
+    capsys.readouterr()
+    assert main(["report", str(demo_path), "--json", "--range", span]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    held = texts(out.read_text())
+    for gpu in facts["gpus"]:
+        parts = [gpu[f"{p}_ns"] for p in ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")]
+        assert sum(parts) == 70 * MS
+        for ns in parts:
+            shown = re.sub(r" (ms|µs)$", "", format_ns(ns)) if ns >= MS else f"{ns / MS:.3f}"
+            assert not ns or shown in held
+        assert format_share(1 - gpu["idle_ns"] / (70 * MS)) in held
+    assert format_ns(sum(g["idle_ns"] for g in facts["gpus"]) // len(facts["gpus"])) in held
+    assert "look here" in held
+    assert any(text.startswith("all of it  70.00 ms") for text in held)
+
+
+def test_the_caption_lets_it_be_checked(view):
+    held = " ".join(texts(svg_bytes(view, 1400).decode()))
+    trace = view.study.trace
+    for text in (
+        trace.path.name,
+        trace.session.nsys_version,
+        view.steady_text,
+        view.study.rules.hash,
+        "Lightbox",
+    ):
+        assert text in held
+    assert "idle (nothing on any stream)" in held
+    narrow = " ".join(texts(svg_bytes(view, 600).decode()))
+    assert "idle (nothing on any stream)" in narrow
+
+
+def test_parts_are_left_out(view):
+    whole = Sheet(view, 1000).size
+    bare = Sheet(replace(view, extras=Extras(headers=False, ruler=False, legend=False)), 1000)
+    assert bare.size.height() < whole.height() - 50
+    assert bare.frame.scale.width == 1000
+    assert Sheet(view, 1000).frame.scale.width == 1000 - HEADER_WIDTH
+    held = texts(svg_bytes(replace(view, extras=Extras(headers=False)), 1000).decode())
+    assert "Rank 0" not in held
+    assert any(
+        text.endswith(" ms")
+        for text in texts(svg_bytes(replace(view, extras=Extras(scale_bar=True)), 1000).decode())
+    )
+
+
+def test_measurements_have_room_below_the_rows(view):
+    low, high = view.window_ns
+    kept = (Measurement(low, high, "one"), Measurement(low, high, "two"))
+    plain = Sheet(replace(view, extras=Extras(table=False)), 1000)
+    held = Sheet(replace(view, measurements=kept, extras=Extras(table=False)), 1000)
+    assert held.size.height() >= plain.size.height() + 2 * 15
+    assert held.frame.rows == plain.frame.rows
+
+
+def test_a_note_moves_with_its_row(view, demo_study):
+    low, high = view.window_ns
+    row = build_rows(demo_study)[5]
+    note = Note((low + high) // 2, high, "here", row_key=row.key)
+    rows = [pair for pair in view.rows if pair[0].key == row.key]
+    assert "here" in texts(svg_bytes(replace(view, rows=rows, notes=(note,)), 1000).decode())
+    others = [pair for pair in view.rows if pair[0].key != row.key]
+    assert "here" not in texts(svg_bytes(replace(view, rows=others, notes=(note,)), 1000).decode())
+
+
+def test_a_row_without_its_parent_is_named_by_its_path(view, demo_study):
+    stream = next(r for r in build_rows(demo_study)[3].walk() if r.label == "Stream 7")
+    assert "Rank 3 ›" in texts(svg_bytes(replace(view, rows=[(stream, False)]), 1000).decode())
+
+
+def test_too_narrow_for_its_tables_is_said(view):
+    with pytest.raises(PictureError, match="pixels wide"):
+        picture(replace(view, selection=view.window_ns), 500)
+
+
+def test_200_rows_are_one_picture(view, demo_study):
+    rows = [(row, True) for root in build_rows(demo_study) for row in root.walk()][:200]
+    assert len(rows) == 200
+    assert picture(replace(view, rows=rows), 1000).size() == Sheet(replace(view, rows=rows), 1000).size
+    assert Sheet(replace(view, rows=rows), 1000, 2).size.width() == QSize(2000, 0).width()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--note", "no time"], ["--note", "soon: text"], ["--note", "5ms:"], ["--measure", "5ms: instant"],
+        ["--select", "now"], ["--without", "everything"], ["-o", "x.gif"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_usage_of_shot_is_one_line(words, demo_path, capsys):
+    assert main(["shot", str(demo_path), "-o", "x.png", *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_lengths_and_lines():
+    assert [round_length(x) for x in (0.5, 1, 3, 7, 19, 20, 99)] == [1, 1, 2, 5, 10, 20, 50]
+    assert [round_length(123_456_789), round_length(10**9)] == [100_000_000, 10**9]
+
+
+def test_lines_fit(qapp):
+    lines = wrapped("one two three four five", 60, 11)
+    assert " ".join(lines) == "one two three four five"
+    assert len(lines) > 1
