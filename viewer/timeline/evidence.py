@@ -30,7 +30,7 @@ class Evidence(QObject):
     Signals
     -------
     changed()
-        Something else belongs to the selection, or more is known of the trace.
+        Something else belongs to the selection.
     """
 
     changed = Signal()
@@ -40,6 +40,7 @@ class Evidence(QObject):
         self.state, self.insight = state, insight
         self.ends: Ends | None = None
         self._slice_first = False
+        self._number: tuple[object, int | None] = (None, None)
         state.study_changed.connect(self._refresh)
         state.event_changed.connect(self._take_event)
         state.selection_changed.connect(self._take_slice)
@@ -49,6 +50,12 @@ class Evidence(QObject):
     @property
     def slice_number(self) -> int | None:
         """The slice that is selected, None where the selection is no slice."""
+        asked = (self.insight.slices, self.state.slice_number, self.state.selection)
+        if self._number[0] != asked:
+            self._number = (asked, self._found_slice())
+        return self._number[1]
+
+    def _found_slice(self) -> int | None:
         slices, number, selection = self.insight.slices, self.state.slice_number, self.state.selection
         if slices is None or selection is None:
             return None
@@ -71,12 +78,13 @@ class Evidence(QObject):
 
     def _refresh(self) -> None:
         state, number, slices = self.state, self.slice_number, self.insight.slices
-        self.ends = None
+        before, self.ends = self.ends, None
         if state.chosen is not None and not (self._slice_first and number is not None):
             self.ends = ends_of_event(state, state.chosen)
         elif number is not None and slices is not None:
             self.ends = ends_of_slice(state, slices, number)
-        self.changed.emit()
+        if self.ends != before:
+            self.changed.emit()
 
     @property
     def has_other_end(self) -> bool:

@@ -19,7 +19,7 @@ INDENT = 16
 RIGHT = 12
 FIGURE_WIDTH = 48
 PIN_SIZE = 14
-LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX = 13, 12, 11, 9.5
+LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 9.5, 11
 GAP = 8
 LINE = 20
 MARK = 3
@@ -180,8 +180,8 @@ def _paint_scale(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         painter.setFont(font(SCALE_PX))
         painter.setPen(QColor.fromRgba(theme.text_faint))
         for text, share in SCALE_TEXTS:
-            middle = rect.top() + band.y + band.height * (1 - share)
-            box = QRectF(rect.left(), middle - 6, rect.width() - RIGHT, 12)
+            top = rect.top() + band.y + (band.height - SCALE_LINE) * (1 - share)
+            box = QRectF(rect.left(), top, rect.width() - RIGHT, SCALE_LINE)
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
 
 

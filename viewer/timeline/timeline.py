@@ -48,6 +48,11 @@ class Timeline(QWidget):
     ----------
     renderer : {"auto", "gl", "raster"}
         "auto" takes OpenGL where a GPU draws it.
+
+    Attributes
+    ----------
+    prepared : Scene or None
+        Made in another thread for the study that comes next; set by who opens it.
     """
 
     def __init__(self, state: ViewState, renderer: Renderer = "auto", parent: QWidget | None = None) -> None:
@@ -55,6 +60,7 @@ class Timeline(QWidget):
         self.state = state
         self.theme: Theme = LIGHT
         self.scene: Scene | None = None
+        self.prepared: Scene | None = None
         self.header_width = HEADER_WIDTH
         self.gestures = Gestures(state, self)
         self.insight = Insight(state, self)
@@ -169,7 +175,11 @@ class Timeline(QWidget):
 
     def _take_study(self) -> None:
         study = self.state.study
-        self.scene = Scene(study) if study else None
+        prepared, self.prepared = self.prepared, None
+        if prepared is not None and prepared.study is study:
+            self.scene = prepared
+        else:
+            self.scene = Scene(study) if study else None
         if self.scene is not None:
             self.scene.collectives = self.insight.collectives
         self._hide_hover()
@@ -193,6 +203,7 @@ class Timeline(QWidget):
             self.scene.collectives = self.insight.collectives
         self._refresh_rows()
         self.headers.viewport().update()
+        self.pinned_headers.update()
         self._place_selection_card()
 
     def _refresh_rows(self) -> None:
