@@ -51,3 +51,9 @@ def test_pixel_edges_tile_the_window(scale):
 def test_a_pixel_read_back_is_itself_to_a_nanosecond(scale, share):
     t = scale.start_ns + int(share * scale.length_ns)
     assert abs(scale.to_ns(scale.x(t)) - t) <= 1
+
+
+def test_edges_of_a_window_of_seventy_years():
+    edges = Scale(-(2**60), 2**61, 3200).edges()
+    assert (edges[0], edges[-1]) == (-(2**60), 2**61)
+    assert np.ptp(np.diff(edges)) <= 1

@@ -238,6 +238,37 @@ def test_ts_normalised_times_come_back_to_the_session(load):
         assert len(trace.notes) == 1
 
 
+def test_ts_normalised_times_beside_rows_that_were_not_moved(load):
+    zero = 1_779_782_330_176_752_435
+    tables = {
+        KERNELS: [kernel(start=zero + 7, end=zero + 8)],
+        CALLS: [call(start=zero + 3, end=zero + 4)],
+        NVTX: [nvtx(eventType=75, start=0, end=None, text="lib", domainId=5), nvtx(start=zero, end=zero + 1)],
+        "META_DATA_EXPORT": [{"name": "EXPORT_CONFIG_TIME_SHIFT", "value": str(zero)}],
+    }
+    trace = load(tables)
+    assert trace.kernels.start_ns.tolist() == [7]
+    assert trace.api.start_ns.tolist() == [3]
+
+
+@pytest.mark.parametrize("far", [2**63 - 1, -(2**63) + 1, 2**62])
+def test_what_can_be_no_time_is_left_out_or_open(load, far):
+    tables = {
+        KERNELS: [kernel(), kernel(start=far, end=far), kernel(start=1500, end=2**63 - 1)],
+        NVTX: [nvtx(end=2**63 - 1, text="open")],
+        SWITCHES: [{"start": t, "cpu": 1, "isSchedIn": 1, "globalTid": exports.MAIN} for t in (50, far)],
+        "ANALYSIS_DETAILS": [{"duration": 2**63 - 1}],
+    }
+    trace = load(tables)
+    assert trace.kernels.start_ns.tolist() == [1000, 1500]
+    assert trace.kernels.end_ns.tolist() == [2000, 1500]
+    assert trace.nvtx.columns["is_open"].tolist() == [1]
+    assert trace.events[Kind.ON_CPU].start_ns.tolist() == [50]
+    assert trace.session.duration_ns is None
+    assert trace.span_ns == (0, 2000)
+    assert trace.counts[KERNELS] == 3
+
+
 def test_negative_times_stay(load):
     trace = load({KERNELS: [kernel(start=-1, end=5), kernel(start=-115_000_000_000, end=-114_000_000_000)]})
     assert trace.kernels.start_ns.tolist() == [-115_000_000_000, -1]

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from viewer.readers.interning import NO_STRING, distinct
-from viewer.readers.loose import PROCESS_MASK, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.loose import PROCESS_MASK, Loose, Reading, group, is_time, narrow_rows, read_spans
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, SYNC_FALLBACK, TABLE_OF, UNNAMED
 from viewer.readers.tables import NO_TIME, Columns, Field
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
@@ -61,7 +61,7 @@ def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
     if table in reading.tables.names:
         reading.counts[table] = len(columns)
     values = columns.values
-    placed = values["start"] != NO_TIME
+    placed = is_time(values["start"])
     start = values["start"][placed] - reading.shift_ns
     cpu, is_in, thread = values["cpu"][placed], values["isSchedIn"][placed] != 0, values["globalTid"][placed]
     codes, owners = group(thread)

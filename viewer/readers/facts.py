@@ -14,7 +14,7 @@ import pandas as pd
 from viewer.readers.interning import StringTable
 from viewer.readers.loose import PROCESS_MASK
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, NEWEST_KNOWN, RANK_VARIABLES, TABLE_OF, parse_version
-from viewer.readers.tables import Tables
+from viewer.readers.tables import FARTHEST_NS, Tables
 from viewer.trace.events import Kind
 from viewer.trace.model import Session, Trace
 
@@ -103,7 +103,7 @@ def read_diagnostics(tables: Tables, shift_ns: int) -> pd.DataFrame:
     severities, sources = (_labels(tables, column) for column in ("severity", "source"))
     found = []
     for time, severity, source, text, global_pid in tables.records("DIAGNOSTIC_EVENT", *columns):
-        at = time if isinstance(time, int) else 0
+        at = time if isinstance(time, int) and abs(time) < FARTHEST_NS else 0
         at -= shift_ns if at >= _NORMALISED_FROM else 0
         pid = (global_pid >> 24) & 0xFFFFFF if isinstance(global_pid, int) and global_pid > 0 else 0
         level = severities.get(severity, "info").lower()
@@ -134,7 +134,7 @@ def _pairs(tables: Tables, table: str) -> list[tuple[str, str]]:
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, int) and value > 0
+    return isinstance(value, int) and 0 < value < FARTHEST_NS
 
 
 def _labels(tables: Tables, column: str) -> dict[Any, str]:
@@ -149,9 +149,10 @@ def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, 
     """Return what must be taken off all times, for an export made with --ts-normalize or --ts-shift."""
     names = [*TABLE_OF.values(), CUPTI_OVERHEAD]
     firsts = [tables.first(table, "start") for table in names if tables.has_rows(table)]
-    sample = min((first for first in firsts if isinstance(first, int)), key=abs, default=None)
-    if sample is None:
+    samples = sorted(first for first in firsts if isinstance(first, int) and abs(first) < FARTHEST_NS)
+    if not samples:
         return 0
+    sample = samples[len(samples) // 2]
     text = export.get("EXPORT_CONFIG_TIME_SHIFT", "0")
     declared = int(text) if re.fullmatch(r"-?\d{1,19}", text) else 0
     if declared and abs(sample - declared) < abs(sample):
@@ -160,7 +161,9 @@ def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, 
     if sample < _NORMALISED_FROM:
         return 0
     notes.append("the export's times are of day (--ts-normalize): counted from the session's start")
-    return start_utc_ns if start_utc_ns and abs(sample - start_utc_ns) < 30 * _DAY_NS else sample
+    if start_utc_ns and abs(sample - start_utc_ns) < 30 * _DAY_NS:
+        return start_utc_ns
+    return min(one for one in samples if one >= _NORMALISED_FROM)
 
 
 def _environment_rank(capture: list[tuple[str, str]]) -> int | None:

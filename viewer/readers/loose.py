@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from viewer.readers.errors import Cancel
 from viewer.readers.interning import Interner, StringTable, distinct
-from viewer.readers.tables import NO_TIME, Column, Columns, Field, Tables
+from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Columns, Field, Tables
 from viewer.trace.events import AnyArray, Events, Int64, Kind, UInt32
 
 Codes = npt.NDArray[np.int32]
@@ -83,31 +83,38 @@ def read_spans(
 ) -> tuple[Columns, npt.NDArray[np.bool_]]:
     """Read a table's start, end and some more columns, shifted to the trace's zero.
 
-    Rows without a start cannot be placed and are left out. Where ``end`` is NULL or earlier than
-    ``start``, it is ``start``.
+    Rows without a start, or with one that is no time, cannot be placed and are left out. Where ``end`` is
+    NULL, no time or earlier than ``start``, it is ``start``.
 
     Returns
     -------
     Columns
     ndarray of bool
-        Which rows have no end in the file.
+        Which rows have no end in the file, or one that is no time.
     """
     times = [Field("start", np.int64, NO_TIME), Field("end", np.int64, NO_TIME)]
     columns = reading.tables.integers(table, [*times, *fields], reading.cancelled)
     if table in reading.tables.names:
         reading.counts[table] = len(columns)
-    placed = columns.values["start"] != NO_TIME
+    placed = is_time(columns.values["start"])
     if not placed.all():
         lost = len(placed) - int(placed.sum())
         reading.notes.append(f"{table}: {lost:,} rows without a start were left out")
         columns = Columns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
     start, end = columns.values["start"], columns.values["end"]
-    is_open = end == NO_TIME
+    is_open = ~is_time(end)
+    if is_open.any():
+        end[is_open] = NO_TIME
     if reading.shift_ns:
         np.subtract(start, reading.shift_ns, out=start)
         np.subtract(end, reading.shift_ns, out=end, where=~is_open)
     np.maximum(end, start, out=end)
     return columns, is_open
+
+
+def is_time(times: Int64) -> npt.NDArray[np.bool_]:
+    """Say which values can be times: not NULL, and near enough to be subtracted from one another."""
+    return (times > -FARTHEST_NS) & (times < FARTHEST_NS)
 
 
 def narrow_rows(rows: Int64) -> AnyArray:

@@ -18,6 +18,8 @@ Column = npt.NDArray[Any]
 
 NO_TIME = np.iinfo(np.int64).min
 """What a NULL time is read as; every other int64 can be a time, -1 too."""
+FARTHEST_NS = 1 << 61
+"""Seventy years: what is farther from zero is no time, and would overflow when it is subtracted."""
 LONGEST_TEXT = 4096
 """Characters read of a text; one of 5.7 MB was seen in StringIds."""
 
