@@ -58,7 +58,7 @@ def test_click_on_a_hole_selects_it_and_the_card_says_why(shown):
     assert state.selection == (15 * MS, 22 * MS)
     table = timeline.insight.slices.table.iloc[state.slice_number]
     assert (table["kind"], table["gpu"]) == ("idle", 1)
-    said = dict(timeline.selection_card.table.about)
+    said = dict(timeline.cards.selection.table.about)
     assert said["Idle"].startswith("Rank 1")
     assert "Cause" in said
     assert said["Before, after"].endswith("Memcpy HtoD")
@@ -250,7 +250,7 @@ def test_selection_between_iterations_says_so():
 
 def test_parts_follow_a_drag_at_once_and_the_rest_in_a_pause(shown, qtbot):
     timeline = shown(training())
-    state, card = timeline.state, timeline.selection_card
+    state, card = timeline.state, timeline.cards.selection
     state.select((5 * MS, 10 * MS))
     card._cost_s = 1.0
     for end in (11, 12, 13):

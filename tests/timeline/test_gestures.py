@@ -82,7 +82,7 @@ def test_drag_over_a_300_ms_hole_reads_300_ms(open_timeline, start_ns, view_ms):
     drag(timeline.canvas, point(timeline, low, dx=3), point(timeline, high, dx=-3))
     assert state.selection == (low, high)
     assert state.selection[1] - state.selection[0] == 300 * MS
-    numbers = timeline.selection_card.numbers
+    numbers = timeline.cards.selection.numbers
     assert numbers.parts_ns[0].tolist() == [0, 0, 0, 0, 300 * MS]
 
 
@@ -256,3 +256,13 @@ def test_drag_beyond_the_edge_moves_the_window_on(open_timeline, qtbot):
     assert state.selection[1] > 600 * MS
     QTest.mouseRelease(timeline.canvas, LEFT, SHIFT, begin)
     assert state.selection[0] == pytest.approx(450 * MS, abs=MS)
+
+
+def test_the_pointer_is_read_again_when_the_picture_moves_below_it(open_timeline):
+    timeline = open_timeline(training())
+    state, canvas = timeline.state, timeline.canvas
+    move(canvas, QPoint(300, 10))
+    before = state.hover.time_ns
+    state.axis.zoom(0.5, state.axis.window[0])
+    assert state.hover.time_ns != before
+    assert state.hover.time_ns == canvas.time_at(300)

@@ -86,7 +86,7 @@ class Gestures(QObject):
         self._drags = 0
         self._edge_pan = QTimer(self, interval=EDGE_PAN_MS)
         self._edge_pan.timeout.connect(self._pan_at_edge)
-        self._under: TimeStrip | None = None
+        self._under: tuple[TimeStrip, QPointF] | None = None
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
             QEvent.Type.MouseMove: self._move,
@@ -264,8 +264,14 @@ class Gestures(QObject):
 
     # What is under the pointer
 
+    def point_again(self) -> None:
+        """Say anew what is under the pointer: the picture has moved below it."""
+        if self._under is not None and self._drag is None:
+            self._set_hover(*self._under)
+            self.pointed.emit(*self._under)
+
     def _hover(self, strip: TimeStrip, pos: QPointF) -> None:
-        self._under = strip
+        self._under = (strip, pos)
         self._set_hover(strip, pos)
         self.pointed.emit(strip, pos)
 

@@ -77,6 +77,7 @@ class PinnedHeaders(QWidget):
         with guard("painting the pinned headers"):
             for placed in self.visible_rows():
                 key = placed.row.key
+                own, other = self._marks_of(placed.row)
                 look = Look(
                     figure=figure(self.state, placed.row),
                     hovered=key == self._hovered,
@@ -85,7 +86,8 @@ class PinnedHeaders(QWidget):
                     pinned=True,
                     as_path=True,
                     warning=bool(self.evidence and self.evidence.insight.warning(placed.row)),
-                    **self._marks_of(placed.row),
+                    own=own,
+                    other=other,
                 )
                 paint_header(painter, placed, self._rect(placed), self.theme, look)
             painter.fillRect(0, self.height() - 1, self.width(), 1, QColor.fromRgba(self.theme.line))
@@ -96,9 +98,8 @@ class PinnedHeaders(QWidget):
         self.evidence = evidence
         evidence.changed.connect(self.update)
 
-    def _marks_of(self, row: Row) -> dict[str, bool]:
-        own, other = self.evidence.marks(row) if self.evidence else (False, False)
-        return {"own": own, "other": other}
+    def _marks_of(self, row: Row) -> tuple[bool, bool]:
+        return self.evidence.marks(row) if self.evidence else (False, False)
 
     def _rect(self, placed: PlacedRow) -> QRect:
         return QRect(0, placed.y, self.width(), placed.height)

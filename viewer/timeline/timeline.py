@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QTimer
+from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
-from viewer.analysis.study import Study
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
 from viewer.timeline.canvas import Canvas
+from viewer.timeline.cards import Cards
 from viewer.timeline.evidence import Evidence
 from viewer.timeline.gestures import Gestures, TimeStrip
 from viewer.timeline.gl_bars import is_hardware, renderer_name
 from viewer.timeline.gl_canvas import GlCanvas
 from viewer.timeline.headers import RowHeaders
-from viewer.timeline.hover_card import HoverCard
 from viewer.timeline.insight import Insight
 from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.legend import Legend
@@ -29,16 +27,13 @@ from viewer.timeline.note_hands import NoteHands
 from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import PinnedHeaders
 from viewer.timeline.ruler import Ruler, RulerCorner
-from viewer.timeline.selection_card import SelectionCard
-from viewer.timeline.slice_hits import Lines, slice_about, slice_at
-from viewer.timeline.strip import guard, log
+from viewer.timeline.strip import log
 
 Renderer = Literal["auto", "gl", "raster"]
 
 HEADER_WIDTH = 340
 _MIN_HEADER, _MIN_CANVAS = 140, 200
 _SPLITTER, _GRIP = 1, 7
-_EVENT_MS, _CUT_MS = 250, 600
 
 
 class Timeline(QWidget):
@@ -74,12 +69,9 @@ class Timeline(QWidget):
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setMaximum(0)
         self._splitter = _Splitter(self)
-        self.selection_card, self.hover_card = SelectionCard(self), HoverCard(self)
+        self.cards = Cards(self)
         self.pinned.is_labelled = False
         self.notes = NoteHands(self)
-        self._pointed: tuple[TimeStrip, QPointF] | None = None
-        self._rest = QTimer(self, singleShot=True)
-        self._rest.timeout.connect(self._show_hover)
         self._connect()
         self.headers.follow()
         self._take_study()
@@ -96,7 +88,7 @@ class Timeline(QWidget):
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
         rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
-        for part in (*frame, *rows, self.selection_card, self.hover_card, self.notes.editor):
+        for part in (*frame, *rows, self.cards.selection, self.cards.hover, self.notes.editor):
             part.set_theme(theme)
         self.update()
 
@@ -145,14 +137,14 @@ class Timeline(QWidget):
             gestures.watch(strip)
         for strip in (self.pinned, self.canvas):
             self.notes.gestures.watch(strip)
-        self.notes.gestures.entered.connect(self._hide_hover)
+        self.notes.gestures.entered.connect(self.cards.leave)
         state.notes.changed.connect(self._update_marks)
         state.notes.chosen_changed.connect(self._update_marks)
         for flagged in (state.notes.changed, state.bookmarks.changed):
             flagged.connect(self.overview.update)
         gestures.scrolled.connect(self._scroll)
-        gestures.pointed.connect(self._point)
-        gestures.left.connect(self._hide_hover)
+        gestures.pointed.connect(self.cards.point)
+        gestures.left.connect(self.cards.leave)
         gestures.double_clicked.connect(self._open)
         gestures.clicked.connect(self._click)
         state.study_changed.connect(self._take_study)
@@ -182,8 +174,7 @@ class Timeline(QWidget):
             self.scene = Scene(study) if study else None
         if self.scene is not None:
             self.scene.collectives = self.insight.collectives
-        self._hide_hover()
-        self.selection_card.dismiss()
+        self.cards.dismiss()
         for canvas in (self.canvas, self.pinned):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
@@ -196,7 +187,8 @@ class Timeline(QWidget):
             strip.refresh()
         self.ruler_corner.update()
         self.overview.update()
-        self._place_selection_card()
+        self.cards.place_selection()
+        self.gestures.point_again()
 
     def _follow_insight(self) -> None:
         if self.scene is not None and self.scene.study is self.state.study:
@@ -204,7 +196,7 @@ class Timeline(QWidget):
         self._refresh_rows()
         self.headers.viewport().update()
         self.pinned_headers.update()
-        self._place_selection_card()
+        self.cards.place_selection()
 
     def _refresh_rows(self) -> None:
         self.canvas.refresh()
@@ -215,10 +207,11 @@ class Timeline(QWidget):
         self.ruler.refresh()
         self.overview.refresh()
         self.overview_corner.update()
-        self._place_selection_card()
+        self.cards.place_selection()
 
     def _follow_rows(self) -> None:
         self.canvas.set_rows(self.headers.visible_rows())
+        self.gestures.point_again()
 
     def _follow_pinned(self) -> None:
         self.pinned.set_rows(self.pinned_headers.visible_rows())
@@ -227,7 +220,7 @@ class Timeline(QWidget):
     def _follow_selection(self) -> None:
         self._update_marks()
         self.overview.update()
-        self._place_selection_card()
+        self.cards.place_selection()
 
     def _update_marks(self) -> None:
         for strip in (self.ruler, self.pinned, self.canvas):
@@ -244,103 +237,16 @@ class Timeline(QWidget):
         bar = self.headers.verticalScrollBar()
         bar.setValue(bar.value() + pixels)
 
-    # Cards
+    # What is clicked
 
-    def _bounds(self) -> QRect:
-        """Return where cards may lie: over pinned rows and canvas."""
-        return self.pinned.geometry().united(self.canvas.geometry())
-
-    def _below_rows(self) -> QRect:
-        """Return the part of the canvas that no row covers."""
-        area = self.canvas.geometry()
-        if self.canvas.placed:
-            last = self.canvas.placed[-1]
-            area.setTop(min(area.top() + last.y + last.height, area.bottom()))
-        return area
-
-    def _place_selection_card(self) -> None:
-        state = self.state
-        selection, study = state.selection, state.study
-        start, end = state.axis.window
-        if study is None or selection is None or selection[1] <= start or selection[0] >= end:
-            self.selection_card.dismiss()
-            return
-        left, right = (int(self.canvas.x_of(t)) for t in selection)
-        bounds = self._bounds()
-        span = QRect(
-            QPoint(bounds.left() + max(left, 0), bounds.top()),
-            QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
-        )
-        with guard("the selection card", self.selection_card.dismiss):
-            self.selection_card.show_range(
-                study, selection, state.laps, span, bounds, self._below_rows(), self._about_selection(study)
-            )
-
-    def _about_selection(self, study: Study) -> Lines:
-        """Return what is known of the selection where it is a slice."""
-        slices, number = self.insight.slices, self.evidence.slice_number
-        return slice_about(study, slices, number) if slices is not None and number is not None else ()
-
-    def _slice_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
-        study, slices = self.state.study, self.insight.slices
-        if study is None or slices is None:
-            return None
-        density = self.canvas.scale().ns_per_px
-        return slice_at(study, slices, strip.hit(pos), self.state.overlays, density)
-
-    def _point(self, strip: TimeStrip, pos: QPointF) -> None:
-        self._pointed = (strip, pos)
-        if self.hover_card.isVisible():
-            self._show_hover()
-        else:
-            hit = strip.hit(pos)
-            on_event = hit is not None and (hit.event is not None or hit.column is not None)
-            on_slice = hit is not None and hit.gpu is not None and self._slice_at(strip, pos) is not None
-            self._rest.start(_EVENT_MS if on_event or on_slice else _CUT_MS)
-
-    def _hide_hover(self) -> None:
-        self._pointed = None
-        self._rest.stop()
-        self.hover_card.hide()
-
-    def _show_hover(self) -> None:
-        study = self.state.study
-        if self._pointed is None or study is None:
-            return
-        with guard("the hover card"):
-            strip, pos = self._pointed
-            at = strip.mapTo(self, pos.toPoint())
-            span = QRect(at.x() - 1, at.y(), 2, 1)
-            bounds = self._bounds()
-            hit = strip.hit(pos)
-            number, slices = self._slice_at(strip, pos), self.insight.slices
-            if hit is not None and (hit.event is not None or hit.column is not None):
-                self.hover_card.show_hit(study, hit, span, bounds, self.insight.collectives)
-            elif hit is not None and hit.gpu is not None and hit.row.kind is RowKind.LAUNCHES:
-                self.hover_card.show_distance(study, hit.gpu, hit.time_ns, span, bounds)
-            elif slices is not None and number is not None and number != self.evidence.slice_number:
-                self.hover_card.show_slice(study, slices, number, span, bounds)
-            elif (hit is not None or strip is self.ruler) and not self._is_selected(strip.time_at(pos.x())):
-                scale = self.canvas.scale()
-                self.hover_card.show_cut(
-                    study, strip.time_at(pos.x()), scale.ns_per_px, span, bounds, self.insight.warnings
-                )
-            else:
-                self.hover_card.hide()
-
-    def _is_selected(self, time_ns: int) -> bool:
-        """Return whether an instant lies in the selection, whose own card then says more than the cut."""
-        selection = self.state.selection
-        return selection is not None and selection[0] <= time_ns <= selection[1]
-
-    def _open(self, strip: QWidget, pos: QPointF) -> None:
+    def _open(self, strip: TimeStrip, pos: QPointF) -> None:
         if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
             go_to_lap(self.state, lap)
 
-    def _click(self, strip: QWidget, pos: QPointF) -> None:
+    def _click(self, strip: TimeStrip, pos: QPointF) -> None:
         if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
             self.state.set_lap(lap)
-        elif (number := self._slice_at(strip, pos)) is not None and self.insight.slices is not None:
+        elif (number := self.cards.slice_at(strip, pos)) is not None and self.insight.slices is not None:
             row = self.insight.slices.table.iloc[number]
             self.state.choose_slice(number)
             self.state.select((int(row["start_ns"]), int(row["end_ns"])))
@@ -377,7 +283,7 @@ class Timeline(QWidget):
         self._splitter.setGeometry(left - _GRIP // 2, 0, _GRIP, height - foot)
         self._splitter.raise_()
         self.ruler_corner.ruler_width = canvas_width
-        self._place_selection_card()
+        self.cards.place_selection()
         self._follow_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -393,7 +299,7 @@ class Timeline(QWidget):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is waiting."""
-        self._hide_hover()
+        self.cards.leave()
 
 
 class _Splitter(QWidget):
