@@ -109,6 +109,34 @@ def test_rowids_far_apart(small):
     assert trace.source.column(Kind.KERNEL, "registersPerThread", np.array([-5, 3])).tolist() == [32, 0]
 
 
+@pytest.mark.parametrize("how", ["view", "without rowid", "column"])
+def test_tables_without_rowids_of_their_own(small, how):
+    file = small({KERNELS: [kernel(start=i, end=i + 5, correlationId=i) for i in (30, 10, 20)]})
+    connection = sqlite3.connect(file)
+    if how == "column":
+        connection.execute(f"ALTER TABLE {KERNELS} ADD COLUMN rowid INTEGER")
+        connection.execute(f"UPDATE {KERNELS} SET rowid = 7")
+    else:
+        connection.execute(f"ALTER TABLE {KERNELS} RENAME TO raw")
+        columns = ", ".join(f'"{column}"' for column in kernel())
+        if how == "view":
+            connection.execute(f"CREATE VIEW {KERNELS} AS SELECT * FROM raw")
+        else:
+            connection.execute(f"CREATE TABLE {KERNELS} ({columns}, PRIMARY KEY (start)) WITHOUT ROWID")
+            connection.execute(f"INSERT INTO {KERNELS} SELECT {columns} FROM raw")
+    connection.commit()
+    connection.close()
+    folder_before = exports.listing(file.parent)
+    trace = read(file, cache=False)
+    assert trace.kernels.start_ns.tolist() == [10, 20, 30]
+    assert trace.counts[KERNELS] == 3
+    rows = trace.kernels.columns["file_row"].tolist()
+    assert [trace.source.row(Kind.KERNEL, row)["correlationId"] for row in rows] == [10, 20, 30]
+    assert any("from a copy" in note for note in trace.notes)
+    trace.source.close()
+    assert exports.listing(file.parent) == folder_before
+
+
 def test_an_index_does_not_change_the_order(small):
     file = small({NVTX: [nvtx(start=i, end=i + 1, text=t) for i, t in enumerate("dcba")]})
     connection = sqlite3.connect(file)

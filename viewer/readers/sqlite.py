@@ -19,6 +19,7 @@ from adbc_driver_manager import Error as AdbcError
 
 from viewer.readers import sqlite_scan
 from viewer.readers.errors import Cancel, ReadError
+from viewer.readers.plain import has_odd_tables, plain_copy
 from viewer.readers.sniff import shown
 from viewer.readers.sqlite_scan import quoted
 from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
@@ -62,6 +63,7 @@ class SqliteTables:
     path : Path
         The file. It is opened read-only; one in WAL mode is opened as immutable, or through a copy
         in a temporary folder where a ``-wal`` lies beside it, because SQLite would make files there.
+        Tables that have no rowids are read from a plain copy, too.
 
     Raises
     ------
@@ -75,11 +77,11 @@ class SqliteTables:
         self._lock = threading.Lock()
         with explained(path):
             self._uri, release = _open_without_trace(path)
-            self._release = weakref.finalize(self, release)
-            self._connection = sqlite3.connect(
-                self._uri, uri=True, timeout=_LOCK_WAIT_S, check_same_thread=False
-            )
-            self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            self._releases = [weakref.finalize(self, release)]
+            self._connection = _connect(self._uri)
+            self._size = path.stat().st_size
+            if has_odd_tables(self._connection):
+                self._read_plain_copy()
             found = self._query("SELECT name FROM sqlite_master WHERE type = 'table'")
             self.names = frozenset(str(name) for (name,) in found)
         self._columns: dict[str, tuple[str, ...]] = {}
@@ -159,7 +161,16 @@ class SqliteTables:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-        self._release()
+        for release in self._releases:
+            release()
+
+    def _read_plain_copy(self) -> None:
+        copy, release = plain_copy(self._uri)
+        self._releases.append(weakref.finalize(self, release))
+        self._connection.close()
+        self._uri, self._size = database_uri(copy), copy.stat().st_size
+        self._connection = _connect(self._uri)
+        self.notes.append("some tables are views, or have no rowids: they were read from a copy")
 
     def _query(self, sql: str, *values: int) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -177,7 +188,13 @@ class SqliteTables:
 
     def _most_rows(self, low: int, high: int) -> int:
         """Return how many rows there can be: the span of rowids may be full of holes."""
-        return min(high - low + 1, self.path.stat().st_size // 2)
+        return min(high - low + 1, self._size // 2)
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT_S, check_same_thread=False)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    return connection
 
 
 def _cut(column: str) -> str:
