@@ -17,6 +17,7 @@ _HINT = (
     "Press M to write a note: on the selected event, on the selected range,\n"
     "or where the pointer is. The context menu of the timeline does the same."
 )
+_WIDEST_PX = 460
 COLUMNS = (
     Column("colour", "", lambda _: "●", colour=lambda colour: QColor(colour).rgba()),
     Column(
@@ -60,6 +61,7 @@ class NotesPanel(Panel):
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.table = FrameTable(COLUMNS, "Notes", editable=True)
+        self.table.horizontalHeader().setMaximumSectionSize(_WIDEST_PX)
         self._count = QLabel()
         self._count.setObjectName("total")
         self.go_to, self.colour, self.delete = (
@@ -92,6 +94,7 @@ class NotesPanel(Panel):
         count = len(self.state.notes.items)
         self.show_empty("" if count else _HINT)
         self.table.set_frame(note_frame(self.state))
+        self.table.resizeColumnsToContents()
         self._count.setText(f"{format_count(count)} {'note' if count == 1 else 'notes'}" if count else "")
         self._follow_selection()
 

@@ -24,7 +24,7 @@ WIDEST_PX = 250
 EMPTY_SIZE_PX = (WIDEST_PX, 58)
 """The room that a note without a text is given: it is being written there."""
 _PAD_X, _PAD_Y, _BAR = 9, 6, 3
-_AWAY, _MARGIN, _NEAR = 14, 3, 7
+_AWAY, _MARGIN, _NEAR = 14, 3, 12
 _TRIES = 24
 
 Standing = Callable[[str], str | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.find import Found
@@ -94,6 +94,24 @@ class Overview(Strip):
             painter.setPen(QPen(QColor(theme.accent), 3 * d))
             for x in (left + 1.5 * d, right - 1.5 * d):
                 painter.drawLine(QPointF(x, height / 2 - 6 * d), QPointF(x, height / 2 + 6 * d))
+        self._paint_flags(painter, scale, height, d)
+
+    def _paint_flags(self, painter: QPainter, scale: Scale, height: float, dpr: float) -> None:
+        """Show along the foot where notes are, and at the head the numbers of the bookmarks."""
+        state, theme = self.state, self.theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.panel), dpr))
+        for note in state.notes.items:
+            x = scale.x(sum(note.span(state.study)) // 2)
+            foot = [QPointF(x - 5 * dpr, height), QPointF(x + 5 * dpr, height), QPointF(x, height - 8 * dpr)]
+            painter.setBrush(QColor(note.colour))
+            painter.drawPolygon(QPolygonF(foot))
+        ends = (0.0, float(scale.width))
+        for number, bookmark in state.bookmarks.items.items():
+            middle = scale.x(sum(bookmark.window) // 2)
+            marks.paint_tag(
+                painter, str(number), middle, dpr, ends, theme.cursor, theme.background, dpr, margin=4.5
+            )
 
     def _handle(self, width: float) -> tuple[float, float]:
         """Return the handle's edges over `width` pixels; never thinner than can be seen."""
