@@ -7,6 +7,7 @@ import pytest
 
 from tests.readers import exports
 from tests.readers.exports import CALLS, COPIES, GRAPHS, KERNELS, NVTX, SWITCHES, SYNC, call, kernel, nvtx
+from viewer.analysis.study import Study
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
 from viewer.trace import Kind
@@ -341,6 +342,22 @@ def test_eight_ranks_that_all_call_their_gpu_0(load):
         {KERNELS: rows, "TARGET_INFO_GPU": boards, "TARGET_INFO_CUDA_DEVICE": mapping}, name="m.sqlite"
     )
     assert [g.physical for g in mapped.gpus] == [7 - i for i in range(8)]
+
+
+def test_boards_of_two_hosts_that_number_them_alike(load):
+    hosts = (1, 2)
+    rows = [kernel(globalPid=(host << 48) | (100 << 24), deviceId=d) for host in hosts for d in (0, 1)]
+    boards = [
+        {"vmId": host << 48, "id": i, "name": f"host {host} board {i}", "cuDevice": i, "smCount": 132}
+        for host in hosts
+        for i in (0, 1)
+    ]
+    told = [{"gpuId": 1 - i, "cudaId": i, "pid": 100} for i in (0, 1)]
+    for mapping, numbers in ({}, (0, 1)), ({"TARGET_INFO_CUDA_DEVICE": told}, (1, 0)):
+        trace = load({KERNELS: rows, "TARGET_INFO_GPU": boards} | mapping, name=f"{len(mapping)}.sqlite")
+        assert [gpu.name for gpu in trace.gpus] == [f"host {h} board {i}" for h in hosts for i in numbers]
+        assert [gpu.physical for gpu in trace.gpus] == [*numbers, *numbers]
+        assert Study(trace).shared_boards == ()
 
 
 def test_old_boards_whose_ordinals_are_all_the_same(load):

@@ -27,13 +27,17 @@ class SharedBoard:
 
 
 def shared_boards(study: Study) -> tuple[SharedBoard, ...]:
-    """Return the boards that more than one GPU of the trace maps to, by number; most traces have none."""
-    of_board: dict[int, list[int]] = defaultdict(list)
+    """Return the boards that more than one GPU of the trace maps to, by number; most traces have none.
+
+    Boards are numbered anew on every host.
+    """
+    of_board: dict[tuple[int, int], list[int]] = defaultdict(list)
     for gpu in study.trace.gpus:
         if gpu.physical is not None:
-            of_board[gpu.physical].append(gpu.index)
-    shared = sorted((physical, gpus) for physical, gpus in of_board.items() if len(gpus) > 1)
+            host = study.trace.processes[gpu.process].global_pid >> 48
+            of_board[gpu.physical, host].append(gpu.index)
+    shared = sorted((*board, gpus) for board, gpus in of_board.items() if len(gpus) > 1)
     return tuple(
         SharedBoard(physical, tuple(gpus), gpu_parts(study.trace, reduce(or_, map(study.occupancy, gpus))))
-        for physical, gpus in shared
+        for physical, _, gpus in shared
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from viewer.readers.loose import host_of, pid_of
 from viewer.readers.tables import Tables
 from viewer.trace.model import Gpu
 
@@ -16,6 +17,7 @@ _NULL_STREAM = 3
 
 @dataclass(frozen=True, slots=True)
 class _Board:
+    host: int | None
     number: int
     name: str
     bus: str
@@ -35,10 +37,10 @@ class Boards:
             if isinstance(number, int)
         }
         self._default, self._created = _read_streams(tables)
-        self._ambiguous: set[int] = set()
+        self._ambiguous: set[tuple[int, int]] = set()
 
     def expect(self, devices: Sequence[tuple[int, int]], streams: Set[_StreamKey]) -> None:
-        """Tell which (pid, device ordinal) pairs and which streams there are.
+        """Tell which (globalPid, device ordinal) pairs and which streams there are.
 
         Where several processes call their GPU by the same ordinal and the file does not map them, as
         with CUDA_VISIBLE_DEVICES, the ordinal does not tell the board. A context's only stream in use that
@@ -49,13 +51,19 @@ class Boards:
         uncreated = [one for one in streams - self._created if one[:2] in listed]
         alone = Counter(one[:2] for one in uncreated)
         self._default |= {one for one in uncreated if alone[one[:2]] == 1}
-        if len(self._boards) > 1:
-            unmapped = Counter(device for pid, device in devices if (pid, device) not in self._of_device)
-            self._ambiguous = {device for device, processes in unmapped.items() if processes > 1}
+        unmapped = Counter(
+            (host_of(process), device)
+            for process, device in devices
+            if (pid_of(process), device) not in self._of_device
+        )
+        self._ambiguous = {one for one, processes in unmapped.items() if processes > 1}
 
-    def gpu(self, index: int, process: int, pid: int, device: int) -> Gpu:
-        """Return the GPU that a process knows by a device ordinal."""
-        board = self._board(pid, device)
+    def gpu(self, index: int, process: int, global_pid: int, device: int) -> Gpu:
+        """Return the GPU that a process, of index `process`, knows by a device ordinal."""
+        host, pid = host_of(global_pid), pid_of(global_pid)
+        boards = [board for board in self._boards if board.host == host] or self._boards
+        is_told = len(boards) == 1 or (host, device) not in self._ambiguous
+        board = self._board(boards, pid, device, is_told=is_told)
         if board is not None:
             return Gpu(
                 index,
@@ -67,35 +75,35 @@ class Boards:
                 board.sm_count,
                 board.memory_bytes,
             )
-        models = {one.name for one in self._boards}
+        models = {one.name for one in boards}
         return Gpu(index, process, device, models.pop() if len(models) == 1 else "")
 
     def is_default_stream(self, pid: int, context: int, stream: int) -> bool:
         """Say whether a stream is its context's default one."""
         return (pid, context, stream) in self._default
 
-    def _board(self, pid: int, device: int) -> _Board | None:
-        by_number = {board.number: board for board in self._boards}
+    def _board(self, boards: Sequence[_Board], pid: int, device: int, *, is_told: bool) -> _Board | None:
+        """Return the one of a host's boards; `is_told`: the ordinal alone would tell it."""
+        by_number = {board.number: board for board in boards}
         if (pid, device) in self._of_device:
             return by_number.get(self._of_device[pid, device])
-        if device in self._ambiguous:
+        if not is_told:
             return None
-        ordinals = [board.cuda for board in self._boards]
+        ordinals = [board.cuda for board in boards]
         if None not in ordinals and len(set(ordinals)) == len(ordinals):
-            return next((board for board in self._boards if board.cuda == device), None)
+            return next((board for board in boards if board.cuda == device), None)
         return by_number.get(device)
 
 
 def _read_boards(tables: Tables) -> list[_Board]:
     """Read the boards, those left out that no CUDA device can be."""
-    columns = ("id", "name", "busLocation", "cuDevice", "smCount", "totalMemory")
+    columns = ("vmId", "id", "name", "busLocation", "cuDevice", "smCount", "totalMemory")
     boards = []
     for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"):
-        for number, name, bus, cuda, sm_count, memory in tables.records(table, *columns):
+        for vm, number, name, bus, *whole in tables.records(table, *columns):
             if isinstance(number, int):
-                boards.append(
-                    _Board(number, str(name or ""), str(bus or ""), *map(_whole, (cuda, sm_count, memory)))
-                )
+                host = host_of(vm) if isinstance(vm, int) else None
+                boards.append(_Board(host, number, str(name or ""), str(bus or ""), *map(_whole, whole)))
         if boards:
             break
     able = [board for board in boards if board.sm_count]

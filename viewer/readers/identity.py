@@ -10,7 +10,7 @@ import numpy as np
 
 from viewer.readers.boards import Boards
 from viewer.readers.facts import FileFacts
-from viewer.readers.loose import PROCESS_MASK, Key, Loose
+from viewer.readers.loose import PROCESS_MASK, Key, Loose, pid_of
 from viewer.trace.events import GPU_KINDS, Kind
 from viewer.trace.model import Gpu, Process, Stream, Thread, Track
 
@@ -84,11 +84,6 @@ def identify(
     return found
 
 
-def pid_of(global_id: int) -> int:
-    """Return the process id inside a globalPid or globalTid."""
-    return (global_id >> 24) & 0xFFFFFF
-
-
 def _processes_of(kind: Kind, loose: Loose) -> Iterable[int]:
     on_thread = kind not in GPU_KINDS and kind is not Kind.SYNC
     return {key[0] & PROCESS_MASK if on_thread else key[0] for key in loose.owners}
@@ -135,12 +130,10 @@ def _add_gpus(
 ) -> None:
     keys = {key for kind in GPU_KINDS for key in tables[kind].owners}
     devices = sorted({(of_process[k[0]], k[1], k[0]) for k in keys})
-    boards.expect(
-        [(pid_of(p), device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys}
-    )
+    boards.expect([(p, device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys})
     gpu_index: dict[tuple[int, int], int] = {}
     for index, (process, device, global_pid) in enumerate(devices):
-        found.gpus.append(boards.gpu(index, process, pid_of(global_pid), device))
+        found.gpus.append(boards.gpu(index, process, global_pid, device))
         gpu_index[global_pid, device] = index
     found.index["stream"] = {}
     for key in sorted(keys, key=lambda k: (gpu_index[k[0], k[1]], k[2], k[3])):

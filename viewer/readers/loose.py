@@ -21,6 +21,16 @@ PROCESS_MASK = ~0xFFFFFF
 """A globalTid without its thread is the globalPid."""
 
 
+def pid_of(global_id: int) -> int:
+    """Return the process id inside a globalPid or globalTid."""
+    return (global_id >> 24) & 0xFFFFFF
+
+
+def host_of(global_id: int) -> int:
+    """Return the machine inside a globalPid, globalTid or vmId: pids repeat from one to another."""
+    return (global_id >> 48) & 0xFFFF
+
+
 @dataclass
 class Reading:
     """What the parts of the reader share while one file is read."""
