@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -89,11 +88,10 @@ def _by_timing(trace: Trace, held: list[Sequence]) -> list[list[Sequence]]:
     Neighbouring groups that do the same work in step also end within 50 µs: what they lack is the steadiness
     of a kernel that can only end together with the others.
     """
-    pairs = []
-    for a, b in combinations(range(len(held)), 2):
-        share, unsteady = _matching(trace, held[a], held[b])
-        if share >= MIN_MATCHING:
-            pairs.append((unsteady, a, b))
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for position, sequence in enumerate(held):
+        alike[sequence.name_id, len(sequence.rows)].append(position)
+    pairs = [pair for positions in alike.values() for pair in _matching(trace, held, positions)]
     group_of = list(range(len(held)))
     members = {i: [i] for i in group_of}
     within: dict[int, int] = {}
@@ -112,20 +110,29 @@ def _by_timing(trace: Trace, held: list[Sequence]) -> list[list[Sequence]]:
     return [sorted(found, key=lambda s: s.gpu) for found in joined]
 
 
-def _matching(trace: Trace, a: Sequence, b: Sequence) -> tuple[float, int]:
-    """Return the share of the k-th kernels that overlap and end within 50 µs, and how unsteady that is, ns.
+def _matching(trace: Trace, held: list[Sequence], positions: list[int]) -> Iterable[tuple[int, int, int]]:
+    """Yield which two sequences run together, of those at `positions`: of one name, equally long.
 
-    The latter is the median deviation of the difference between the ends: clocks that differ by a constant
-    do not matter. The share is 0 where the counts differ.
+    They do if enough of the k-th kernels overlap and end within 50 µs. How unsteady that is, ns, comes first:
+    the median deviation of the difference between the ends; clocks that differ by a constant do not matter.
+    A sequence is compared with all that follow at once: there may be hundreds of streams.
     """
-    if a.gpu == b.gpu or a.name_id != b.name_id or len(a.rows) != len(b.rows):
-        return 0.0, 0
-    start, end = trace.kernels.start_ns, trace.kernels.end_ns
-    overlap = np.maximum(start[a.rows], start[b.rows]) < np.minimum(end[a.rows], end[b.rows])
-    apart: Int64 = end[a.rows] - end[b.rows]
-    close = np.abs(apart) <= MAX_END_APART_NS
-    middle = int(np.median(apart))
-    return float((overlap & close).mean()), int(np.median(np.abs(apart - middle)))
+    gpus = np.array([held[at].gpu for at in positions])
+    if len(set(gpus.tolist())) < 2:
+        return
+    rows = np.stack([held[at].rows for at in positions])
+    start, end = trace.kernels.start_ns[rows], trace.kernels.end_ns[rows]
+    for one in range(len(positions) - 1):
+        others = one + 1 + np.flatnonzero(gpus[one + 1 :] != gpus[one])
+        overlap = np.maximum(start[one], start[others]) < np.minimum(end[one], end[others])
+        apart: Int64 = end[one] - end[others]
+        close = np.abs(apart) <= MAX_END_APART_NS
+        together = (overlap & close).mean(axis=1) >= MIN_MATCHING
+        others, apart = others[together], apart[together]
+        middle = np.median(apart, axis=1).astype(np.int64)
+        unsteady = np.median(np.abs(apart - middle[:, None]), axis=1).astype(np.int64)
+        for other, deviation in zip(others.tolist(), unsteady.tolist(), strict=True):
+            yield deviation, positions[one], positions[other]
 
 
 class _Payloads:
