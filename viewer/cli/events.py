@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
+from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for
@@ -136,9 +136,7 @@ def _print_csv(held: list[_Listed]) -> None:
 
 
 def _print_tables(held: list[_Listed]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
+    console = plain_console(PLAIN_WIDTH)
     for listed in held:
         more = f", the first {len(listed.order):,}" if len(listed.order) < listed.found else ""
         table = Table(
@@ -153,4 +151,4 @@ def _print_tables(held: list[_Listed]) -> None:
             cells.append([column.text(listed.events, v) for v in column.values(listed.events, listed.order)])
         for row in zip(*cells, strict=True):
             table.add_row(*row)
-        console.print(table, markup=False)
+        console.print(table)

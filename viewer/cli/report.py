@@ -10,7 +10,6 @@ from typing import Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from viewer.analysis.report import report
 from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import SECTIONS, Vitals, vitals
+from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.grid import Cell, Grid
@@ -60,9 +60,7 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
         json.dump(facts, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
+    console = plain_console(PLAIN_WIDTH)
     sheet = vitals(study, study.laps(), scope=_scope(study, window, lap)) if study.trace.gpus else None
     for part in _parts_of_report(facts, sheet):
         console.print(part)
