@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.clocks import clocks
+from viewer.analysis.clocks import Clock, clocks
 from viewer.analysis.health import findings
 from viewer.analysis.study import Study
 
@@ -63,6 +63,25 @@ def test_a_shifted_clock_is_found_with_what_aligns_it(damaged, name, pid, shift)
     (error,) = errors(study)
     assert error.where == study.trace.gpu_label(1)
     assert ("early" if shift < 0 else "late") in error.title
+
+
+@pytest.mark.parametrize(
+    ("lower_ns", "upper_ns", "early", "late", "contradicts"),
+    [
+        (60_408_880_000, 400_000, False, False, True),
+        (-4_000, -(10**18), False, False, True),
+        (300_000_000, -200_000_000, False, False, True),
+        (12_300_000, 12_100_000, True, False, False),
+        (-3_700_000_000, -3_699_000_000, False, True, False),
+        (50_000, -40_000, False, False, False),
+        (5_000_000, None, True, False, False),
+        (-5_000, 300_000, False, False, False),
+    ],
+)
+def test_bounds_that_contradict_each_other_are_no_shifted_clock(lower_ns, upper_ns, early, late, contradicts):
+    clock = Clock(0, lower_ns, upper_ns)
+    assert (clock.is_early, clock.is_late, clock.contradicts) == (early, late, contradicts)
+    assert (clock.offset_ns != 0) == (early or late)
 
 
 @pytest.mark.parametrize("fraction", ["1", "0.993", "0.5"])

@@ -30,7 +30,7 @@ def offsets(study: Study) -> dict[int, int]:
     shifted = [clock for clock in found if clock.is_shifted]
     if not shifted:
         return {}
-    healthy = {clock.gpu for clock in found if not clock.is_shifted}
+    healthy = {clock.gpu for clock in found if not (clock.is_shifted or clock.contradicts)}
     return {clock.gpu: _refined(study, clock, healthy) for clock in shifted}
 
 

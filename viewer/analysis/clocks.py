@@ -37,18 +37,29 @@ class Clock:
 
     @property
     def is_shifted(self) -> bool:
-        """Whether the bounds leave out 0 by more than 100 µs."""
+        """Whether the bounds leave out 0 by more than 100 µs, and an offset would put that right."""
         return self.is_early or self.is_late
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether no offset satisfies both bounds, not nearly: a few rows have wrong times, say.
+
+        A clock that drifts leaves them apart too, but by little beside its offset.
+        """
+        if self.lower_ns is None or self.upper_ns is None:
+            return False
+        offset = max(abs(self.lower_ns), abs(self.upper_ns))
+        return self.lower_ns - self.upper_ns > max(TOLERANCE_NS, offset // 2)
 
     @property
     def is_early(self) -> bool:
         """Whether operations start before they were launched."""
-        return self.lower_ns is not None and self.lower_ns > TOLERANCE_NS
+        return self.lower_ns is not None and self.lower_ns > TOLERANCE_NS and not self.contradicts
 
     @property
     def is_late(self) -> bool:
         """Whether operations end after the CPU has waited for their end."""
-        return self.upper_ns is not None and self.upper_ns < -TOLERANCE_NS
+        return self.upper_ns is not None and self.upper_ns < -TOLERANCE_NS and not self.contradicts
 
     @property
     def offset_ns(self) -> int:

@@ -74,6 +74,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
         *_no_gpu_rows(study.trace),
         *_lost_rows(study),
         *_shifted_clocks(study),
+        *_contradictions(study),
         *_aligned(study.trace),
         *_shared_boards(study.trace),
         *_unknown_launches(study),
@@ -179,6 +180,21 @@ def _shifted_clocks(study: Study) -> Iterator[Finding]:
             clock.gpu,
             align_ns=offset,
         )
+
+
+def _contradictions(study: Study) -> Iterator[Finding]:
+    for clock in study.clocks:
+        if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
+            where = study.trace.gpu_label(clock.gpu)
+            yield Finding(
+                "warning",
+                f"{where}: its times contradict the CPU's",
+                f"Judged by the launches, {clock.lower_ns / 1e6:+,.2f} ms or more would have to be added to "
+                f"them; judged by the synchronisations, {clock.upper_ns / 1e6:+,.2f} ms or less. No offset "
+                "does both: a few rows have wrong times, or are matched with a launch that is not theirs.",
+                where,
+                clock.gpu,
+            )
 
 
 def _aligned(trace: Trace) -> Iterator[Finding]:
