@@ -197,7 +197,10 @@ class Gestures(QObject):
             hit = strip.hit(event.position())
             self.state.select_event(hit.event if hit else None)
             self.clicked.emit(strip, event.position())
-        self._hover(strip, event.position())
+        self._under = (strip, event.position())
+        self._set_hover(strip, event.position())
+        if not drag.moved:
+            self.pointed.emit(strip, event.position())
         return True
 
     def _double_click(self, strip: TimeStrip, event: QMouseEvent) -> bool:
