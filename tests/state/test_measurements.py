@@ -1,5 +1,7 @@
 """One history of edits over measurements and notes."""
 
+from dataclasses import replace
+
 import pytest
 
 from viewer.rows import EventRef
@@ -91,3 +93,4 @@ def test_a_note_on_an_event_has_the_times_of_the_event(demo_study):
     note = Note(-5, -1, event=EventRef(Kind.KERNEL, 7))
     assert note.span(demo_study) == (kernels.start_ns[7], kernels.end_ns[7])
     assert note.span(None) == (-5, -1)
+    assert replace(note, event=EventRef(Kind.KERNEL, 10**7)).span(demo_study) == (-5, -1)

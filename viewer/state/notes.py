@@ -48,10 +48,12 @@ class Note:
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 
     def span(self, study: Study | None) -> Window:
-        """Return start and end: those of its event in this trace, else its own."""
+        """Return start and end: those of its event where this trace has it, else its own."""
         if self.event is None or study is None:
             return self.start_ns, self.end_ns
         events = study.trace.events[self.event.kind]
+        if self.event.index >= len(events):
+            return self.start_ns, self.end_ns
         return int(events.start_ns[self.event.index]), int(events.end_ns[self.event.index])
 
 
