@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPixmap
 
 from viewer.drawing.layout import PlacedRow
 from viewer.timeline.dimensions import dimensions, paint_dimensions
@@ -14,6 +15,19 @@ from viewer.timeline.strip import Grid, OnTimeAxis
 
 DRAFT = -1
 """The number of the note that is being written."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A part of a key that is equal to the very same object only."""
+
+    held: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.held is other.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
 
 
 class ShowsNotes(OnTimeAxis):
@@ -27,9 +41,19 @@ class ShowsNotes(OnTimeAxis):
 
     placed: Sequence[PlacedRow] = ()
     is_labelled = True
+    _spots: tuple[object, list[NoteSpot]] = (None, [])
+    _picture: tuple[object, QPixmap | None] = (None, None)
 
     def note_spots(self, grid: Grid) -> list[NoteSpot]:
         """Place the notes that are in view, and the one that is being written."""
+        state = self.state
+        shown = (_Same(self.placed), _Same(state.study), _Same(state.rows.shown))
+        key = (grid, self.scale(), shown, state.notes.items, state.notes.draft)
+        if self._spots[0] != key:
+            self._spots = (key, self._placed_notes(grid))
+        return self._spots[1]
+
+    def _placed_notes(self, grid: Grid) -> list[NoteSpot]:
         notes, study = self.state.notes, self.state.study
         drafts = [(DRAFT, notes.draft)] if notes.draft is not None else []
         if study is None or not (notes.items or drafts):
@@ -56,8 +80,29 @@ class ShowsNotes(OnTimeAxis):
         return QRectF(label.left() / d, label.top() / d, label.width() / d, label.height() / d)
 
     def paint_annotations(self, painter: QPainter, grid: Grid) -> None:
-        """Paint notes, and kept measurements as dimension lines along the bottom."""
-        spots = self.note_spots(grid)
+        """Paint notes, and kept measurements as dimension lines along the bottom.
+
+        Their picture is kept: it does not change while the pointer moves.
+        """
+        state = self.state
+        spots, kept = self.note_spots(grid), state.measurements.items
+        key = (_Same(spots), grid, self.scale(), kept, state.notes.chosen, self.theme, self.is_labelled)
+        if self._picture[0] != key:
+            self._picture = (key, self._painted_annotations(grid, spots) if spots or kept else None)
+        if self._picture[1] is not None:
+            painter.drawPixmap(0, 0, self._picture[1])
+
+    def _painted_annotations(self, grid: Grid, spots: list[NoteSpot]) -> QPixmap:
+        picture = QPixmap(grid.columns, grid.rows)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        try:
+            self._paint_annotations(painter, grid, spots)
+        finally:
+            painter.end()
+        return picture
+
+    def _paint_annotations(self, painter: QPainter, grid: Grid, spots: list[NoteSpot]) -> None:
         if not self.is_labelled:
             paint_places(painter, spots, self.theme, grid.dpr)
             return
