@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QFileDialog, QLabel
 
 from viewer.app.actions import COMMANDS, MENUS, key_text
 from viewer.app.key_sheet import NUMBERED, KeySheet, key_groups
@@ -74,6 +74,8 @@ def test_no_command_fails_on_an_open_trace(window, monkeypatch):
     for name in ("choose_file", "ask_where", "edit_rules", "apply_rules", "show_keys", "show_about", "close",
                  "close_trace", "open", "choose_session", "save_session"):  # fmt: skip
         monkeypatch.setattr(type(window), name, lambda self, *_, name=name: asked.append(name))
+    for name in ("getOpenFileName", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, name, lambda *_: ("", ""))
     for command in COMMANDS:
         window.do(command)
     assert len(asked) == 11

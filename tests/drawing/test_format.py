@@ -2,7 +2,9 @@ import pytest
 
 from viewer.drawing.format import (
     format_bytes,
+    format_change,
     format_count,
+    format_difference,
     format_instant,
     format_ns,
     format_rate,
@@ -75,3 +77,13 @@ def test_counts_shares_sizes_and_rates():
 )
 def test_a_value_is_written_by_its_unit(value, unit, text):
     assert format_value(value, unit) == text
+
+
+def test_differences_have_a_sign_and_the_unit_s_own_words():
+    assert format_difference(1_500_000, "ns") == "+1.500 ms"
+    assert format_difference(-0.031, "share") == "−3.1 points"
+    assert format_difference(0, "count") == "0"
+    assert format_difference(None, "ns") == ""
+    assert format_change(-0.5) == "−50.0 %"
+    assert format_change(12.5) == "+1,250.0 %"
+    assert format_change(None) == ""

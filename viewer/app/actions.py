@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
 
+from viewer.app.comparison import compare_with
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.exports import export_picture, export_report
 from viewer.rows.presets import launch_rows
@@ -167,6 +168,7 @@ _FILE = (
         _trace,
         group="session",
     ),
+    Command("compare", "Compare with…", "File", compare_with, (), _trace, group="compare"),
     Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
     Command("report", "Export report…", "File", export_report, (), _trace, group="export"),
     Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),

@@ -210,6 +210,21 @@ def _report(
     return 0
 
 
+@app.command("compare")
+def _compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The run to compare with: before.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The run that is compared: after.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    rules: RulesOption = RuleTable.OWN,
+) -> int:
+    """Print the vitals of two traces side by side, with their differences."""
+    from viewer.cli.compare import print_comparison
+    from viewer.cli.opening import open_study
+
+    print_comparison(open_study(first, rules), open_study(second, rules), as_json)
+    return 0
+
+
 @app.command("shot")
 def _shot(
     trace: TraceArgument,

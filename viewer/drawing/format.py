@@ -80,8 +80,29 @@ def format_value(value: float | str | None, unit: str) -> str:
         case "share":
             return format_share(value)
         case "count":
-            return format_count(int(value))
+            return format_count(int(value)) if float(value).is_integer() else _digits(value)
         case "ratio":
             return f"1 : {value:.2f}"
         case _:
             return f"{_digits(value)} {unit}"
+
+
+def format_difference(value: float | None, unit: str) -> str:
+    """Return a difference with its sign: "+1.500 ms", "−3.0 points" between shares, "" for none."""
+    if value is None:
+        return ""
+    size = abs(value)
+    if unit == "share":
+        text = f"{size * 100:.1f} points"
+    else:
+        text = f"{size:.2f}" if unit == "ratio" else format_value(size, unit)
+    return f"{_sign(value)}{text}"
+
+
+def format_change(share: float | None) -> str:
+    """Return a relative change with its sign: "+12.0 %", "" for none."""
+    return "" if share is None else f"{_sign(share)}{abs(share) * 100:,.1f} %"
+
+
+def _sign(value: float) -> str:
+    return MINUS if value < 0 else "+" if value > 0 else ""

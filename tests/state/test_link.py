@@ -1,0 +1,84 @@
+"""Two axes that move together: what is aligned stays aligned, and neither stops the other."""
+
+import pytest
+
+from tests.timeline.make import study_of, training
+from viewer.rows import build_rows
+from viewer.state import ViewState
+from viewer.state.link import AxisLink
+from viewer.state.navigation import go_to_lap, step_lap
+
+MS = 1_000_000
+
+
+def state_of(trace):
+    study = study_of(trace)
+    state = ViewState()
+    state.set_study(study, build_rows(study))
+    return state
+
+
+@pytest.fixture
+def pair(qapp):
+    return state_of(training()), state_of(training(ranks=1))
+
+
+def window(state, lap):
+    return tuple(t - state.laps.start_ns(lap) for t in state.axis.window)
+
+
+def test_both_show_the_same_time_from_their_iterations(pair):
+    a, b = pair
+    link = AxisLink(a, b)
+    link.align(1, 2)
+    for start, end in ((12 * MS, 30 * MS), (3 * MS, 5 * MS)):
+        a.axis.go(start, end)
+        assert window(a, 1) == window(b, 2)
+    b.axis.zoom(0.5, sum(b.axis.window) // 2)
+    b.axis.pan(MS)
+    assert window(a, 1) == window(b, 2)
+
+
+def test_neither_stops_the_other_at_its_end(pair):
+    a, b = pair
+    link = AxisLink(a, b)
+    link.align(0, 2)
+    b.axis.go(b.axis.limits[0], b.axis.limits[0] + MS)
+    assert window(a, 0) == window(b, 2)
+    a.axis.go(*a.axis.limits)
+    assert window(a, 0) == window(b, 2)
+
+
+def test_the_next_iteration_is_the_next_in_both(pair):
+    a, b = pair
+    link = AxisLink(a, b)
+    go_to_lap(a, 0)
+    link.align(0, 1)
+    step_lap(a, 1)
+    assert link.pair == (1, 2)
+    assert a.lap == 1
+    assert b.lap == 2
+    assert window(a, 1) == window(b, 2)
+
+
+def test_overlays_are_the_same(pair):
+    a, b = pair
+    a.set_overlay("idle", True)
+    link = AxisLink(a, b)
+    assert b.overlays == {"idle"}
+    b.set_overlay("exposed", True)
+    assert link.first.overlays == {"idle", "exposed"}
+
+
+def test_released_the_first_is_alone_again(pair):
+    a, b = pair
+    limits = a.axis.limits
+    link = AxisLink(a, b)
+    link.align(0, 2)
+    link.release()
+    assert a.axis.limits == limits
+    before = b.axis.window
+    a.axis.go(2 * MS, 3 * MS)
+    a.set_overlay("idle", True)
+    assert b.axis.window == before
+    assert b.overlays == set()

@@ -1,0 +1,258 @@
+"""Compare with another trace: it opens under the first, on the same time axis, with both vitals in a dock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QSpinBox,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.app.opening import Opened, Opening
+from viewer.drawing.format import format_change, format_ns
+from viewer.drawing.theme import Theme
+from viewer.panels.comparison import ComparisonPanel
+from viewer.rows.presets import PRESETS
+from viewer.state import RowState, ViewState
+from viewer.state.link import AxisLink
+from viewer.timeline.timeline import Renderer, Timeline
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+
+FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
+
+
+class PairBar(QFrame):
+    """Says which trace is below, and which iterations stand under each other.
+
+    Signals
+    -------
+    closed()
+        The comparison is to end.
+    """
+
+    closed = Signal()
+
+    def __init__(self, link: AxisLink, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self._link = link
+        self.first_box, self.second_box = QSpinBox(), QSpinBox()
+        self.said = QLabel()
+        study = link.second.study
+        name = QLabel(f"<b>B</b>&nbsp;&nbsp;{study.trace.path.name if study else ''}")
+        name.setTextFormat(Qt.TextFormat.RichText)
+        close = QToolButton()
+        close.setText("✕")
+        close.setAccessibleName("End the comparison")
+        close.clicked.connect(self.closed)
+        self.pairing = QWidget()
+        pairing = QHBoxLayout(self.pairing)
+        pairing.setContentsMargins(0, 0, 0, 0)
+        for text, box, state in (
+            ("its iteration", self.second_box, link.second),
+            ("under iteration", self.first_box, link.first),
+        ):
+            box.setRange(0, max((state.laps.count if state.laps else 1) - 1, 0))
+            box.setAccessibleName(text)
+            pairing.addWidget(QLabel(text))
+            pairing.addWidget(box)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 3, 8, 3)
+        row.addWidget(name)
+        row.addSpacing(18)
+        row.addWidget(self.pairing)
+        row.addWidget(self.said)
+        row.addStretch(1)
+        row.addWidget(close)
+        for box in (self.first_box, self.second_box):
+            box.valueChanged.connect(self._align)
+        link.changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is paired, and how long both iterations are."""
+        pair, first, second = self._link.pair, self._link.first.laps, self._link.second.laps
+        self.pairing.setVisible(pair is not None)
+        if pair is None or first is None or second is None:
+            self.said.setText("both from their first GPU operation: one of them has no iterations")
+            return
+        for box, lap in ((self.first_box, pair[0]), (self.second_box, pair[1])):
+            box.blockSignals(True)
+            box.setValue(lap)
+            box.blockSignals(False)
+        lengths = [int(laps.duration_ns[lap]) for laps, lap in zip((first, second), pair, strict=True)]
+        change = format_change(lengths[1] / lengths[0] - 1) if lengths[0] else ""
+        self.said.setText(f"·  {format_ns(lengths[0])} → {format_ns(lengths[1])}  ({change})")
+
+    def _align(self) -> None:
+        self._link.align(self.first_box.value(), self.second_box.value())
+
+
+class Comparison(QObject):
+    """One comparison of the window's trace with another one, until the bar or the trace is closed.
+
+    Attributes
+    ----------
+    other : ViewState
+        Of the second trace.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.other = ViewState(self)
+        self.opening = Opening(self)
+        self.link: AxisLink | None = None
+        self.timeline: Timeline | None = None
+        self.dock: QDockWidget | None = None
+        self.has_ended = False
+        self._splitter: QSplitter | None = None
+        opening = self.opening
+        opening.started.connect(window.progress.start)
+        opening.progress.connect(window.progress.set_progress)
+        opening.ended.connect(window.progress.hide)
+        opening.failed.connect(self._on_failed)
+        opening.opened.connect(self._on_opened)
+        window.progress.cancelled.connect(self._on_cancelled)
+        window.state.study_changed.connect(self.end)
+        window.look.changed.connect(self._take_theme)
+        window.installEventFilter(self)
+
+    def start(self, path: Path | None) -> None:
+        """Open the other trace (None: the built-in demo)."""
+        self.opening.open(path)
+
+    def end(self) -> None:
+        """Leave the window's own trace alone."""
+        window = self._window
+        if self.has_ended:
+            return
+        self.has_ended = True
+        self.opening.shut_down()
+        window.removeEventFilter(self)
+        window.state.study_changed.disconnect(self.end)
+        window.look.changed.disconnect(self._take_theme)
+        window.progress.cancelled.disconnect(self._on_cancelled)
+        if self.link is not None:
+            self.link.release()
+        if self.dock is not None:
+            window.removeDockWidget(self.dock)
+            self.dock.deleteLater()
+        if self._splitter is not None:
+            window.pages.insertWidget(window.pages.indexOf(self._splitter), window.timeline)
+            if window.state.study is not None:
+                window.pages.setCurrentWidget(window.timeline)
+            window.pages.removeWidget(self._splitter)
+            self._splitter.deleteLater()
+        self.other.set_study(None)
+        self.deleteLater()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Wait for the reading thread when the window closes."""
+        if event.type() == QEvent.Type.Close:
+            self.opening.shut_down()
+        return False
+
+    def _on_failed(self, reason: str) -> None:
+        self._window.notice.tell(reason)
+        self.end()
+
+    def _on_cancelled(self) -> None:
+        if self.opening.is_busy:
+            self.end()
+
+    def _on_opened(self, result: Opened) -> None:
+        if result.study.trace.partial:
+            return
+        window, other = self._window, self.other
+        expanded, hidden = PRESETS["lanes"](result.roots)
+        renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
+        self.timeline = Timeline(other, renderer)
+        self.timeline.prepared = result.scene
+        self.timeline.header_width = window.timeline.header_width
+        self.timeline.set_legend_shown(False)
+        other.set_study(result.study, result.roots)
+
+        def change(rows: RowState) -> None:
+            rows.expanded, rows.hidden = set(expanded), set(hidden)
+
+        other.rows.update(change)
+        self.link = AxisLink(window.state, other, self)
+        self._split()
+        self._add_dock()
+        self._take_theme(window.look.theme)
+        window.refresh()
+
+    def _split(self) -> None:
+        window, timeline, link = self._window, self.timeline, self.link
+        assert timeline is not None
+        assert link is not None
+        bar = PairBar(link)
+        bar.closed.connect(self.end)
+        below = QWidget()
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(bar)
+        column.addWidget(timeline, 1)
+        splitter = self._splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.setChildrenCollapsible(False)
+        place = window.pages.indexOf(window.timeline)
+        splitter.addWidget(window.timeline)
+        splitter.addWidget(below)
+        window.pages.insertWidget(place, splitter)
+        window.pages.setCurrentWidget(splitter)
+        window.timeline.show()
+        half = max(window.pages.height() // 2, 1)
+        splitter.setSizes([half, half])
+
+    def _add_dock(self) -> None:
+        window = self._window
+        panel = ComparisonPanel(window.state, self.other)
+        panel.save_requested.connect(window.save_table)
+        dock = self.dock = QDockWidget(panel.title, window)
+        dock.setObjectName("dock-Comparison")
+        dock.setTitleBarWidget(QWidget())
+        dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
+        dock.setWidget(panel)
+        window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, dock)
+        window.tabifyDockWidget(window.docks[0], dock)
+        dock.show()
+        dock.raise_()
+
+    def _take_theme(self, theme: Theme) -> None:
+        if self.timeline is not None:
+            self.timeline.set_theme(theme)
+        if self.dock is not None and isinstance(panel := self.dock.widget(), ComparisonPanel):
+            panel.set_theme(theme)
+
+
+def compare_with(window: MainWindow) -> None:
+    """Ask for another trace and show it under the open one."""
+    recent = window.settings.recent()
+    folder = str(recent[0].parent) if recent else ""
+    name, _ = QFileDialog.getOpenFileName(window, "Compare with", folder, FILES)
+    if name:
+        start_comparison(window, Path(name))
+
+
+def start_comparison(window: MainWindow, path: Path | None) -> Comparison:
+    """Show another trace under the open one, instead of one that is there already."""
+    for running in window.findChildren(Comparison):
+        running.end()
+    comparison = Comparison(window)
+    comparison.start(path)
+    return comparison

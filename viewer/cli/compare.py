@@ -1,0 +1,85 @@
+"""`lightbox compare`: the vitals of two traces side by side, as a table or as one JSON object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from viewer.analysis.compare import PER_LAP, Compared, compare
+from viewer.analysis.study import Study
+from viewer.analysis.vitals import Vitals, vitals
+from viewer.cli.console import plain_console
+from viewer.drawing.format import format_change, format_difference, format_share, format_value
+from viewer.trace import GPU_KINDS
+
+PLAIN_WIDTH = 150
+
+
+def print_comparison(first: Study, second: Study, as_json: bool) -> None:
+    """Print what two runs have in common and in what they differ, each over its steady state.
+
+    Raises
+    ------
+    typer.TyperException
+        If one of them has no GPU.
+    """
+    for study in (first, second):
+        if not any(len(study.trace.events[kind]) for kind in GPU_KINDS):
+            raise typer.TyperException(f"{study.trace.path.name}: no GPU operation was recorded")
+    sheets = [vitals(study, study.laps()) for study in (first, second)]
+    rows = compare(*sheets)
+    if as_json:
+        facts = {
+            key: {"path": str(study.trace.path), "scope": sheet.scope.what, "rules": study.rules.hash}
+            for key, study, sheet in zip(("first", "second"), (first, second), sheets, strict=True)
+        }
+        json.dump({**facts, "numbers": [asdict(row) for row in rows]}, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    console = plain_console(PLAIN_WIDTH)
+    names = [study.trace.path.name for study in (first, second)]
+    for name, sheet, key in zip(names, sheets, ("A", "B"), strict=True):
+        console.print(_head(key, name, sheet))
+    console.print(_table(rows))
+    if any(row.how for row in rows):
+        console.print(f"* {PER_LAP}")
+
+
+def _head(key: str, name: str, sheet: Vitals) -> str:
+    return f"{key}  {name}: {sheet.scope.what}, {len(sheet.gpus)} GPUs"
+
+
+def _table(rows: tuple[Compared, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title, is_number in _COLUMNS:
+        table.add_column(title, justify="right" if is_number else "left", overflow="fold")
+    section = ""
+    for row in rows:
+        table.add_row(row.section if row.section != section else "", *_cells(row))
+        section = row.section
+    return table
+
+
+_COLUMNS = (
+    ("section", False), ("number", False), ("A", True), ("of the time", True), ("B", True),
+    ("of the time", True), ("B less A", True), ("change", True),
+)  # fmt: skip
+
+
+def _cells(row: Compared) -> list[Any]:
+    shares = [format_share(s) if s is not None else "" for s in (row.first_share, row.second_share)]
+    return [
+        f"{row.name} *" if row.how else row.name,
+        format_value(row.first, row.unit),
+        shares[0],
+        format_value(row.second, row.unit),
+        shares[1],
+        format_difference(row.difference, row.unit),
+        format_change(row.change),
+    ]

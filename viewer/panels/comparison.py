@@ -1,0 +1,103 @@
+"""The Comparison dock: the vitals of two traces side by side, with their differences."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+
+from viewer.analysis.compare import Compared, compare
+from viewer.analysis.laps import Laps
+from viewer.analysis.scope import Scope
+from viewer.analysis.study import Study
+from viewer.analysis.vitals import Vitals, vitals
+from viewer.drawing.format import format_change, format_difference, format_share, format_value
+from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.panel import Panel
+from viewer.state import ViewState
+from viewer.state.work import Worker
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else format_share(value)
+
+
+def _change(value: float) -> str:
+    return "" if np.isnan(value) else format_change(value)
+
+
+_COLUMNS = (
+    Column("section", "Section"),
+    Column("name", "Number"),
+    Column("first_text", "A", number=True, tip="The trace above"),
+    Column("first_share", "of the time", _share, number=True),
+    Column("second_text", "B", number=True, tip="The trace below"),
+    Column("second_share", "of the time", _share, number=True),
+    Column("difference_text", "B less A", number=True),
+    Column("change", "Change", _change, number=True),
+    Column("how", "Counted"),
+)
+
+
+class ComparisonPanel(Panel):
+    """Shows both case sheets, each over its own steady state or what it is filtered to."""
+
+    title = "Comparison"
+
+    def __init__(self, state: ViewState, other: ViewState) -> None:
+        super().__init__(state)
+        self.other = other
+        self.what = QLabel()
+        self.what.setObjectName("total")
+        self.table = FrameTable(_COLUMNS, "Comparison")
+        copy = QPushButton("Copy as text")
+        foot = QHBoxLayout()
+        foot.setContentsMargins(8, 0, 8, 0)
+        foot.addWidget(self.what, 1)
+        foot.addWidget(copy)
+        layout = QVBoxLayout(self.body)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(foot)
+        copy.clicked.connect(self.table.copy)
+        self.table.save_requested.connect(self.save_requested)
+        self._worker = Worker(self)
+        for held in (state, other):
+            held.laps_changed.connect(self.invalidate)
+            held.filter_changed.connect(self.invalidate)
+
+    def refresh(self) -> None:
+        """Find the numbers of both, beside the window."""
+        first, second = self.state.study, self.other.study
+        if first is None or second is None:
+            return
+        self.show_empty("Finding the numbers of both traces …")
+        of_first = first, self.state.laps, self.state.scope
+        of_second = second, self.other.laps, self.other.scope
+
+        def work(_asked: object) -> tuple[Vitals, Vitals]:
+            return _sheet(*of_first), _sheet(*of_second)
+
+        self._worker.start(work, lambda sheets: self._show(*sheets))
+
+    def _show(self, first: Vitals, second: Vitals) -> None:
+        self.show_empty("")
+        self.table.set_frame(comparison_frame(compare(first, second)))
+        self.what.setText(f"A: {first.scope.what}   ·   B: {second.scope.what}")
+
+
+def _sheet(study: Study, laps: Laps | None, scope: Scope | None) -> Vitals:
+    return vitals(study, laps, scope=scope)
+
+
+def comparison_frame(rows: tuple[Compared, ...]) -> pd.DataFrame:
+    """Return compared numbers as a table, with what is written of each."""
+    frame = pd.DataFrame([asdict(row) for row in rows])
+    frame["first_text"] = [format_value(r.first, r.unit) for r in rows]
+    frame["second_text"] = [format_value(r.second, r.unit) for r in rows]
+    frame["difference_text"] = [format_difference(r.difference, r.unit) for r in rows]
+    for key in ("first_share", "second_share", "change"):
+        frame[key] = frame[key].astype(float)
+    return frame

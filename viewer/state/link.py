@@ -1,0 +1,134 @@
+"""Two time axes that move together: one trace under another, each with its own zero."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.analysis.study import Study
+from viewer.state.view import ViewState
+
+
+class AxisLink(QObject):
+    """Keeps two views on the same stretch of time, counted from an iteration of each.
+
+    While the laps in hand stand at their first pairing, lap ``n`` of the one lies under lap ``n + shift`` of
+    the other: going to the next iteration goes there in both.
+
+    Signals
+    -------
+    changed()
+        Other iterations lie under each other.
+    """
+
+    changed = Signal()
+
+    def __init__(self, first: ViewState, second: ViewState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.first, self.second = first, second
+        self.pair: tuple[int, int] | None = None
+        self.offset_ns = 0
+        self._moving = False
+        self._joined = first.axis.limits
+        self._limits = first.axis.limits, second.axis.limits
+        first.axis.changed.connect(self._follow_first)
+        second.axis.changed.connect(self._follow_second)
+        first.laps_changed.connect(self._follow_lap)
+        first.overlays_changed.connect(self._copy_overlays)
+        second.overlays_changed.connect(self._copy_overlays_back)
+        self._copy_overlays()
+        self.align(*_first_pair(first, second))
+
+    @property
+    def shift(self) -> int:
+        """How many iterations later the second's counterpart is numbered."""
+        return self.pair[1] - self.pair[0] if self.pair else 0
+
+    def align(self, lap: int | None, other: int | None) -> None:
+        """Put an iteration of the second under one of the first, start under start.
+
+        None: the first GPU operations under each other.
+        """
+        a, b = self.first.laps, self.second.laps
+        if a is None or b is None or lap is None or other is None:
+            self.pair = None
+            self.offset_ns = _begin(self.second.study) - _begin(self.first.study)
+        else:
+            self.pair = (min(max(lap, 0), a.count - 1), min(max(other, 0), b.count - 1))
+            self.offset_ns = b.start_ns(self.pair[1]) - a.start_ns(self.pair[0])
+            self.second.set_lap(self.pair[1])
+        self._join_limits()
+        self._follow_first()
+        self.changed.emit()
+
+    def release(self) -> None:
+        """Let the first view be alone again."""
+        self.first.axis.changed.disconnect(self._follow_first)
+        self.first.laps_changed.disconnect(self._follow_lap)
+        self.first.overlays_changed.disconnect(self._copy_overlays)
+        self._moving = True
+        if self.first.study is not None and self.first.axis.limits == self._joined:
+            self.first.axis.limit(self._limits[0])
+
+    def _join_limits(self) -> None:
+        """Let each axis reach as far as the other trace does, so that neither stops the other."""
+        (a0, a1), (b0, b1) = self._limits
+        low, high = min(a0, b0 - self.offset_ns), max(a1, b1 - self.offset_ns)
+        self._joined = (low, high)
+        self._moving = True
+        try:
+            self.first.axis.limit((low, high))
+            self.second.axis.limit((low + self.offset_ns, high + self.offset_ns))
+        finally:
+            self._moving = False
+
+    def _follow_first(self) -> None:
+        start, end = self.first.axis.window
+        self._go(self.second, start + self.offset_ns, end + self.offset_ns)
+
+    def _follow_second(self) -> None:
+        start, end = self.second.axis.window
+        self._go(self.first, start - self.offset_ns, end - self.offset_ns)
+
+    def _go(self, state: ViewState, start_ns: int, end_ns: int) -> None:
+        if self._moving or self.first.study is None:
+            return
+        self._moving = True
+        try:
+            state.axis.go(start_ns, end_ns, "linked")
+        finally:
+            self._moving = False
+
+    def _follow_lap(self) -> None:
+        """Go along with the first view to another iteration."""
+        lap, laps = self.first.lap, self.second.laps
+        if self.pair is None or laps is None or lap is None or lap == self.pair[0]:
+            return
+        other = lap + self.shift
+        if 0 <= other < laps.count:
+            self.align(lap, other)
+
+    def _copy_overlays(self) -> None:
+        _match_overlays(self.first, self.second)
+
+    def _copy_overlays_back(self) -> None:
+        _match_overlays(self.second, self.first)
+
+
+def _match_overlays(model: ViewState, other: ViewState) -> None:
+    for name in model.overlays ^ other.overlays:
+        other.set_overlay(name, name in model.overlays)
+
+
+def _first_pair(first: ViewState, second: ViewState) -> tuple[int | None, int | None]:
+    """Return the iteration that is looked at, and the second's one that is as far from its warm-up."""
+    a, b = first.laps, second.laps
+    if a is None or b is None or not a.count or not b.count:
+        return None, None
+    lap = first.lap if first.lap is not None else a.lap_at(sum(first.axis.window) // 2)
+    if lap is None:
+        lap = a.basis[0] if a.basis else 0
+    return lap, min(max(lap - a.warm_up + b.warm_up, 0), b.count - 1)
+
+
+def _begin(study: Study | None) -> int:
+    return study.trace.window_ns[0] if study else 0
