@@ -45,19 +45,21 @@ def test_letters_act_wherever_the_focus_is(focused):
 
 def test_iterations_by_key(focused):
     state = focused.state
-    press(focused, Qt.Key.Key_BracketRight)
+    fit = focused.actions_by_id["fit-lap"]
+    assert fit.iconText() == "all 3"
+    press(focused, Qt.Key.Key_BracketLeft)
     assert state.lap == 2
     press(focused, Qt.Key.Key_BracketLeft)
     press(focused, Qt.Key.Key_BracketLeft)
     assert state.lap == 0
+    assert fit.iconText() == "0 of 0–2"
     laps = state.laps
     start, end = state.axis.window
     assert start <= laps.start_ns(0) < laps.end_ns(0) <= end
     assert end - start < 1.1 * (laps.end_ns(0) - laps.start_ns(0))
-    state.axis.go(*state.axis.limits)
+    state.axis.go(laps.start_ns(0), laps.start_ns(0) + MS)
     press(focused, Qt.Key.Key_Backslash)
     assert state.axis.window == (start, end)
-    assert focused.actions_by_id["fit-lap"].iconText() == "0 of 3"
 
 
 def test_select_zoom_keep_undo(window):
@@ -135,6 +137,7 @@ def test_the_row_in_hand_is_pinned(window):
 
 def test_the_tree_keeps_the_keys_it_moves_by(window):
     state, headers = window.state, window.timeline.headers
+    state.rows.apply_preset("lanes")
     headers.setFocus()
     state.select((10 * MS, 30 * MS))
     state.axis.go(*state.selection)

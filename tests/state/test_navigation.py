@@ -17,11 +17,10 @@ def stream(state):
     return next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
 
 
-def test_a_step_from_the_whole_trace_fits_the_next_lap(state):
-    state.axis.go(*state.axis.limits)
-    now = navigation.current_lap(state)
+def test_a_step_fits_the_next_lap_with_a_margin(state):
+    navigation.go_to_lap(state, 0)
     navigation.step_lap(state, 1)
-    assert state.lap == now + 1
+    assert state.lap == 1
     start, end = state.axis.window
     assert start < state.laps.start_ns(state.lap) < state.laps.end_ns(state.lap) < end
 
@@ -148,3 +147,41 @@ def test_the_steady_choice_takes_its_filter_along(state):
     state.set_steady_choice(None)
     assert state.steady_scope is None
     assert state.scope.what.startswith("not steady")
+
+
+def test_the_whole_trace_has_no_lap_in_hand_and_steps_enter_at_its_ends(state):
+    whole = state.axis.limits
+    for direction, lap in ((1, 0), (-1, state.laps.count - 1)):
+        state.axis.go(*whole)
+        assert navigation.current_lap(state) is None
+        navigation.step_lap(state, direction)
+        assert navigation.current_lap(state) == state.lap == lap
+
+
+def test_a_window_over_several_laps_is_entered_at_its_own(state):
+    laps = state.laps
+    state.axis.go(laps.start_ns(1), laps.end_ns(2))
+    assert navigation.current_lap(state) is None
+    navigation.step_lap(state, 1)
+    assert state.lap == 1
+
+
+def test_a_lap_is_in_hand_as_long_as_the_window_shows_some_of_it(state):
+    laps = state.laps
+    state.axis.go(laps.start_ns(0), laps.end_ns(1))
+    state.set_lap(1)
+    state.axis.go(laps.start_ns(1) + MS, laps.start_ns(1) + 2 * MS)
+    assert navigation.current_lap(state) == 1
+    state.axis.go(laps.start_ns(0) + MS, laps.start_ns(0) + 2 * MS)
+    assert state.lap is None
+    assert navigation.current_lap(state) == 0
+
+
+def test_where_all_slices_are_too_short_for_the_zoom_the_next_is_zoomed_to(state, monkeypatch):
+    monkeypatch.setattr(navigation, "SMALLEST_SHARE", 0.9)
+    whole = state.axis.limits
+    state.axis.go(*whole)
+    assert navigation.step_slice(state, "idle", 1)
+    low, high = state.axis.window
+    assert low <= state.selection[0] < state.selection[1] <= high
+    assert high - low < whole[1] - whole[0]

@@ -82,7 +82,7 @@ def test_the_shown_rows_are_kept_until_they_change(rows):
     first = rows.shown
     rows.set_expanded(["0"], True)
     assert rows.shown is first
-    rows.update(lambda r: r.hidden.add("1"))
+    rows.set_hidden(["1"], True)
     assert rows.shown is not first
     assert "1" not in shown(rows)
 
@@ -95,3 +95,45 @@ def test_pinned_rows_keep_the_order_they_were_given(rows):
     rows.set_pinned("0", False)
     assert rows.pinned == ["0/s7", "1"]
     assert rows.is_shown(rows.row("0"))
+
+
+def test_a_preset_is_left_when_a_row_is_unfolded_or_hidden_by_hand(rows):
+    for change in (lambda: rows.set_expanded(["0"], True), lambda: rows.set_hidden(["1"], True)):
+        rows.apply_preset("lanes")
+        assert rows.preset == "lanes"
+        change()
+        assert rows.preset == ""
+
+
+def test_a_filter_leaves_no_preset(rows):
+    rows.apply_preset("lanes")
+    rows.set_filter("nccl")
+    rows.set_expanded(["1"], False)
+    rows.set_filter("")
+    assert rows.preset == "lanes"
+    assert rows.expanded == {"0/gpu", "1/gpu"}
+
+
+def test_a_preset_chosen_under_a_filter_outlives_it(rows):
+    rows.set_filter("nccl")
+    rows.apply_preset("everything")
+    assert "0/s7" not in shown(rows)
+    rows.set_filter("")
+    assert rows.expanded == {"0", "0/gpu", "1", "1/gpu"}
+
+
+def test_rows_that_a_preset_hides_are_not_missed(rows):
+    rows.apply_preset("compute + communication")
+    assert "0/s200" in rows.hidden
+    assert not rows.missed
+    rows.set_hidden(["0/s7"], True)
+    assert rows.missed == {"0/s7"}
+
+
+def test_few_gpus_start_with_their_streams(rows):
+    rows.show_first()
+    assert {"0", "0/gpu"} <= rows.expanded
+    rows.reset(tree() * 3)
+    rows.show_first()
+    assert rows.preset == "lanes"
+    assert "0" not in rows.expanded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pandas as pd
@@ -45,8 +44,7 @@ from viewer.panels.events import EventsPanel
 from viewer.panels.find_bar import FindBar
 from viewer.panels.panel import Panel
 from viewer.rows import Row
-from viewer.rows.presets import PRESETS
-from viewer.state import RowState, ViewState, work
+from viewer.state import ViewState, work
 from viewer.state.session import apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
@@ -234,7 +232,7 @@ class MainWindow(QMainWindow):
         else:
             self.sessions.end()
             state.set_study(study, result.roots)
-            self.apply_preset("lanes")
+            state.rows.show_first()
             told += self.sessions.begin(result.fingerprint, opened)
             if not result.is_demo:
                 self.settings.add_recent(study.trace.path)
@@ -276,13 +274,7 @@ class MainWindow(QMainWindow):
 
     def apply_preset(self, name: str) -> None:
         """Unfold and hide the rows of a preset."""
-        self._show_rows(*PRESETS[name](self.state.rows.roots), name)
-
-    def _show_rows(self, expanded: AbstractSet[str], hidden: AbstractSet[str], preset: str) -> None:
-        def change(rows: RowState) -> None:
-            rows.expanded, rows.hidden, rows.preset = set(expanded), set(hidden), preset
-
-        self.state.rows.update(change)
+        self.state.rows.apply_preset(name)
 
     def choose_theme(self, choice: str) -> None:
         """Follow the system's theme, or stay light or dark; also at the next start."""

@@ -89,15 +89,16 @@ class IterationBox(QFrame):
         self._actions = actions
 
     def refresh(self) -> None:
-        """Show the lap in hand, else the one in the middle of the window."""
+        """Show the lap in hand with the numbers that there are, or how many laps there are."""
         laps, lap = self.state.laps, current_lap(self.state)
         fit = self._actions["fit-lap"]
         if laps is None:
             fit.setIconText("none")
             fit.setToolTip("No iterations were found" if self.state.study else "")
             return
-        shown = "–" if lap is None else lap
-        fit.setIconText(f"{shown} of {laps.count}")
+        numbers = f"0–{laps.count - 1}" if laps.count > 1 else "0"
+        fit.setIconText(f"all {laps.count}" if lap is None else f"{lap} of {numbers}")
+        fit.setToolTip(f"{laps.count} iterations, numbered {numbers}; none is in hand")
         if lap is not None:
             length = format_ns(laps.end_ns(lap) - laps.start_ns(lap))
             fit.setToolTip(f"{laps.names[lap]}, {length}: fit it  (\\)")

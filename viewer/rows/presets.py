@@ -10,6 +10,8 @@ from viewer.rows.model import Row, RowKind
 Choice = tuple[frozenset[str], frozenset[str]]
 """Keys of the rows that are unfolded, and of those that are hidden."""
 
+FEW_ROWS = 24
+"""So many rows are seen at once in a window of common size."""
 _OPEN = (RowKind.PROCESS, RowKind.GPU, RowKind.THREADS, RowKind.THREAD)
 
 
@@ -25,6 +27,14 @@ def lanes(roots: tuple[Row, ...]) -> Choice:
     """
     gpus = (row for root in roots for row in root.walk() if row.kind is RowKind.GPU)
     return frozenset(row.key for row in gpus), frozenset(launch_rows(roots))
+
+
+def first_view(roots: tuple[Row, ...]) -> Choice:
+    """Show lanes; what is under them too where so few GPUs would leave the window empty."""
+    unfolded, hidden = lanes(roots)
+    opened = unfolded | {root.key for root in roots if any(c.kind is RowKind.GPU for c in root.children)}
+    shown = [row for root in roots for row in root.walk() if {step.key for step in row.path()[:-1]} <= opened]
+    return (opened if len(shown) <= FEW_ROWS else unfolded), hidden
 
 
 def compute_and_communication(roots: tuple[Row, ...]) -> Choice:

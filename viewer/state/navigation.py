@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,15 @@ from viewer.rows import EventRef, Row
 from viewer.state.view import ViewState
 from viewer.state.window import Window
 
+if TYPE_CHECKING:
+    from viewer.analysis.laps import Laps
+
 SLICE_MIN_NS = 10_000
 LAP_MARGIN = 0.02
+ONE_LAP = 1.5
+"""A window of so many times its middle lap shows several."""
+SHORTER = 4
+"""By how much shorter slices are looked for where there is none of a length."""
 LARGEST_SHARE, SMALLEST_SHARE = 0.8, 0.005
 FOUND_SHARE = 0.2
 
@@ -53,31 +61,56 @@ def filter_to_selection(state: ViewState) -> None:
 
 def filter_to_lap(state: ViewState) -> None:
     """Look only at the lap in hand, else at the one in the middle of the window."""
-    lap = current_lap(state)
+    lap = _lap_to_fit(state)
     if state.laps is not None and lap is not None:
-        state.set_lap(lap)
         state.set_filter(lap_scope(state.laps, (lap,)))
+        state.set_lap(lap)
 
 
 def current_lap(state: ViewState) -> int | None:
-    """Return the lap in hand, else the one in the middle of the window, else None."""
-    if state.laps is None:
+    """Return the lap in hand, else the one that fills most of the window, else None.
+
+    A window over several laps has none in hand.
+    """
+    laps = state.laps
+    if laps is None or state.lap is not None:
+        return state.lap
+    start, end = state.axis.window
+    lap = laps.lap_at((start + end) // 2)
+    if lap is None or end - start >= ONE_LAP * (laps.end_ns(lap) - laps.start_ns(lap)):
         return None
-    return state.lap if state.lap is not None else state.laps.lap_at(sum(state.axis.window) // 2)
+    return lap
+
+
+def _lap_to_fit(state: ViewState) -> int | None:
+    """Return the current lap, else that in the middle of the window, else None."""
+    if (lap := current_lap(state)) is not None or state.laps is None:
+        return lap
+    return state.laps.lap_at(sum(state.axis.window) // 2)
+
+
+def _entered_lap(state: ViewState, laps: Laps, direction: int) -> int:
+    """Return the first lap that begins in the window, or the last that ends in it."""
+    start, end = state.axis.window
+    if direction > 0:
+        whole = (lap for lap in range(laps.count) if laps.start_ns(lap) >= start)
+        return next(whole, laps.count - 1)
+    return next((lap for lap in reversed(range(laps.count)) if laps.end_ns(lap) <= end), 0)
 
 
 def step_lap(state: ViewState, direction: int) -> None:
     """Take the next (1) or previous (-1) lap in hand and show it.
 
     A window inside a lap moves to the same place of the other one, so that laps can be compared
-    by eye; any wider window is fitted.
+    by eye; any wider window is fitted. Without a lap in hand, the first of those in view is taken, or
+    the last.
     """
     laps = state.laps
     if laps is None or not laps.count:
         return
     now = current_lap(state)
     if now is None:
-        go_to_lap(state, 0 if direction > 0 else laps.count - 1)
+        go_to_lap(state, _entered_lap(state, laps, direction))
         return
     lap = min(max(now + direction, 0), laps.count - 1)
     start, end = state.axis.window
@@ -86,8 +119,8 @@ def step_lap(state: ViewState, direction: int) -> None:
         return
     inside = laps.start_ns(now) <= start and end <= laps.end_ns(now)
     if inside and end - start < laps.end_ns(now) - laps.start_ns(now):
-        state.set_lap(lap)
         state.axis.pan(laps.start_ns(lap) - laps.start_ns(now), "lap")
+        state.set_lap(lap)
     else:
         go_to_lap(state, lap)
 
@@ -97,19 +130,20 @@ def go_to_lap(state: ViewState, lap: int) -> None:
     laps = state.laps
     if laps is None or not 0 <= lap < laps.count:
         return
-    state.set_lap(lap)
     if state.filter is not None and len(state.filter.laps) == 1:
         state.set_filter(lap_scope(laps, (lap,)))
+        state.set_lap(lap)
         return
     _let_through(state, laps.start_ns(lap), laps.end_ns(lap))
     start, end = laps.start_ns(lap), laps.end_ns(lap)
     margin = round((end - start) * LAP_MARGIN)
     state.axis.go(start - margin, end + margin)
+    state.set_lap(lap)
 
 
 def fit_lap(state: ViewState) -> None:
     """Fill the window with the lap in hand, or with the one in the middle of the window."""
-    if (lap := current_lap(state)) is not None:
+    if (lap := _lap_to_fit(state)) is not None:
         go_to_lap(state, lap)
 
 
@@ -118,7 +152,8 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
 
     It is looked for on the GPU under the pointer, else on all; from the selection, else from the
     edge of the window. Slices that are too short to be seen at this zoom are passed over, so that a
-    walk along the holes keeps the zoom. Return whether there was one.
+    walk along the holes keeps the zoom; where all of the trace are, the next of the longer ones is zoomed
+    to. Return whether there was one.
     """
     if state.study is None:
         return False
@@ -127,8 +162,16 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
     least = max(SLICE_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
-    found = [state.study.parts[g].next_slice((part,), start, direction, least) for g in gpus]
-    slices = [s for s in found if s is not None]
+    parts = [state.study.parts[g] for g in gpus]
+
+    def beside(time_ns: int, direction: int) -> list[Window]:
+        found = (p.next_slice((part,), time_ns, direction, least) for p in parts)
+        return [s for s in found if s is not None]
+
+    slices = beside(start, direction)
+    if not slices and not beside(state.study.trace.extent_ns[0] - 1, 1):
+        while not slices and (least := least // SHORTER):
+            slices = beside(start, direction)
     if not slices:
         return False
     nearest = min(slices) if direction > 0 else max(slices)

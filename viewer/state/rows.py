@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import QObject, Signal
 
 from viewer.rows import Row
 from viewer.rows.matching import Word, missing, words_of
+from viewer.rows.presets import PRESETS, first_view, launch_rows
 
 
 class RowState(QObject):
     """Owner of what is unfolded, hidden, pinned and filtered, by `Row.key`.
+
+    Attributes
+    ----------
+    preset : str
+        The preset that the rows stand in; "" after rows have been unfolded or hidden one by one.
+    unasked : frozenset of str
+        Rows that are hidden until they are asked for: nobody misses them.
 
     Signals
     -------
@@ -29,6 +37,7 @@ class RowState(QObject):
         self.pinned: list[str] = []
         self.filter_text = ""
         self.preset: str = "lanes"
+        self.unasked: frozenset[str] = frozenset()
         self._by_key: dict[str, Row] = {}
         self._shown: dict[str, tuple[Row, ...]] | None = None
         self._before_filter: set[str] | None = None
@@ -41,18 +50,37 @@ class RowState(QObject):
         self.hidden.clear()
         self.pinned.clear()
         self.filter_text = ""
+        self.unasked = frozenset(launch_rows(roots))
         self._shown = self._before_filter = None
         self.changed.emit()
+
+    def apply_preset(self, name: str) -> None:
+        """Unfold and hide what a preset of `viewer.rows.presets` does; a filter stays."""
+        self._take(*PRESETS[name](self.roots), name)
+
+    def show_first(self) -> None:
+        """Unfold and hide what is best at first sight."""
+        expanded, hidden = first_view(self.roots)
+        is_lanes = (expanded, hidden) == PRESETS["lanes"](self.roots)
+        self._take(expanded, hidden, "lanes" if is_lanes else "")
+
+    def _take(self, expanded: Iterable[str], hidden: Iterable[str], preset: str) -> None:
+        self.expanded, self.hidden, self.preset = set(expanded), set(hidden), preset
+        self.unasked = frozenset({*launch_rows(self.roots), *self.hidden})
+        self._shown = None
+        if self._before_filter is not None:
+            self._before_filter = set(self.expanded)
+            self.expanded.update(self._above_matches())
+        self.changed.emit()
+
+    @property
+    def missed(self) -> set[str]:
+        """Keys of the rows that were hidden, apart from those that nobody has asked for."""
+        return self.hidden - self.unasked
 
     def row(self, key: str) -> Row | None:
         """Return the row of a key, None if this trace has none."""
         return self._by_key.get(key)
-
-    def update(self, change: Callable[[RowState], None]) -> None:
-        """Apply several changes to the public attributes, with one `changed` signal."""
-        change(self)
-        self._shown = None
-        self.changed.emit()
 
     @property
     def unfolded(self) -> set[str]:
@@ -71,6 +99,8 @@ class RowState(QObject):
         self.expanded, self.hidden = ({k for k in keys if k in self._by_key} for keys in (expanded, hidden))
         self.pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
         self.preset = preset
+        asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
+        self.unasked = frozenset({*launch_rows(self.roots), *asked})
         self.filter_text = ""
         self._shown = self._before_filter = None
         self.set_filter(filter_text)
@@ -93,6 +123,7 @@ class RowState(QObject):
         before = set(self.expanded)
         (self.expanded.update if expanded else self.expanded.difference_update)(keys)
         if self.expanded != before:
+            self._leave_preset()
             self.changed.emit()
 
     def set_hidden(self, keys: Iterable[str], hidden: bool) -> None:
@@ -101,7 +132,14 @@ class RowState(QObject):
         (self.hidden.update if hidden else self.hidden.difference_update)(keys)
         if self.hidden != before:
             self._shown = None
+            if not self.unasked.issuperset(self.hidden ^ before):
+                self.preset = ""
             self.changed.emit()
+
+    def _leave_preset(self) -> None:
+        """Stand in no preset any more, unless a filter will take the unfolding back."""
+        if self._before_filter is None:
+            self.preset = ""
 
     def set_pinned(self, key: str, pinned: bool) -> None:
         """Pin a row below the ruler, or take it off."""

@@ -84,6 +84,7 @@ class ViewState(QObject):
         self.filter: Scope | None = None
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
+        self.axis.changed.connect(self._leave_lap)
 
     def set_study(self, study: Study | None, roots: tuple[Row, ...] = ()) -> None:
         """Look at another trace, from the start."""
@@ -139,6 +140,16 @@ class ViewState(QObject):
         if lap != self.lap:
             self.lap = lap
             self.laps_changed.emit()
+
+    def _leave_lap(self) -> None:
+        """Take no lap in hand any more once the window has left it, or shows the whole trace."""
+        laps = self.laps if self.lap is not None else None
+        if laps is None or self.lap is None:
+            return
+        start, end = self.axis.window
+        is_whole = self.filter is None and self.axis.window == self.axis.limits
+        if is_whole or end <= laps.start_ns(self.lap) or start >= laps.end_ns(self.lap):
+            self.set_lap(None)
 
     @property
     def laps(self) -> Laps | None:
