@@ -158,3 +158,12 @@ def test_panning_by_whole_buckets_does_not_shimmer():
     moved, _ = columns([held], Scale(7 * pixel, 107 * pixel, 100))
     assert (first.colour[0, 7:] == moved.colour[0, :-7]).all()
     assert (first.busy[0, 7:] == moved.busy[0, :-7]).all()
+
+
+def test_a_window_of_years_with_one_event_far_away():
+    held = lane([(1000, 2000), (3000, 4000), (10**17, 10**17 + 10**16), (10**18, 10**18 + 5)])
+    scale = Scale(0, 2 * 10**18, 3200)
+    found, bars = columns([held], scale)
+    assert bars.x0.tolist() == [160]
+    assert bars.x1.tolist() == [176]
+    assert np.flatnonzero(found.colour[0] >= 0).tolist() == [0, 1600]

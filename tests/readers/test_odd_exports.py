@@ -7,7 +7,9 @@ import pytest
 
 from tests.readers import exports
 from tests.readers.exports import CALLS, COPIES, GRAPHS, KERNELS, NVTX, SWITCHES, SYNC, call, kernel, nvtx
+from viewer.analysis.report import report
 from viewer.analysis.study import Study
+from viewer.analysis.vitals import vitals
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
 from viewer.trace import Kind
@@ -477,3 +479,16 @@ def test_diagnostics_in_words(load):
     found = load({"DIAGNOSTIC_EVENT": rows}).diagnostics
     assert found["severity"].tolist() == ["warning", "info", "error"]
     assert found["pid"].tolist() == [exports.PID] * 3
+
+
+def test_everything_at_one_instant(load):
+    tables = {
+        KERNELS: [kernel(start=5000, end=5000, correlationId=i) for i in range(1, 7)],
+        CALLS: [call(start=5000, end=5000, correlationId=i) for i in range(1, 7)],
+        NVTX: [nvtx(start=5000, end=5000, text=f"step {i}") for i in range(6)],
+    }
+    study = Study(load(tables))
+    facts = report(study)
+    assert facts["gpus"][0]["first_op_ns"] == facts["gpus"][0]["last_op_ns"] == 5000
+    assert study.laps() is None
+    assert vitals(study, study.laps()).numbers

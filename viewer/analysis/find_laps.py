@@ -35,13 +35,14 @@ class _Marked:
 
 
 def find_laps(study: Study, candidate: int) -> Laps | None:
-    """Return the laps by one of the study's candidates, None where it does not make any."""
+    """Return the laps by one of the study's candidates, None where they are none or empty."""
     if not 0 <= candidate < len(study.candidates):
         return None
     marker = study.candidates[candidate]
     if marker.what == "none":
         return None
-    return _guessed_laps(study, marker) if marker.guess else _marked_laps(study, marker)
+    laps = _guessed_laps(study, marker) if marker.guess else _marked_laps(study, marker)
+    return laps if laps is not None and (laps.starts[:, -1] > laps.starts[:, 0]).any() else None
 
 
 def _marked_laps(study: Study, marker: Candidate) -> Laps | None:

@@ -211,7 +211,7 @@ def _leave_out_bars(
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
     """Return the column that holds each instant: that of its pixel, or the next, where edges have moved."""
-    column = np.clip((t - scale.start_ns) * scale.width // scale.length_ns, 0, scale.width - 1)
+    column = np.clip(np.floor(scale.to_px(t)), 0, scale.width - 1).astype(np.int64)
     column -= (edges[lane, column] > t) & (column > 0)
     column += (edges[lane, column + 1] <= t) & (column < scale.width - 1)
     return np.asarray(column)

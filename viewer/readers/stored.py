@@ -16,7 +16,7 @@ from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
-VERSION = 1
+VERSION = 2
 """Raised whenever what is stored, or how it is read from the file, changes."""
 
 _META = "trace.json"
