@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from tests.analysis.make import TraceMaker
-from tests.timeline.make import painted, rows_of, study_of
+from tests.timeline.make import painted, pixels, rows_of, state_of, study_of
 from viewer.analysis.parts import PARTS
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
+from viewer.timeline.gl_bars import renderer_name
+from viewer.timeline.gl_canvas import GlCanvas
 
 pytestmark = pytest.mark.usefixtures("qapp")
 WIDTH = 400
@@ -25,11 +28,37 @@ def tenth():
     return study_of(maker.trace())
 
 
+@pytest.fixture(params=["raster", "gl"])
+def paint(request, on_screen):
+    """A function that paints a window of some rows on one of the two paths, as an array of ARGB."""
+    if request.param == "raster":
+        return painted
+    if QGuiApplication.platformName() == "offscreen" or not renderer_name():
+        pytest.skip("no OpenGL 3.3 on this display")
+
+    def paint_by_gl(study, placed, window, width, overlays=()):
+        state, failures = state_of(study.trace), []
+        for overlay in ("idle", "exposed", "waiting"):
+            state.set_overlay(overlay, overlay in overlays)
+        state.axis.go(*window)
+        assert state.axis.window == window
+        canvas = GlCanvas(state, lambda: failures.append(1))
+        canvas.set_scene(Scene(state.study))
+        canvas.set_rows(placed)
+        on_screen(canvas, width, placed[-1].y + placed[-1].height + 1)
+        image = pixels(canvas.grabFramebuffer())
+        assert not failures
+        assert image.shape[1] == width
+        return image
+
+    return paint_by_gl
+
+
 @pytest.mark.parametrize("length_ms", [40, 20, 13, 8])
-def test_stream_busy_one_tenth_fills_one_tenth_of_its_height(tenth, length_ms):
+def test_stream_busy_one_tenth_fills_one_tenth_of_its_height(tenth, paint, length_ms):
     placed = rows_of(tenth, RowKind.STREAM)
     window = (0, length_ms * 1_000_000)
-    image = painted(tenth, placed, window, WIDTH)
+    image = paint(tenth, placed, window, WIDTH)
     scene = Scene(tenth)
     colour = scene.palette.argb(LIGHT)[scene.palette.index[tenth.trace.kernels.name_id[0]]]
     (lane,) = [p for p in placed if p.row.stream is not None]
@@ -39,33 +68,48 @@ def test_stream_busy_one_tenth_fills_one_tenth_of_its_height(tenth, length_ms):
     assert filled.min() >= 1
 
 
-def test_state_lane_of_a_column_one_tenth_busy_is_one_tenth_compute(tenth):
+def test_state_lane_of_a_column_one_tenth_busy_is_one_tenth_compute(tenth, paint):
     placed = rows_of(tenth, RowKind.GPU)
-    image = painted(tenth, placed, (0, 40_000_000), WIDTH)
+    image = paint(tenth, placed, (0, 40_000_000), WIDTH)
     filled = (image == LIGHT.parts[0]).sum(axis=0)
     assert np.abs(filled - 0.1 * 14).max() <= 1
 
 
-def tint(study, window):
-    """How far the idle overlay moves the colour of a row's pixels, beside its bars; the hatch's strongest."""
+def tint(paint, study, window, overlay):
+    """How far an overlay moves the colour of a row's pixels, beside its bars; where it is strongest."""
     placed = rows_of(study, RowKind.KERNELS)
     plain, tinted = (
-        painted(study, placed, window, WIDTH, overlays)[1:3].view(np.uint8).astype(int)
-        for overlays in ((), ("idle",))
+        paint(study, placed, window, WIDTH, overlays)[1:3].view(np.uint8).astype(int)
+        for overlays in ((), (overlay,))
     )
     return int(np.abs(tinted - plain).max())
 
 
-def test_overlay_of_a_column_one_tenth_idle_is_tinted_one_tenth():
+@pytest.mark.parametrize(
+    ("part", "overlay", "name"),
+    [("idle", "idle", None), ("copy_only", "idle", "copy"), ("exposed_comm", "exposed", "ncclAllReduce")],
+)
+def test_overlay_of_a_column_one_tenth_of_a_part_is_tinted_one_tenth(paint, part, overlay, name):
     maker = TraceMaker(session_ns=100_000_000)
+
+    def fill(start, end):
+        if name == "copy":
+            maker.copy(start, end)
+        elif name is not None:
+            maker.kernel(start, end, name, stream=20)
+
     for start in range(0, 40_000_000, PERIOD_NS):
         maker.kernel(start, start + PERIOD_NS * 9 // 10)
+        fill(start + PERIOD_NS * 9 // 10, start + PERIOD_NS)
+    maker.kernel(40_000_000, 41_000_000)
+    fill(41_000_000, 90_000_000)
     study = study_of(maker.kernel(90_000_000, 100_000_000).trace())
-    window = (0, 40_000_000)
-    assert study.parts[0].totals(*window)[PARTS.index("idle")] == window[1] // 10
-    whole = tint(study, (50_000_000, 80_000_000))
-    assert whole > 20
-    assert tint(study, window) == pytest.approx(0.1 * whole, abs=1.5)
+    window, full = (0, 40_000_000), (50_000_000, 80_000_000)
+    assert study.parts[0].totals(*window)[PARTS.index(part)] == window[1] // 10
+    assert study.parts[0].totals(*full)[PARTS.index(part)] == full[1] - full[0]
+    whole = tint(paint, study, full, overlay)
+    assert whole > 12
+    assert tint(paint, study, window, overlay) == pytest.approx(0.1 * whole, abs=1.5)
 
 
 def test_columns_tile_the_window_where_they_are_snapped(tenth):
