@@ -9,6 +9,7 @@ from viewer.analysis.health import findings
 from viewer.analysis.ranks import compare_ranks
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, ground_truth, job
+from viewer.demo.simulation import group_members
 from viewer.readers import read
 
 
@@ -65,6 +66,34 @@ def test_the_groups_are_found(study):
     found = {group.gpus for group in find_collectives(study()).groups}
     pairs = {(0, 1), (2, 3), (4, 5), (6, 7)}
     assert found == pairs | {(0, 2, 4, 6), (1, 3, 5, 7), tuple(range(8))}
+
+
+@pytest.mark.parametrize("tensor", [2, 4, 8])
+def test_tensor_parallel_waits_are_those_of_the_simulation(study, tensor):
+    options = {"tensor": tensor, "iterations": 2}
+    found = study(**options)
+    held, trace = find_collectives(found), found.trace
+    groups = {group.gpus for group in held.groups if len(group.gpus) > 1}
+    assert {tuple(range(r, r + tensor)) for r in range(0, 8, tensor)} <= groups
+    planted = {}
+    for lap in job(DemoOptions(**options)).run():
+        for i, step in enumerate(lap.program.steps):
+            for members in group_members(step.group, 8, tensor) if step.group else ():
+                starts = lap.gpu_start_ns[i, members]
+                for rank, start in zip(members, starts.tolist(), strict=True):
+                    planted[rank, start] = int(starts.max()) - start if len(members) > 1 else None
+    kernels = trace.kernels
+    for stream in trace.streams:
+        rows = kernels.of(stream.index)
+        rows = rows.start + np.flatnonzero(found.classes.is_comm(kernels.name_id[rows]))
+        rank = trace.processes[trace.gpus[stream.gpu].process].rank
+        for row in rows:
+            wait = planted.pop((rank, int(kernels.start_ns[row])))
+            if wait is not None:
+                assert held.wait_ns[row] == wait
+                length = kernels.end_ns[row] - kernels.start_ns[row]
+                assert 0 <= held.wait_ns[row] <= length
+    assert not planted
 
 
 def test_shifted_clocks_and_lost_rows_are_found(study):

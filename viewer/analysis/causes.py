@@ -232,10 +232,10 @@ def _decide(hosts: Hosts, found: Causes, start: Int64, end: Int64, queued_ns: In
         | ((largest == OTHER_CALL) & own & brief)
         | (((largest == HOST) | (largest == UNKNOWN)) & brief)
     )
-    found.cause[bound] = IDLE_CAUSES.index(LAUNCH_BOUND)
-    late = ~bound & (largest == LAUNCH_TO_START) & (queued_ns < NEAR_ZERO_NS)
-    drained = found.drained_by[late] >= 0
-    found.cause[late] = np.where(drained, IDLE_CAUSES.index(SYNCHRONISE), IDLE_CAUSES.index(LAUNCH_BOUND))
+    # A queue that a blocking call has emptied is not one that the launches are too slow for.
+    bound |= (largest == LAUNCH_TO_START) & (queued_ns < NEAR_ZERO_NS)
+    drained = found.drained_by[bound] >= 0
+    found.cause[bound] = np.where(drained, IDLE_CAUSES.index(SYNCHRONISE), IDLE_CAUSES.index(LAUNCH_BOUND))
 
 
 def _is_launching(hosts: Hosts, found: Causes, start: Int64, end: Int64) -> npt.NDArray[np.bool_]:

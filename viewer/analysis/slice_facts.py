@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewer.analysis.causes import ON_GPU_SIDE
 from viewer.analysis.said import said_ns
 from viewer.trace import GPU_KINDS, Kind, Trace
 
@@ -71,7 +72,7 @@ def _cause(study: Study, row: Any, words: Any) -> str:
         return f"{cause}: {NO_LAUNCH if int(row['launch']) < 0 else NOT_RECORDED}"
     said = [cause]
     if words["call"]:
-        said.append(f"in {words['call']}")
+        said.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {words['call']}")
     said.append(f"{float(words['share']):.0%} of the slice")
     if int(row["followed"]) >= 0:
         said.append(f"by {_thread(study.trace, int(row['followed']))}, for which the launching thread waited")

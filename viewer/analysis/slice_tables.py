@@ -49,7 +49,8 @@ def shown(slices: Slices) -> pd.DataFrame:
     DataFrame
         `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"), `cause`, `share` (of
         the slice's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the
-        kind that the cause names), `before`, `after`, `copies`, `waits_for`.
+        kind that the cause names; of the GPU side the wait for an event), `before`, `after`,
+        `copies`, `waits_for`.
     """
     table, trace = slices.table, slices.study.trace
     labels = np.array([trace.gpu_label(g.index) for g in trace.gpus] + [""], object)
@@ -225,6 +226,7 @@ def _calls(trace: Trace, table: pd.DataFrame) -> Texts:
         ("slow CUDA call", "other_call", Kind.API),
         ("launch-bound", "launch", Kind.API),
         ("waiting", "os_call", Kind.OSRT),
+        ("GPU side", "awaited", Kind.API),
     ):
         mine = cause == name
         out[mine] = names_of(trace, kind, table[column].to_numpy()[mine])

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.causes import IDLE_CAUSES, SHARES, Causes, find_causes, placed
+from viewer.analysis.awaited import awaited
+from viewer.analysis.causes import IDLE_CAUSES, ON_GPU_SIDE, SHARES, Causes, find_causes, placed
 from viewer.analysis.host_time import Hosts
 from viewer.analysis.launched import Indices
 from viewer.analysis.launches import UNKNOWN
@@ -61,6 +62,7 @@ class Slices:
         - idle: `SHARES` in ns, which sum to `duration_ns`; `followed` (the thread taken instead),
           `blocking_call`, `other_call` (the longest of each, into ``trace.api``), `os_call`
         - `drained_by` (into ``trace.api``), `inside` (into ``trace.nvtx``)
+        - GPU side: `awaited` (into ``trace.api``), the wait for an event in front of the operation after
         - copy only: `copy_kind`, `copy_index` (the operation with most of the slice), `copies`, `bytes`
           (of all that touch it), `throughput_gb_s` (of that operation), `pageable`, `in_front` of a lap
         - exposed communication: `wait_ns`, `transfer_ns`, `unmatched_ns`, which sum to `duration_ns`,
@@ -220,6 +222,11 @@ def _of_kind(
     else:
         found = placed(study, hosts, start, end, launch)
     columns |= _columns_of(found)
+    columns["awaited"] = np.full(len(start), -1, np.int32)
+    if kind == IDLE:
+        queued_on = np.flatnonzero(found.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
+        ahead = columns["after_kind"][queued_on], columns["after_index"][queued_on]
+        columns["awaited"][queued_on] = awaited(study, gpu, *ahead)
     columns |= copy_facts(study, laps, gpu, start, end, wanted=kind == COPY_ONLY)
     columns |= comm_facts(study, gpu, start, end, wanted=kind == EXPOSED)
     if kind == COPY_ONLY:
@@ -278,8 +285,8 @@ def _columns_of(found: Causes) -> dict[str, npt.NDArray[Any]]:
 
 _ORDER = (
     "kind", "gpu", "start_ns", "end_ns", "duration_ns", "place", "lap", "lap_after", "cause",
-    "before_kind", "before_index", "after_kind", "after_index", "launch", *_CAUSE_COLUMNS, *SHARES,
-    *COPY_COLUMNS, *COMM_COLUMNS, "waits_for", "collective",
+    "before_kind", "before_index", "after_kind", "after_index", "launch", *_CAUSE_COLUMNS, "awaited",
+    *SHARES, *COPY_COLUMNS, *COMM_COLUMNS, "waits_for", "collective",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewer.demo.plants import Plant, plant
 from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
 
 LAYERS = 5
@@ -135,7 +136,7 @@ def _checkpoint(w: Script) -> None:
     w.finish()
 
 
-def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
+def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Plant | None) -> Program:
     """Return one iteration of the training loop, inside its range ``Iteration {lap}``."""
     w = Script(cold=cold)
     w.push("Iteration {lap}")
@@ -151,6 +152,8 @@ def megatron(cold: bool, clean: bool, checkpoint: bool) -> Program:
     for microbatch in range(MICROBATCHES):
         _forward(w, prefetch=clean and microbatch == MICROBATCHES - 1)
         _backward(w, last=microbatch == MICROBATCHES - 1)
+        if planted and microbatch == 0:
+            plant(w, planted)
     _optimizer(w)
     if checkpoint:
         _checkpoint(w)

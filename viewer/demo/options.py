@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-DEMO_VERSION = 3
+from viewer.demo.plants import PLANTS, Plant
+
+DEMO_VERSION = 4
 """Raised whenever the same options make another file: cached demos of an older number are not used."""
 
 
@@ -18,8 +20,9 @@ class DemoOptions:
     Attributes
     ----------
     ranks : int
-        Processes, one GPU each. Tensor parallel groups are pairs of neighbours; data parallel
-        groups hold four ranks, one of every pair.
+        Processes, one GPU each.
+    tensor : int
+        How many neighbours are a tensor parallel group; data parallel groups hold four ranks, one of each.
     iterations : int or None
         Laps; None takes eight (twenty, in four samples, with ``like="distca"``).
     events : int or None
@@ -30,6 +33,9 @@ class DemoOptions:
         compute on a stream that is not 7, context switches but no OS runtime rows.
     slow_rank : int or None
         The rank whose compute kernels take 6 % longer; None, or no such rank: all alike.
+    plant : Plant or None
+        A fault that the job has besides, in a range of its own: a CPU that is busy, numbers fetched one by
+        one, an allocation, launch-bound tiny kernels, an event of another GPU that comes late.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
         prefetched.
@@ -42,10 +48,12 @@ class DemoOptions:
     """
 
     ranks: int = 8
+    tensor: int = 2
     iterations: int | None = None
     events: int | None = None
     like: Literal["megatron", "distca"] = "megatron"
     slow_rank: int | None = 5
+    plant: Plant | None = None
     clean: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
@@ -54,6 +62,12 @@ class DemoOptions:
     def __post_init__(self) -> None:
         if self.ranks < 1:
             raise ValueError(f"a job needs at least one rank, not {self.ranks}")
+        if self.tensor < 1:
+            raise ValueError(f"a tensor parallel group needs at least one rank, not {self.tensor}")
+        if self.plant is not None and (self.plant not in PLANTS or self.like != "megatron"):
+            raise ValueError(
+                f"no fault {self.plant!r} in a job like {self.like}; there are {', '.join(PLANTS)}"
+            )
         if self.like not in ("megatron", "distca"):
             raise ValueError(f"like is megatron or distca, not {self.like!r}")
         if self.iterations is not None and self.iterations < 1:
@@ -74,6 +88,8 @@ class DemoOptions:
         """Text that differs between options that make different files; fit for a file name."""
         facts = (
             self.ranks,
+            self.tensor,
+            self.plant,
             self.iterations,
             self.events,
             self.like,

@@ -37,6 +37,7 @@ class Do(IntEnum):
     POP = 8
     PAUSE = 9
     SWITCH = 10
+    WORK = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Step:
     """One thing that a host thread does; its times are typical ones, in nanoseconds.
 
     ``host_ns`` is the length of the call (of the wait, for a pause), ``work_ns`` that of the
-    operation it puts on `stream`. A stream wait makes `stream` wait for what `other` holds.
+    operation it puts on `stream`. A stream wait makes `stream` wait for what `other` holds, or, with none,
+    for an event from elsewhere that comes `late_ns` after all that `stream` holds.
     `spread` is the relative standard deviation of the work, or of the call where there is none.
     """
 
@@ -55,6 +57,7 @@ class Step:
     work_ns: int = 0
     stream: int = COMPUTE
     other: int | None = None
+    late_ns: int = 0
     kernel: str = ""
     group: Group | None = None
     bytes: int = 0
@@ -203,6 +206,10 @@ class Script:
     def pause(self, os_call: str, ms: float, spread: float = 0.06) -> None:
         """Leave the core for a while, inside a call of the operating system."""
         self.add(Step(Do.PAUSE, self.thread, host_ns=round(ms * 1e6), os_call=os_call, spread=spread))
+
+    def work(self, ms: float) -> None:
+        """Compute on the host, outside CUDA and the operating system."""
+        self.add(Step(Do.WORK, self.thread, host_ns=round(ms * 1e6)))
 
     def switch(self, thread: Thread) -> None:
         """Hand over to another thread, which has to wake up first."""

@@ -22,6 +22,7 @@ Float = npt.NDArray[np.float64]
 START_NS = 40_000_000
 SLOW = 1.06
 CHECKPOINT_EVERY = 4
+DATA_PARALLEL = 4
 CALL_GAP_NS, RANGE_GAP_NS = 8_200, 700
 LAUNCH_SPREAD = 0.14
 STREAM_GAP_NS = 900
@@ -77,17 +78,18 @@ class GroundTruth:
     straggler: int | None
 
 
-def group_members(group: Group, ranks: int) -> list[list[int]]:
-    """Return the groups of one kind as lists of ranks."""
+def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
+    """Return the groups of one kind as lists of ranks; `tensor` neighbours are a tensor parallel group."""
     if group == "world":
         return [list(range(ranks))]
     if group == "tensor":
-        return [list(range(ranks))[r : r + 2] for r in range(0, ranks, 2)]
-    block = [range(ranks)[b : b + 8] for b in range(0, ranks, 8)]
+        return [list(range(ranks))[r : r + tensor] for r in range(0, ranks, tensor)]
+    length = DATA_PARALLEL * tensor
+    block = [range(ranks)[b : b + length] for b in range(0, ranks, length)]
     return [
-        [r for r in ranks_of if r % 2 == side]
+        [r for r in ranks_of if r % tensor == side]
         for ranks_of in block
-        for side in (0, 1)
+        for side in range(tensor)
         if len(ranks_of) > side
     ]
 
@@ -114,13 +116,13 @@ class Job:
         place = lap % SAMPLE_LAPS
         if self.options.like == "distca":
             return _distca(cold, place == 0, place == SAMPLE_LAPS - 1)
-        return _megatron(cold, self.options.clean, self.is_checkpoint(lap))
+        return _megatron(cold, self.options.clean, self.is_checkpoint(lap), self.options.plant)
 
     def run(self) -> Iterator[Lap]:
         """Time the laps one after another."""
         ranks = self.options.ranks
         rng = np.random.default_rng(self.options.seed)
-        members = {g: _member_index(group_members(g, ranks)) for g in _GROUPS}
+        members = {g: _member_index(group_members(g, ranks, self.options.tensor)) for g in _GROUPS}
         pace = np.ones(ranks)
         if self.options.straggler is not None:
             pace[self.options.straggler] = SLOW
@@ -184,7 +186,11 @@ def _time_lap(
             if step.blocking:
                 end = np.maximum(end, stop + SYNC_RETURN_NS)
         elif step.do == Do.STREAM_WAIT:
-            np.maximum(busy_until[step.stream], busy_until[step.other], out=busy_until[step.stream])
+            if step.other is None:
+                np.maximum(busy_until[step.stream], begin, out=busy_until[step.stream])
+                busy_until[step.stream] += step.late_ns
+            else:
+                np.maximum(busy_until[step.stream], busy_until[step.other], out=busy_until[step.stream])
         elif step.do == Do.SYNC:
             held = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
             end = np.maximum(end, held + SYNC_RETURN_NS)

@@ -71,7 +71,7 @@ def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tupl
         Column("share", "Share", format_share, number=True, tip="Of the slice, what speaks for the cause"),
         Column("inside", "Inside", tip="The innermost NVTX range of that thread over half of it or more"),
         Column("drained_by", "Drained by", tip="The blocking call that covers the slice's start"),
-        Column("call", "In", tip="The longest call of the kind that the cause names"),
+        Column("call", "In", tip="The longest call that the cause names, or the wait for an event"),
         Column("waits_for", "Waits for", tip="The rank that came last to the collective"),
         Column("copies", "Copies"),
         Column("place", "Place"),
@@ -270,6 +270,7 @@ _BEHIND = (
     ("blocking_call", Kind.API),
     ("other_call", Kind.API),
     ("drained_by", Kind.API),
+    ("awaited", Kind.API),
     ("launch", Kind.API),
     ("collective", Kind.KERNEL),
 )

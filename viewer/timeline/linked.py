@@ -89,7 +89,7 @@ def ends_of_slice(state: ViewState, slices: Slices, number: int) -> Ends:
         for side in ("before", "after")
         if int(row[f"{side}_index"]) >= 0
     ]
-    told = ("drained_by", "blocking_call", "other_call", "launch")
+    told = ("drained_by", "blocking_call", "other_call", "awaited", "launch")
     calls = dict.fromkeys(int(row[name]) for name in told if int(row[name]) >= 0)
     thread = int(row["followed"]) if int(row["followed"]) >= 0 else int(row["thread"])
     others = [EventRef(Kind.API, call) for call in calls]

@@ -1,0 +1,95 @@
+"""Faults that were planted on purpose are named for what they are."""
+
+import numpy as np
+import pytest
+
+from viewer.analysis.causes import IDLE_CAUSES
+from viewer.analysis.slices import IDLE
+from viewer.analysis.study import Study
+from viewer.demo import DemoOptions
+from viewer.demo.plants import METRICS, PLANTS, RANGES, TINY_KERNELS, WAIT_MS
+from viewer.readers import read
+from viewer.trace import Kind
+
+RANKS, LAPS = 4, 3
+
+
+@pytest.fixture(scope="module", params=["healthy job", "job with its own faults"])
+def idle_of(request, make):
+    """A function from a fault to the idle slices of a job that has it, with names for indices."""
+    clean = request.param == "healthy job"
+
+    def table(kind):
+        path = make(ranks=RANKS, iterations=LAPS, plant=kind, clean=clean, slow_rank=None)
+        study = Study(read(path, cache=False))
+        found = study.slices().table
+        found = found[(found["kind"] == IDLE) & (found["lap"] > 0)].copy()
+        for column, events in (
+            ("inside", Kind.NVTX),
+            ("drained_by", Kind.API),
+            ("other_call", Kind.API),
+            ("awaited", Kind.API),
+        ):
+            ids, names = study.trace.events[events].name_id, study.trace.names
+            found[column] = [names[ids[i]] if i >= 0 else "" for i in found[column]]
+        return found
+
+    return table
+
+
+def planted(idle_of, kind):
+    found = idle_of(kind)
+    return found[found["inside"] == RANGES[kind]]
+
+
+def share(found, of):
+    return found.loc[of, "duration_ns"].sum() / found["duration_ns"].sum()
+
+
+def test_a_busy_cpu(idle_of):
+    found = planted(idle_of, "busy-cpu")
+    assert len(found) == RANKS * (LAPS - 1)
+    assert set(found["cause"]) == {"host code"}
+    assert set(found["drained_by"]) == {"cudaDeviceSynchronize"}
+
+
+def test_numbers_fetched_one_by_one(idle_of):
+    found = planted(idle_of, "item")
+    assert len(found) == METRICS * RANKS * (LAPS - 1)
+    named = (found["cause"] == "synchronise") & (found["drained_by"] == "cudaStreamSynchronize")
+    assert share(found, named) > 0.85
+
+
+def test_an_allocation(idle_of):
+    found = planted(idle_of, "malloc")
+    assert set(found["cause"]) == {"slow CUDA call"}
+    assert set(found["other_call"]) == {"cudaMalloc"}
+
+
+def test_tiny_kernels(idle_of):
+    found = planted(idle_of, "tiny-kernels")
+    assert len(found) > 0.9 * TINY_KERNELS * RANKS * (LAPS - 1)
+    assert share(found, found["cause"] == "launch-bound") > 0.97
+
+
+def test_an_event_that_comes_late(idle_of):
+    found = idle_of("event-wait")
+    found = found[found["cause"] == "GPU side"]
+    assert len(found) == RANKS * (LAPS - 1)
+    assert np.allclose(found["duration_ns"], WAIT_MS * 1e6, atol=2_000)
+    assert set(found["awaited"]) == {"cudaStreamWaitEvent"}
+
+
+def test_not_everything_is_a_synchronisation(idle_of):
+    for kind in PLANTS:
+        found = idle_of(kind)
+        assert set(found["cause"]) <= set(IDLE_CAUSES)
+        assert share(found, found["cause"] == "synchronise") < 0.35, kind
+
+
+@pytest.mark.parametrize(
+    "options", [{"tensor": 0}, {"plant": "earthquake"}, {"plant": "item", "like": "distca"}]
+)
+def test_nonsense_is_refused(options):
+    with pytest.raises(ValueError, match=r"group|fault"):
+        DemoOptions(**options)

@@ -1,0 +1,49 @@
+"""Faults that a job can be given on purpose: what each does to the GPU is known beforehand."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from viewer.demo.program import COMPUTE, WAIT, Do, Script, Step
+
+Plant = Literal["busy-cpu", "item", "malloc", "tiny-kernels", "event-wait"]
+PLANTS: tuple[Plant, ...] = get_args(Plant)
+
+RANGES: dict[Plant, str] = {
+    "busy-cpu": "build_mask",
+    "item": "log_metrics",
+    "malloc": "grow_workspace",
+    "tiny-kernels": "update_ema",
+    "event-wait": "receive_activations",
+}
+"""The NVTX range in which each fault happens."""
+
+BUSY_MS, MALLOC_MS, WAIT_MS = 9.0, 6.0, 4.0
+METRICS, TINY_KERNELS = 12, 300
+
+
+def plant(w: Script, kind: Plant) -> None:
+    """Write down a fault, between two microbatches."""
+    w.push(RANGES[kind])
+    if kind == "busy-cpu":
+        w.work(BUSY_MS)
+        w.kernel("dropout_add", 58)
+    elif kind == "item":
+        for _ in range(METRICS):
+            w.kernel("sum", 41)
+            w.item()
+    elif kind == "malloc":
+        w.call("cudaMalloc_v3020", MALLOC_MS * 1e3, 0.05)
+        w.kernel("dropout_add", 58)
+    elif kind == "tiny-kernels":
+        for _ in range(TINY_KERNELS):
+            w.work(0.012)
+            w.kernel("clip", 2.1)
+    else:
+        for _ in range(4):
+            w.kernel("fc1", 724)
+        # The event is recorded by another GPU; the host has long gone on when it comes.
+        late = round(WAIT_MS * 1e6)
+        w.add(Step(Do.STREAM_WAIT, w.thread, WAIT, 1_500, stream=COMPUTE, late_ns=late))
+        w.kernel("fc1", 724)
+    w.pop()
