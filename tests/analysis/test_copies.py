@@ -76,6 +76,17 @@ def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
     assert "cudaMalloc" not in table.index
 
 
+def test_a_copy_of_pageable_memory_is_a_synchronising_call():
+    maker = TraceMaker()
+    for correlation, memory in ((1, 0), (2, 1)):
+        at = 100 * correlation
+        maker.copy(at + 20, at + 60, copy_kind=1, src_kind=memory, dst_kind=2, correlation=correlation)
+        maker.call(at, at + 70, "cudaMemcpyAsync", correlation=correlation)
+    study = Study(maker.trace())
+    table = syncs(study, range_scope(study, 100, 300)).set_index("call")
+    assert table.loc["cudaMemcpyAsync", ["count", "sum_ns", "idle_ns"]].tolist() == [1, 70, 30]
+
+
 def test_a_scope_of_laps_takes_each_gpus_own_boundaries(demo_of):
     study = demo_of()
     laps = study.laps()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.blocking import is_pageable
 from viewer.analysis.intervals import Intervals, union
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Indices
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.scope import Scope
 from viewer.trace import Kind
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 HTOD = 1
 MIN_IN_FRONT_BYTES = 64 * 1024
-_PAGEABLE = 0
 
 
 def copies(study: Study, scope: Scope) -> pd.DataFrame:
@@ -74,6 +73,7 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
     computes = _compute_streams(study, gpu)
     occupied = study.occupancy(gpu)
     kernels = (occupied.compute | occupied.communication) & within
+    pageable = is_pageable(events) if kind is Kind.MEMCPY else np.zeros(len(events), bool)
     found: list[dict[str, object]] = []
     for name in np.unique(events.name_id[rows]).tolist():
         mine = rows[events.name_id[rows] == name]
@@ -97,7 +97,7 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
                 "copy_only_ns": covered.total() - hidden,
                 "streams": ", ".join(map(str, ids)),
                 "on_compute_stream": int(np.isin(of_stream, computes).sum()),
-                "pageable": _pageable(study, kind, mine),
+                "pageable": int(pageable[mine].sum()),
                 "start_ns": int(events.start_ns[longest]),
                 "end_ns": int(events.end_ns[longest]),
             }
@@ -112,18 +112,6 @@ def _compute_streams(study: Study, gpu: int) -> list[int]:
         for stream in study.trace.streams_of(gpu)
         if not study.classes.is_comm(kernels.name_id[kernels.of(stream.index)]).all()
     ]
-
-
-def _pageable(study: Study, kind: Kind, rows: Indices) -> int:
-    if kind is not Kind.MEMCPY:
-        return 0
-    columns = study.trace.events[kind].columns
-    on_host = {1: ("src_kind",), 2: ("dst_kind",)}
-    count = 0
-    for copy_kind, ends in on_host.items():
-        mine = rows[columns["copy_kind"][rows] == copy_kind]
-        count += sum(int((columns[end][mine] == _PAGEABLE).sum()) for end in ends)
-    return count
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from viewer.analysis.host_time import is_pageable
+from viewer.analysis.blocking import is_pageable
 from viewer.trace import Kind
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewer.analysis.blocking import blocking_calls
 from viewer.analysis.intervals import EMPTY, Intervals, union, window
 from viewer.analysis.launched import outermost, ranges_of
 from viewer.analysis.overlaps import overlaps
-from viewer.analysis.syncs import is_synchronising
 from viewer.trace import Events, Kind
 from viewer.trace.events import Int64
 
@@ -32,8 +32,6 @@ WAITING_CALLS = (
     r"|fgets|getc|flock|msgrcv|io_getevents|open(?:at)?(?:64)?|close)$"
 )
 """Calls of the operating system in which a thread waits: for data, a lock, a file, or time to pass."""
-_PAGEABLE = 0
-_HOST_SIDES = ((1, "src_kind"), (2, "dst_kind"))
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,8 @@ class Hosts:
 
     @cached_property
     def is_blocking(self) -> Mask:
-        """Which API calls return when the GPU is done: by name, and copies from or to pageable memory."""
-        api = self._trace.api
-        blocking = is_synchronising(self._trace, api.name_id) if len(api) else np.zeros(0, bool)
-        copies = self._trace.events[Kind.MEMCPY]
-        if len(copies):
-            calls = self._study.launches.api_of(Kind.MEMCPY)[is_pageable(copies)]
-            blocking[calls[calls >= 0]] = True
-        return blocking
+        """Which API calls return when the GPU is done."""
+        return blocking_calls(self._study)
 
     @property
     def is_recorded(self) -> bool:
@@ -206,14 +198,6 @@ class Hosts:
         texts = self._trace.names.array.take(pa.array(used))
         waits[used] = np.asarray(pc.match_substring_regex(texts, WAITING_CALLS).to_numpy(False), bool)
         return np.asarray(waits[osrt.name_id])
-
-
-def is_pageable(copies: Events) -> Mask:
-    """Return which copies have their host's side in pageable memory, shape (copies,)."""
-    found = np.zeros(len(copies), bool)
-    for kind, side in _HOST_SIDES:
-        found |= (copies.columns["copy_kind"] == kind) & (copies.columns[side] == _PAGEABLE)
-    return found
 
 
 def layers(table: Events, rows: Indices) -> list[Indices]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.blocking import is_pageable
 from viewer.analysis.copies import HTOD, MIN_IN_FRONT_BYTES, before_first_kernel
-from viewer.analysis.host_time import is_pageable
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.overlaps import Overlaps, overlaps
 from viewer.trace import GPU_KINDS, Kind

@@ -7,52 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.blocking import blocking_calls
 from viewer.analysis.intervals import union
-from viewer.trace.events import UInt32
 
 if TYPE_CHECKING:
-    from viewer.analysis.launched import Mask
     from viewer.analysis.scope import Scope
     from viewer.analysis.study import Study
-    from viewer.trace import Trace
-
-SYNCHRONISING = frozenset(
-    {
-        "cudaDeviceSynchronize",
-        "cudaThreadSynchronize",
-        "cudaStreamSynchronize",
-        "cudaStreamSynchronize_ptsz",
-        "cudaEventSynchronize",
-        "cudaMemcpy",
-        "cudaMemcpy_ptds",
-        "cudaMemcpy2D",
-        "cudaMemcpyToSymbol",
-        "cudaMemcpyFromSymbol",
-        "cuCtxSynchronize",
-        "cuStreamSynchronize",
-        "cuEventSynchronize",
-        "cuMemcpyHtoD",
-        "cuMemcpyDtoH",
-    }
-)
-"""Calls that return when the GPU is done."""
 
 ALL_CALLS = "all"
 _COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns", "start_ns", "end_ns"]
 
 
-def is_synchronising(trace: Trace, name_id: UInt32) -> Mask:
-    """Return which API calls wait for the GPU, by their names."""
-    used = np.unique(name_id)
-    waits = np.zeros(len(trace.names), bool)
-    waits[used] = [name in SYNCHRONISING for name in trace.names.take(used)]
-    return np.asarray(waits[name_id])
-
-
 def syncs(study: Study, scope: Scope) -> pd.DataFrame:
     """Return the time in synchronising calls inside a scope, by GPU and call; the last row of a GPU is all.
 
-    Time in a call is no stall by itself: what counts is `idle_ns`, where the GPU has nothing to do meanwhile.
+    Calls that copy from or to pageable memory are among them: they wait for the GPU, too. Time in a call is
+    no stall by itself: what counts is `idle_ns`, where the GPU has nothing to do meanwhile.
 
     Returns
     -------
@@ -62,7 +32,7 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
         longest idle stretch of them, else of the longest call.
     """
     trace, api = study.trace, study.trace.api
-    waits = np.flatnonzero(is_synchronising(trace, api.name_id)) if len(api) else np.empty(0, np.int64)
+    waits = np.flatnonzero(blocking_calls(study))
     thread = np.searchsorted(api.offsets, waits, side="right") - 1
     process = np.array([t.process for t in trace.threads], np.int64)[thread] if len(waits) else thread
     rows: list[tuple[object, ...]] = []

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewer.analysis.blocking import SYNCHRONISING
 from viewer.analysis.classify import CLASSES
 from viewer.analysis.study import Study
-from viewer.analysis.syncs import SYNCHRONISING
 from viewer.analysis.texts import PHASES
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.blocking import is_pageable
 from viewer.analysis.collectives import Collectives
-from viewer.analysis.host_time import is_pageable
 from viewer.analysis.intervals import Intervals
 from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
