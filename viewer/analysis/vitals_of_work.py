@@ -187,8 +187,8 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
             "union_ns",
             "sync_time",
             "CPU in synchronising calls",
-            "Time with a thread of the process in a synchronising call; one that copies pageable memory waits, "
-            "too. By itself it is no stall: the GPU may well be working.",
+            "Time with a thread of the process in a synchronising call; one that copies pageable memory "
+            "waits, too. By itself it is no stall: the GPU may well be working.",
         ),
         (
             "idle_ns",
