@@ -8,6 +8,7 @@ from viewer.analysis.collectives import find_collectives
 from viewer.analysis.health import findings
 from viewer.analysis.ranks import compare_ranks
 from viewer.analysis.study import Study
+from viewer.analysis.vitals import vitals
 from viewer.demo import DemoOptions, ground_truth, job
 from viewer.demo.simulation import group_members
 from viewer.readers import read
@@ -44,6 +45,7 @@ def test_a_clean_job_has_nothing_to_flag(study):
     assert len(laps.steady.indices) == 8
     (ranks,) = compare_ranks(clean, laps, find_collectives(clean))
     assert ranks.spread < 0.01
+    assert [vital.key for vital in vitals(clean, laps).findings] == []
     assert not [f for f in findings(clean) if f.severity == "error"]
 
 

@@ -8,6 +8,7 @@ from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD
 LAYERS = 5
 MICROBATCHES = 2
 OPTIMIZER_SHARDS = 40
+ALL_REDUCE_US, HEALTHY_ALL_REDUCE_US = 178, 140
 CHECKPOINT_FILES = 8
 SAMPLE_LAPS = 5
 SAMPLE_TEXT = "sample_{sample}(repeat=5)"
@@ -19,7 +20,7 @@ CHECKPOINT_ARGB = 0xFF55B3A1
 LOADER_ARGB = 0xFFB8A1D9
 
 
-def _forward(w: Script, prefetch: bool = False) -> None:
+def _forward(w: Script, prefetch: bool = False, all_reduce_us: float = ALL_REDUCE_US) -> None:
     w.begin("forward", FORWARD_ARGB)
     w.kernel("embedding", 120)
     for layer in range(LAYERS):
@@ -29,14 +30,14 @@ def _forward(w: Script, prefetch: bool = False) -> None:
         w.kernel("rope", 46)
         w.kernel("flash_fwd", 845)
         w.kernel("proj", 214)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.await_collective(TENSOR)
         w.kernel("dropout_add", 58)
         w.kernel("norm", 62)
         w.kernel("fc1", 724)
         w.kernel("swiglu", 104)
         w.kernel("fc2", 431)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.await_collective(TENSOR)
         w.kernel("bias_add", 56)
         w.finish()
@@ -53,7 +54,7 @@ def _forward(w: Script, prefetch: bool = False) -> None:
     w.finish()
 
 
-def _backward(w: Script, last: bool) -> None:
+def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> None:
     drag = 1.03 if last else 1.0  # NCCL's reduce-scatters take some of the SMs
     w.begin("backward", BACKWARD_ARGB)
     w.switch("autograd")
@@ -66,7 +67,7 @@ def _backward(w: Script, last: bool) -> None:
         w.kernel("swiglu_bwd", 168 * drag)
         w.kernel("fc1_dgrad", 742 * drag)
         w.kernel("fc1_wgrad", 758 * drag)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.await_collective(TENSOR)
         w.kernel("norm_bwd", 118 * drag)
         w.kernel("norm_finalize", 7.5)
@@ -79,7 +80,7 @@ def _backward(w: Script, last: bool) -> None:
         w.kernel("rope_bwd", 48 * drag)
         w.kernel("qkv_dgrad", 384 * drag)
         w.kernel("qkv_wgrad", 391 * drag)
-        w.collective("all_reduce", 178, "tensor", TENSOR, "ncclAllReduce")
+        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.await_collective(TENSOR)
         w.kernel("norm_bwd", 118 * drag)
         w.kernel("norm_finalize", 7.5)
@@ -139,6 +140,7 @@ def _checkpoint(w: Script) -> None:
 def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Plant | None) -> Program:
     """Return one iteration of the training loop, inside its range ``Iteration {lap}``."""
     w = Script(cold=cold)
+    all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
     w.push("Iteration {lap}")
     w.begin("dataloader.next", LOADER_ARGB)
     if clean:
@@ -150,8 +152,9 @@ def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Plant | None) -
         _batch_copy(w, prefetch=False)
     _zero_gradients(w)
     for microbatch in range(MICROBATCHES):
-        _forward(w, prefetch=clean and microbatch == MICROBATCHES - 1)
-        _backward(w, last=microbatch == MICROBATCHES - 1)
+        last = microbatch == MICROBATCHES - 1
+        _forward(w, clean and last, all_reduce_us)
+        _backward(w, last, all_reduce_us)
         if planted and microbatch == 0:
             plant(w, planted)
     _optimizer(w)

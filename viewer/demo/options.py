@@ -9,7 +9,7 @@ from typing import Literal
 
 from viewer.demo.plants import PLANTS, Plant
 
-DEMO_VERSION = 4
+DEMO_VERSION = 5
 """Raised whenever the same options make another file: cached demos of an older number are not used."""
 
 
@@ -38,7 +38,7 @@ class DemoOptions:
         one, an allocation, launch-bound tiny kernels, an event of another GPU that comes late.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
-        prefetched.
+        prefetched, faster links between the ranks.
     shift : mapping of int to int
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
     lose : mapping of int to float
