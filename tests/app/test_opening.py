@@ -8,6 +8,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
 from tests.timeline.make import training
+from viewer import readers
 from viewer.app import opening
 from viewer.readers import Cancelled, ReadError
 
@@ -22,7 +23,7 @@ class Reader:
         self.go_on = {name: threading.Event() for name in ("slow", "quick", "bad")}
         self.ended = []
 
-    def __call__(self, path, progress=None, cancelled=None, cache=True):
+    def __call__(self, path, progress=None, cancelled=None, cache=True, early=None):
         name = path.stem
         progress("Reading kernels", 0.5)
         self.begun[name].set()
@@ -149,3 +150,72 @@ def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
     window.close_trace()
     assert window.pages.currentWidget() is window.welcome
     assert not any(dock.isVisible() for dock in window.docks)
+
+
+@pytest.fixture
+def in_two_parts(monkeypatch, demo_path):
+    """A trace that counts as large: its GPUs come first, the rest when the test lets it."""
+    go_on = threading.Event()
+
+    def read_slowly(path, progress=None, cancelled=None, cache=True, early=None):
+        def and_wait(trace):
+            early(trace)
+            assert go_on.wait(WAIT_S)
+            if cancelled():
+                raise Cancelled
+
+        return readers.read(path, progress, cancelled, cache=False, early=and_wait)
+
+    monkeypatch.setattr(opening, "EARLY_FROM_EVENTS", 0)
+    monkeypatch.setattr(opening, "read", read_slowly)
+    yield demo_path, go_on
+    go_on.set()
+
+
+def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qtbot):
+    path, go_on = in_two_parts
+    window = open_window()
+    state = window.state
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.open(path)
+    assert state.study.trace.partial
+    assert state.laps is None
+    assert window.progress.isVisible()
+    assert "all else follows" in window.progress.label.text()
+    low, high = state.axis.limits
+    seen = (low + (high - low) // 4, low + (high - low) // 2)
+    state.axis.go(*seen)
+    first = state.rows.roots[0].key
+    state.rows.set_expanded([first], True)
+    state.select(seen)
+    card = window.timeline.cards.selection.numbers
+    assert card.gpus == ()
+    parts = card.parts_ns
+    go_on.set()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        pass
+    assert not state.study.trace.partial
+    assert not window.progress.isVisible()
+    assert state.laps is not None
+    assert state.axis.window == seen
+    assert state.selection == seen
+    assert first in state.rows.expanded
+    assert window.timeline.cards.selection.numbers.parts_ns.tolist() == parts.tolist()
+
+
+def test_who_cancels_half_way_is_told_what_is_missing(open_window, in_two_parts, qtbot):
+    path, go_on = in_two_parts
+    window = open_window()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.open(path)
+    window.progress.button.click()
+    assert "Only what the GPUs did was read" in window.notice.label.text()
+    go_on.set()
+    window.opening.shut_down()
+    assert window.state.study.trace.partial
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.notice.button.click()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        pass
+    assert not window.state.study.trace.partial
+    assert window.state.laps is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.at_once import each
 from viewer.analysis.candidates import Candidate
 from viewer.analysis.guess import keys_of
 from viewer.analysis.laps import Laps, make_laps
@@ -50,7 +51,7 @@ def _marked_laps(study: Study, marker: Candidate) -> Laps | None:
     names, ranges, notes = _aligned(trace, marker)
     if not names:
         return None
-    marked = {p: _mark(study, p, rows) for p, rows in ranges.items()}
+    marked = dict(zip(ranges, each(lambda p: _mark(study, p, ranges[p]), ranges), strict=True))
     count, marked = _agreed_copies(marked)
     if count > 1:
         names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]

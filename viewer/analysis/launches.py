@@ -132,13 +132,14 @@ class Launches:
 def _keys(trace: Trace, kind: Kind) -> _UInt64:
     """Return (process + 1) << 32 | correlation id of every event; 0 for those without a correlation id."""
     events = trace.events[kind]
-    owner = events.owners()
     if kind is Kind.API:
         process_of = np.array([t.process for t in trace.threads], np.uint64)
     else:
         process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.uint64)
     if not len(events):
         return np.empty(0, np.uint64)
-    correlation = np.asarray(events.columns["correlation"]).astype(np.uint64)
-    keys = ((process_of[owner] + np.uint64(1)) << np.uint64(32)) | correlation
-    return np.where(correlation == 0, np.uint64(0), keys)
+    correlation = np.asarray(events.columns["correlation"])
+    keys = np.repeat((process_of + np.uint64(1)) << np.uint64(32), np.diff(events.offsets))
+    keys |= correlation
+    keys[correlation == 0] = 0
+    return keys

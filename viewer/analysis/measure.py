@@ -145,7 +145,8 @@ def measure(
     Parameters
     ----------
     details : bool
-        False: the parts only, which cost well under a millisecond; `gpus` and `families` are empty.
+        False: the parts only, which cost well under a millisecond; `gpus` and `families` are empty. So
+        they are where the trace is partial: its launches are not known.
 
     Raises
     ------
@@ -155,7 +156,7 @@ def measure(
     start, end, clipped = clip_window(study.trace, start_ns, end_ns)
     over_all: dict[int, int] = {}
     gpus = []
-    for gpu in study.trace.gpus if details else ():
+    for gpu in study.trace.gpus if details and not study.trace.partial else ():
         tally, holes = study.families(gpu.index), study.holes(gpu.index)
         sums = dict(zip(tally.keys.tolist(), tally.sums(start, end).tolist(), strict=True))
         for key, ns in sums.items():

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.at_once import each
 from viewer.analysis.launched import Cover, ranges_of
+from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ def project(study: Study, mode: Projection) -> pd.DataFrame:
         `depth` (of the range among those of its track), `ops` (operations covered), `busy_ns` (sum of
         their durations).
     """
-    tables = [_of_process(study, process.index, mode) for process in study.trace.processes]
+    for kind in GPU_KINDS:
+        study.launches.api_of(kind)
+    tables = each(lambda process: _of_process(study, process.index, mode), study.trace.processes)
     held = [table for table in tables if len(table)]
     table = pd.concat(held, ignore_index=True) if held else _table(study, 0, [])
     return table.sort_values(["process", "start_ns", "end_ns"], kind="stable", ignore_index=True)

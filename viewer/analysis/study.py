@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.at_once import each
 from viewer.analysis.boards import SharedBoard, shared_boards
 from viewer.analysis.classify import KernelClasses, Rules, classify
 from viewer.analysis.holes import Holes, find_holes
@@ -15,7 +16,7 @@ from viewer.analysis.launches import Launches
 from viewer.analysis.order import GpuOrder, gpu_order, rows_of_gpu
 from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
 from viewer.analysis.tally import Tally
-from viewer.trace import Kind, Trace
+from viewer.trace import GPU_KINDS, Kind, Trace
 
 if TYPE_CHECKING:
     from viewer.analysis.candidates import Candidate
@@ -39,9 +40,11 @@ class Study:
     trace : Trace
     rules : Rules, optional
         The kernel classes; by default the user's own table where there is one, else the built-in one.
+    early : Study, optional
+        That of the same trace when only the GPUs' operations were known: what stands is taken over.
     """
 
-    def __init__(self, trace: Trace, rules: Rules | None = None) -> None:
+    def __init__(self, trace: Trace, rules: Rules | None = None, early: Study | None = None) -> None:
         self.trace = trace
         self.rules = rules or Rules.current()
         self._orders: dict[int, GpuOrder] = {}
@@ -52,6 +55,9 @@ class Study:
         self._projections: dict[Projection, pd.DataFrame] = {}
         self._slices: dict[tuple[int, int], Slices] = {}
         self._distances: dict[int, LaunchDistance] = {}
+        if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
+            self._orders = {gpu.index: early.order(gpu.index) for gpu in trace.gpus}
+            self.parts = early.parts
 
     @cached_property
     def classes(self) -> KernelClasses:
@@ -61,7 +67,9 @@ class Study:
     @cached_property
     def parts(self) -> tuple[GpuParts, ...]:
         """The five parts of each GPU's time, in order of `Trace.gpus` (definitions, section 1)."""
-        return tuple(gpu_parts(self.trace, self.occupancy(gpu.index)) for gpu in self.trace.gpus)
+        _ = self.classes
+        gpus = range(len(self.trace.gpus))
+        return tuple(each(lambda gpu: gpu_parts(self.trace, self.occupancy(gpu)), gpus))
 
     def occupancy(self, gpu: int) -> Occupancy:
         """Return the unions of a GPU's compute kernels, communication kernels and copies; not kept."""
@@ -101,17 +109,22 @@ class Study:
 
     def prepare(self) -> None:
         """Compute now what a selection needs, so that the first one does not wait."""
-        for gpu in range(len(self.parts)):
+        for kind in GPU_KINDS:
+            self.launches.api_of(kind)
+
+        def one(gpu: int) -> None:
             self.holes(gpu)
             self.families(gpu)
             self.launches.count(gpu, 0, 0)
+
+        each(one, range(len(self.parts)))
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """What may mark the iterations, best first (definitions, section 6)."""
         from viewer.analysis.candidates import candidates
 
-        return candidates(self)
+        return candidates(self) if not self.trace.partial else ()
 
     def laps(self, candidate: int = 0) -> Laps | None:
         """Return the iterations by one of the `candidates`, None where none is found."""

@@ -28,9 +28,11 @@ class Tally:
 
     def __init__(self, start_ns: Int64, end_ns: Int64, key: npt.NDArray[np.generic]) -> None:
         self.keys, self._key = np.unique(key, return_inverse=True)
-        self._key = self._key.astype(np.int32)
+        self._key = self._key.astype(np.uint16 if len(self.keys) < 2**16 else np.int32)
         self._start, self._end = start_ns, end_ns
-        self._reach = np.maximum.accumulate(end_ns)
+        # Up to a block whose reach lies before an instant, nothing runs then.
+        longest = np.maximum.reduceat(end_ns, np.arange(0, len(end_ns), _BLOCK)) if len(end_ns) else end_ns
+        self._reach = np.maximum.accumulate(longest)
         self._sorted_end = np.sort(np.maximum(end_ns, start_ns + 1))
         blocks = len(start_ns) // _BLOCK
         self._sums = np.zeros((blocks + 1, len(self.keys)), np.int64)
@@ -54,6 +56,7 @@ class Tally:
         sums: Int64 = self._sums[block].copy()
         rest = slice(block * _BLOCK, begun)
         np.add.at(sums, self._key[rest], self._end[rest] - self._start[rest])
-        running = slice(int(np.searchsorted(self._reach, time_ns, side="right")), begun)
+        first = int(np.searchsorted(self._reach, time_ns, side="right")) * _BLOCK
+        running = slice(min(first, begun), begun)
         np.subtract.at(sums, self._key[running], np.maximum(self._end[running] - time_ns, 0))
         return sums

@@ -45,7 +45,7 @@ from viewer.panels.find_bar import FindBar
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, work
-from viewer.state.session import apply_session, take_session
+from viewer.state.session import Session, apply_session, carry_over, take_session
 from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
 
@@ -86,6 +86,7 @@ class MainWindow(QMainWindow):
         self.opening = Opening(self)
         self.sessions = SessionKeeper(self.state, self)
         self._session: SessionFile | None = None
+        self._early: Session | None = None
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
         self.find_bar = FindBar(self.state)
@@ -126,9 +127,9 @@ class MainWindow(QMainWindow):
         opening.progress.connect(self.progress.set_progress)
         opening.ended.connect(self.progress.hide)
         opening.opened.connect(self._on_opened)
-        opening.failed.connect(self.notice.tell)
+        opening.failed.connect(self._on_failed)
         self.sessions.told.connect(self.notice.tell)
-        self.progress.cancelled.connect(opening.cancel)
+        self.progress.cancelled.connect(self._cancel_opening)
         self.welcome.open_requested.connect(self.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
@@ -214,6 +215,9 @@ class MainWindow(QMainWindow):
 
     def close_trace(self) -> None:
         """Look at nothing."""
+        if self._early is not None:
+            self.opening.cancel()
+            self._early = None
         self.sessions.end()
         self.state.set_study(None)
         self.notice.hide()
@@ -221,25 +225,66 @@ class MainWindow(QMainWindow):
 
     def _on_opened(self, result: Opened) -> None:
         study, state = result.study, self.state
+        if study.trace.partial:
+            self._show_early(result)
+            return
         opened, self._session = self._session, None
-        old = state.study.trace.path if state.study and opened is None else None
+        early, self._early = self._early, None
+        left, selection = take_session(state), state.selection
+        old = state.study.trace.path if state.study and opened is None and early is None else None
         is_same = old == study.trace.path and result.fingerprint == self.sessions.fingerprint
         told = [*map(str, study.rules.errors), *study.trace.notes]
         if is_same:
-            kept = take_session(state)
-            state.set_study(study, result.roots)
-            apply_session(state, kept)
+            self._take(result)
+            apply_session(state, left)
         else:
             self.sessions.end()
-            state.set_study(study, result.roots)
+            self._take(result)
             state.rows.show_first()
             told += self.sessions.begin(result.fingerprint, opened)
+            if early is not None:
+                carry_over(state, early, left)
+                state.select(selection)
             if not result.is_demo:
                 self.settings.add_recent(study.trace.path)
         self.is_demo = result.is_demo
         self._show_page()
         if told:
             self.notice.tell("\n".join(told))
+
+    def _show_early(self, result: Opened) -> None:
+        """Show the GPUs of a trace whose rest is still being read, unless all of it is shown already."""
+        shown = self.state.study.trace if self.state.study else None
+        if shown is not None and shown.path == result.study.trace.path and not shown.partial:
+            return
+        self.sessions.end()
+        self._take(result)
+        self.state.rows.show_first()
+        self._early = take_session(self.state)
+        self.is_demo = result.is_demo
+        self.progress.set_note("the GPUs are shown, all else follows")
+        self._show_page()
+
+    def _take(self, result: Opened) -> None:
+        self.timeline.prepared = result.scene
+        self.state.set_study(result.study, result.roots)
+
+    def _cancel_opening(self) -> None:
+        self.opening.cancel()
+        self._say_incomplete("")
+
+    def _on_failed(self, reason: str) -> None:
+        self.notice.tell(reason)
+        self._say_incomplete(reason)
+
+    def _say_incomplete(self, reason: str) -> None:
+        """Say that what is shown of a trace is not all of it."""
+        if self._early is None or self.state.study is None:
+            return
+        path = None if self.is_demo else self.state.study.trace.path
+        told = f"{reason} " if reason else ""
+        text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
+        self.notice.tell(text, "Read the rest", lambda: self.open(path))
 
     def _show_page(self) -> None:
         trace = self.state.study.trace if self.state.study else None

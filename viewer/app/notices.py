@@ -78,12 +78,19 @@ class ProgressStrip(QFrame):
 
     def start(self, name: str) -> None:
         """Begin with a file."""
-        self.name = name
+        self.name, self._note = name, ""
         self.set_progress("", -1.0)
         self.show()
 
+    def set_note(self, note: str) -> None:
+        """Say of what is shown already how far it can be trusted."""
+        self._note = note
+        self.set_progress(self._what, self._share)
+
     def set_progress(self, what: str, share: float) -> None:
         """Say what is being read and how much of all is done, in [0, 1]; below 0: not known."""
-        self.label.setText(f"Opening {self.name}" + (f": {what}" if what else "…"))
+        self._what, self._share = what, share
+        text = f"Opening {self.name}" + (f": {what}" if what else "…")
+        self.label.setText(f"{text} ({self._note})" if self._note else text)
         self.bar.setRange(0, STEPS if share >= 0 else 0)
         self.bar.setValue(round(share * STEPS) if share >= 0 else -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QThread, Signal
@@ -12,30 +12,43 @@ from PySide6.QtCore import QObject, QThread, Signal
 from viewer.analysis.study import Study
 from viewer.app.session_store import fingerprint
 from viewer.demo import default_demo
+from viewer.drawing.scene import Scene
 from viewer.readers import Cancelled, ReadError, read
-from viewer.rows import Row
+from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
-from viewer.trace import Trace
+from viewer.state.memory import give_back
+from viewer.trace import Kind, Trace
 
 log = logging.getLogger("viewer.app")
 READ_SHARE = 0.8
+EARLY_FROM_EVENTS = 500_000
+"""From here on one sees the GPUs while the rest is still being read and computed."""
 
 Progress = Callable[[str, float], None]
 Asked = Callable[[], bool]
+Show = Callable[["Opened"], None]
+_LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND, RowKind.LAUNCHES)
+"""Folded or hidden in every preset; there are many, or they are large."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing."""
+    """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
+
+    Where ``study.trace.partial`` says so, the whole of it follows.
+    """
 
     study: Study
     roots: tuple[Row, ...]
     is_demo: bool = False
     fingerprint: str = ""
+    scene: Scene | None = None
 
 
-def open_file(path: Path | None, progress: Progress, cancelled: Asked) -> Opened:
+def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Show) -> Opened:
     """Read a trace (None: the built-in demo) and compute what the first view shows.
+
+    Of a large trace `show` gets the GPUs' rows first.
 
     Raises
     ------
@@ -48,19 +61,33 @@ def open_file(path: Path | None, progress: Progress, cancelled: Asked) -> Opened
     if source is None:
         progress("making the demo", -1.0)
         source = default_demo()
-    trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled)
-    return study_trace(trace, progress, cancelled, is_demo=path is None)
+    early: list[Study] = []
+
+    def show_early(trace: Trace) -> None:
+        if sum(len(trace.events[kind]) for kind in Kind) >= EARLY_FROM_EVENTS:
+            study = Study(trace)
+            roots = build_rows(study)
+            early.append(study)
+            if not cancelled():
+                show(Opened(study, roots, path is None, scene=_scene(study, roots)))
+
+    trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled, early=show_early)
+    if not early:
+        show_early(replace(trace, partial=True))
+    return study_trace(trace, progress, cancelled, path is None, *early)
 
 
-def study_trace(trace: Trace, progress: Progress, cancelled: Asked, is_demo: bool = False) -> Opened:
-    """Compute what the first view of a trace shows.
+def study_trace(
+    trace: Trace, progress: Progress, cancelled: Asked, is_demo: bool = False, early: Study | None = None
+) -> Opened:
+    """Compute what the first view of a trace shows; `early` is the study of its partial trace.
 
     Raises
     ------
     Cancelled
         If `cancelled` said so.
     """
-    study = Study(trace)
+    study = Study(trace, early=early)
     steps: tuple[tuple[str, Callable[[], object]], ...] = (
         ("kernel classes", lambda: study.classes),
         ("the parts of each GPU's time", lambda: study.parts),
@@ -74,7 +101,27 @@ def study_trace(trace: Trace, progress: Progress, cancelled: Asked, is_demo: boo
             raise Cancelled
         progress(what, READ_SHARE + (1 - READ_SHARE) * number / len(steps))
         made = step()
-    return Opened(study, made, is_demo, fingerprint(trace.path))  # type: ignore[arg-type]
+    roots: tuple[Row, ...] = made  # type: ignore[assignment]
+    return Opened(study, roots, is_demo, fingerprint(trace.path), _scene(study, roots))
+
+
+def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
+    """Make the scene, ready for the first view: the folded processes."""
+    scene = Scene(study)
+    _ = scene.palette
+    for root in roots:
+        scene.prepare(root)
+    return scene
+
+
+def warm_up(opened: Opened, cancelled: Asked) -> None:
+    """Prepare the rows that the user may unfold next, so that the window does not wait for them then."""
+    for root in opened.roots:
+        for row in root.walk():
+            if cancelled() or opened.scene is None:
+                return
+            if row.kind not in _LATER:
+                opened.scene.prepare(row)
 
 
 class _Job(QThread):
@@ -82,14 +129,14 @@ class _Job(QThread):
     opened = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, work: Callable[[Progress, Asked], Opened], name: str) -> None:
+    def __init__(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
         super().__init__()
         self._work = work
         self.name = name
 
     def run(self) -> None:
         try:
-            result = self._work(self.progress.emit, self.isInterruptionRequested)
+            result = self._work(self.progress.emit, self.isInterruptionRequested, self.opened.emit)
         except Cancelled:
             pass
         except ReadError as error:
@@ -101,6 +148,9 @@ class _Job(QThread):
             self.failed.emit(f"{self.name} cannot be opened: an error of this program, see the report")
         else:
             self.opened.emit(result)
+            warm_up(result, self.isInterruptionRequested)
+            del result
+        give_back()
 
 
 class Opening(QObject):
@@ -111,7 +161,7 @@ class Opening(QObject):
     started(str), progress(str, float)
         The name of what is opened; what is being read and the share done, below 0 if not known.
     opened(Opened), failed(str)
-        How it ended; a cancelled one ends with neither.
+        How it ended; a cancelled one ends with neither. A large trace comes twice, partial at first.
     ended()
         Nothing is being opened any more.
     """
@@ -135,28 +185,28 @@ class Opening(QObject):
     def open(self, path: Path | None) -> None:
         """Open a file, or the built-in demo."""
         name = path.name if path else "the demo"
-        self._start(lambda progress, cancelled: open_file(path, progress, cancelled), name)
+        self._start(lambda progress, cancelled, show: open_file(path, progress, cancelled, show), name)
 
     def study(self, trace: Trace) -> None:
         """Compute a trace's numbers again: the kernel classes are others."""
-        self._start(lambda progress, cancelled: study_trace(trace, progress, cancelled), trace.path.name)
+        self._start(lambda progress, cancelled, _: study_trace(trace, progress, cancelled), trace.path.name)
 
     def cancel(self) -> None:
         """Give up what is being opened."""
         if self._job is not None:
-            self._job.requestInterruption()
+            self._interrupt()
             self._job = None
             self.ended.emit()
 
     def shut_down(self) -> None:
         """Give up, and wait until no thread is left."""
         self.cancel()
+        self._interrupt()
         for job in tuple(self._running):
             job.wait()
 
-    def _start(self, work: Callable[[Progress, Asked], Opened], name: str) -> None:
-        if self._job is not None:
-            self._job.requestInterruption()
+    def _start(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
+        self._interrupt()
         job = self._job = _Job(work, name)
         self._running.add(job)
         job.progress.connect(self._on_progress)
@@ -166,6 +216,11 @@ class Opening(QObject):
         self.started.emit(name)
         job.start()
 
+    def _interrupt(self) -> None:
+        """Ask what runs to stop, be it to open a trace or to prepare rows of the one that is open."""
+        for job in self._running:
+            job.requestInterruption()
+
     def _is_stale(self) -> bool:
         return self.sender() is not self._job
 
@@ -174,10 +229,12 @@ class Opening(QObject):
             self.progress.emit(what, share)
 
     def _on_opened(self, result: Opened) -> None:
-        if not self._is_stale():
+        if self._is_stale():
+            return
+        if not result.study.trace.partial:
             self._job = None
             self.ended.emit()
-            self.opened.emit(result)
+        self.opened.emit(result)
 
     def _on_failed(self, text: str) -> None:
         if not self._is_stale():

@@ -105,6 +105,13 @@ class Scene:
                 self._lanes[row.key] = lanes_of(events, colour, MAX_LANES)
         return self._lanes[row.key]
 
+    def prepare(self, row: Row) -> None:
+        """Make now, in any thread, what drawing a row takes, so that the first frame of it does not wait."""
+        for lane in self.lanes(row):
+            _ = lane.grid, lane.busy_ns
+        for expanded in (False, True):
+            row_bands(row, expanded)
+
     def draw_list(
         self, placed: Sequence[PlacedRow], scale: Scale, dpr: float = 1.0, origin_y: float = 0.0
     ) -> DrawList:

@@ -8,6 +8,9 @@ from PySide6.QtWidgets import QLabel, QStackedLayout, QWidget
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
 
+PARTIAL = "Only what the GPUs did has been read so far."
+"""What panels say of a partial trace: their numbers would be wrong."""
+
 
 class Panel(QWidget):
     """Base of the docks.
@@ -69,4 +72,8 @@ class Panel(QWidget):
     def _catch_up(self) -> None:
         if self._stale:
             self._stale = False
-            self.refresh()
+            study = self.state.study
+            if study is not None and study.trace.partial:
+                self.show_empty(PARTIAL)
+            else:
+                self.refresh()

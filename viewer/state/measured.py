@@ -38,7 +38,7 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
         }
         numbers = measure(study, item.start_ns, item.end_ns, laps) if study else None
         if numbers is not None:
-            gpus = max(len(numbers.gpus), 1)
+            gpus = max(len(numbers.parts_ns), 1)
             row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
             row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
             row["lap_share"] = numbers.lap.share if numbers.lap else np.nan

@@ -107,6 +107,28 @@ def apply_session(state: ViewState, session: Session) -> None:
     state.axis.reset(state.axis.limits, session.window)
 
 
+def carry_over(state: ViewState, begun: Session, left: Session) -> None:
+    """Do again what was done to another view of the trace between two sessions of it.
+
+    What is not in `left` as it was in `begun` is taken over; all else stays as it is now.
+    """
+    rows = state.rows
+    preset = rows.preset if left.rows.preset == begun.rows.preset else left.rows.preset
+    rows.restore(
+        rows.unfolded ^ (begun.rows.expanded ^ left.rows.expanded),
+        rows.hidden ^ (begun.rows.hidden ^ left.rows.hidden),
+        (*rows.pinned, *(key for key in left.rows.pinned if key not in begun.rows.pinned)),
+        left.rows.filter_text or rows.filter_text,
+        preset if preset in PRESETS else "",
+    )
+    state.set_overlays(state.overlays ^ (begun.overlays ^ left.overlays))
+    state.measurements.load((*state.measurements.items, *left.measurements))
+    state.notes.load((*state.notes.items, *(_found_again(state, note) for note in left.notes)))
+    state.bookmarks.load({**state.bookmarks.items, **left.bookmarks})
+    if left.window != begun.window:
+        state.axis.reset(state.axis.limits, left.window)
+
+
 def _spans(state: ViewState) -> list[tuple[Note, Window]]:
     return [(note, note.span(state.study)) for note in state.notes.items]
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QThread, Signal
 
+from viewer.state.memory import give_back
+
 log = logging.getLogger("viewer.state")
 
 Asked = Callable[[], bool]
@@ -30,6 +32,7 @@ class _Job(QThread):
         except Exception as caught:  # noqa: BLE001  (handed to the main thread, which logs and shows it)
             error = caught
         self.done.emit(result, error)
+        give_back()
 
 
 class Worker(QObject):

@@ -42,7 +42,7 @@ class Insight(QObject):
         self.collectives = self.slices = None
         self.warnings = {}
         self.changed.emit()
-        if (study := self.state.study) is not None:
+        if (study := self.state.study) is not None and not study.trace.partial:
             self._worker.start(lambda _: (study.findings, study.collectives), self._take_first)
 
     def _take_first(self, found: tuple[tuple[Finding, ...], Collectives]) -> None:
