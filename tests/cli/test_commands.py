@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -218,3 +219,43 @@ def test_a_reader_that_has_seen_enough_is_no_error(demo_path):
     command = f"'{sys.executable}' -m viewer report '{demo_path}' --json | head -c 10"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "x", "--iteration", "x"], "--iteration: 'x' is not a whole number"),
+        (["shot", "x", "-o", "x.png", "--scale", "9"], "--scale: 9 is too large: 4 or less"),
+        (["shot", "x", "-o", "x.png", "--theme", "blue"], "--theme: 'blue' is not one of 'light', 'dark'"),
+        (["demo", "--lose", "99"], "there is no rank 99"),
+        (["demo", "--events", "99999999999"], "10,000,000 or less"),
+        (["report", "x", "--range", "5"], "812ms.. (lightbox"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_values_are_told_in_plain_words(words, said, capsys):
+    assert main(words) == 2
+    error = error_of(capsys)
+    assert said in error
+    for library in ("Value error", "Input should", "unable to parse", "Invalid value"):
+        assert library not in error
+
+
+def test_a_file_into_no_folder_is_refused_with_its_own_name(demo_path, tmp_path, capsys):
+    place = tmp_path / "none"
+    for words in (["shot", "-o", str(place / "x.png")], ["report", "--html", str(place / "x.html")]):
+        assert main([words[0], str(demo_path), *words[1:]]) == 1
+        assert f"{words[2]}: there is no folder {place}" in error_of(capsys)
+    assert main(["demo", "--out", str(place / "x.sqlite")]) == 1
+    error_of(capsys)
+    assert not place.exists()
+
+
+def test_ranges_in_messages_have_units_for_people(demo_path, capsys):
+    assert main(["report", str(demo_path), "--range", "900s..901s"]) == 1
+    assert re.search(r"runs from \S+( µs| ms| s)? to [\d.]+ m?s\n", error_of(capsys))
+
+
+def test_help_gives_flags_no_type(capsys):
+    assert main(["report", "--help"]) == 0
+    assert "bool" not in capsys.readouterr().out

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from viewer import __version__
+from viewer.cli.usage import Command, Group, said
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
@@ -74,6 +75,7 @@ app = typer.Typer(
     help="Read the GPU trace of a multi-GPU training run. [dim]lightbox TRACE[/] opens a window on it.",
     epilog=EPILOG,
     add_completion=False,
+    cls=Group,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -101,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return done.exit_code
     except typer.TyperException as error:
         help_of = f" (lightbox {words[0]} --help)" if error.exit_code == 2 else ""
-        complain(f"{error.format_message()}{help_of}")
+        complain(f"{said(error)}{help_of}")
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         complain("stopped")
@@ -138,7 +140,7 @@ def _options(
     pass
 
 
-@app.command("open")
+@app.command("open", cls=Command)
 def _open(
     trace: Annotated[
         Path | None, typer.Argument(metavar="[TRACE]", help="What to open; empty otherwise.")
@@ -151,11 +153,11 @@ def _open(
     return open_window(trace, renderer.value)
 
 
-@app.command("demo")
+@app.command("demo", cls=Command)
 def _demo(
     iterations: Annotated[int | None, typer.Option(min=1, help="How many iterations.")] = None,
     events: Annotated[
-        int | None, typer.Option(min=1000, help="About how many events, to 10,000,000.")
+        int | None, typer.Option(min=1000, max=10_000_000, help="About how many events.")
     ] = None,
     like: Annotated[Job, typer.Option(help="Which job it resembles.")] = Job.MEGATRON,
     shift: Annotated[
@@ -172,9 +174,12 @@ def _demo(
 ) -> int:
     """Open the built-in trace of an eight-rank training job."""
     from viewer.cli.demo import demo_options, write_demo
+    from viewer.cli.opening import refuse_no_folder
     from viewer.cli.window import open_window
 
     options = demo_options(iterations, events, like.value, shift or [], lose or [], clean)
+    if out is not None:
+        refuse_no_folder(out)
     path = write_demo(options, out)
     if out is not None:
         print(path)  # noqa: T201
@@ -182,7 +187,7 @@ def _demo(
     return open_window(path, renderer.value)
 
 
-@app.command("report")
+@app.command("report", cls=Command)
 def _report(
     trace: TraceArgument,
     range_: RangeOption = None,
@@ -195,7 +200,7 @@ def _report(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Print the facts and numbers of a trace, or write them as a page with pictures."""
-    from viewer.cli.opening import check_window, open_study
+    from viewer.cli.opening import check_window, open_study, refuse_no_folder
 
     check_window(range_, iteration)
     if page is not None and as_json:
@@ -203,6 +208,7 @@ def _report(
     from viewer.cli.report import print_report, write_html
 
     if page is not None:
+        refuse_no_folder(page)
         write_html(open_study(trace, rules), range_, iteration, page)
         print(page)  # noqa: T201
         return 0
@@ -210,7 +216,7 @@ def _report(
     return 0
 
 
-@app.command("compare")
+@app.command("compare", cls=Command)
 def _compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="The run to compare with: before.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="The run that is compared: after.")],
@@ -225,7 +231,7 @@ def _compare(
     return 0
 
 
-@app.command("shot")
+@app.command("shot", cls=Command)
 def _shot(
     trace: TraceArgument,
     out: Annotated[
@@ -260,7 +266,7 @@ def _shot(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Draw the timeline into a PNG, SVG or PDF file; no display is needed."""
-    from viewer.cli.opening import check_window, open_study
+    from viewer.cli.opening import check_window, open_study, refuse_no_folder
 
     check_window(range_, iteration)
     from viewer.cli.shot import EXTRAS, Shot, check, take
@@ -272,6 +278,7 @@ def _shot(
         select, tuple(measure or ()), tuple(note or ()), _names(without, EXTRAS, "part"), scale_bar,
     )  # fmt: skip
     check(shot)
+    refuse_no_folder(out)
     take(open_study(trace, rules), shot, out)
     print(out)  # noqa: T201
     return 0
@@ -284,7 +291,7 @@ def _names(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
     return names
 
 
-@app.command("events")
+@app.command("events", cls=Command)
 def _events(
     trace: TraceArgument,
     row: Annotated[
@@ -316,7 +323,7 @@ def _events(
     return 0
 
 
-@app.command("renderer", hidden=True)
+@app.command("renderer", cls=Command, hidden=True)
 def _print_renderer() -> int:
     """Print the name of the OpenGL renderer; `doctor` asks for it in a process that may die of it."""
     from viewer.cli.doctor import print_renderer
@@ -325,7 +332,7 @@ def _print_renderer() -> int:
     return 0
 
 
-@app.command("doctor")
+@app.command("doctor", cls=Command)
 def _doctor(
     trace: Annotated[Path | None, typer.Argument(metavar="[TRACE]", help="A trace to look into.")] = None,
 ) -> int:

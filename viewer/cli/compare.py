@@ -8,17 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from viewer.analysis.compare import PER_LAP, Compared, compare
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import Vitals, vitals
 from viewer.cli.console import plain_console
+from viewer.cli.tables import Column, FittedTable
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.trace import GPU_KINDS
-
-PLAIN_WIDTH = 150
 
 
 def print_comparison(first: Study, second: Study, as_json: bool) -> None:
@@ -42,7 +39,7 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
         json.dump({**facts, "numbers": [asdict(row) for row in rows]}, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
-    console = plain_console(PLAIN_WIDTH)
+    console = plain_console()
     names = [study.trace.path.name for study in (first, second)]
     for name, sheet, key in zip(names, sheets, ("A", "B"), strict=True):
         console.print(_head(key, name, sheet))
@@ -55,15 +52,12 @@ def _head(key: str, name: str, sheet: Vitals) -> str:
     return f"{key}  {name}: {sheet.scope.what}, {len(sheet.gpus)} GPUs"
 
 
-def _table(rows: tuple[Compared, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title, is_number in _COLUMNS:
-        table.add_column(title, justify="right" if is_number else "left", overflow="fold")
-    section = ""
+def _table(rows: tuple[Compared, ...]) -> FittedTable:
+    cells, section = [], ""
     for row in rows:
-        table.add_row(row.section if row.section != section else "", *_cells(row))
+        cells.append([row.section if row.section != section else "", *_cells(row)])
         section = row.section
-    return table
+    return FittedTable("", [Column(*c) for c in _COLUMNS], cells, keys=2)
 
 
 _COLUMNS = (

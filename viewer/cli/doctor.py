@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rich.console import Console
+from rich.table import Table
 
 from viewer import __version__
+from viewer.cli.console import plain_console
 from viewer.cli.opening import open_study
 from viewer.cli.window import has_display
 from viewer.drawing.format import format_bytes, format_count, format_ns
@@ -26,14 +27,19 @@ PACKAGES = (
     "fontpkg-inter",
 )
 
+TITLE_WIDTH = 16
 PATIENCE_S = 20
 
 
 def print_doctor(trace: Path | None) -> None:
     """Print versions, the renderer and the nsys that were found; with a trace, its state of health."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     for title, text in (*_machine(), *(_trace(trace) if trace else ())):
-        console.print(f"{title:<18}{text}", markup=False)
+        line = Table.grid(padding=(0, 2, 0, 0))
+        line.add_column(width=TITLE_WIDTH, no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(title, text)
+        console.print(line)
 
 
 def _machine() -> Iterator[tuple[str, str]]:
@@ -124,4 +130,4 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
         yield "note", note
     for finding in findings(study):
         where = f" ({finding.where})" if finding.where else ""
-        yield finding.severity, f"{finding.title}{where}: {finding.meaning}"
+        yield finding.severity, f"{finding.title.rstrip('.')}{where}. {finding.meaning}"

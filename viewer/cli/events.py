@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 import typer
-from rich import box
-from rich.table import Table
 
 from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
+from viewer.cli.tables import Column, FittedTable
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import EventSet, Positions, gather
 from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
 from viewer.rows.matching import topmost
 from viewer.rows.tree import build_rows
+from viewer.trace import Kind
+from viewer.trace.names import short_name
 
-PLAIN_WIDTH = 160
 _FIRST = ("start_ns", "end_ns")
 
 
@@ -136,19 +136,18 @@ def _print_csv(held: list[_Listed]) -> None:
 
 
 def _print_tables(held: list[_Listed]) -> None:
-    console = plain_console(PLAIN_WIDTH)
+    console = plain_console()
     for listed in held:
         more = f", the first {len(listed.order):,}" if len(listed.order) < listed.found else ""
-        table = Table(
-            title=f"{listed.events.row.text_path}: {listed.found:,} events{more}",
-            title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False,
-        )  # fmt: skip
-        cells = []
+        columns, cells = [], []
         for column in listed.columns:
-            table.add_column(
-                column.title, justify="right" if column.number else "left", no_wrap=True, overflow="ellipsis"
-            )
-            cells.append([column.text(listed.events, v) for v in column.values(listed.events, listed.order)])
-        for row in zip(*cells, strict=True):
-            table.add_row(*row)
-        console.print(table)
+            columns.append(Column(column.title, column.number, cut=True))
+            values = column.values(listed.events, listed.order)
+            text = _short if column.key == "name" and Kind.KERNEL in listed.events.kinds else column.text
+            cells.append([text(listed.events, value) for value in values])
+        title = f"{listed.events.row.text_path}: {listed.found:,} events{more}"
+        console.print(FittedTable(title, columns, list(zip(*cells, strict=True))))
+
+
+def _short(events: EventSet, name_id: int) -> str:
+    return short_name(events.study.trace.names[int(name_id)]) or "(no name)"

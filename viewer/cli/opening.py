@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from viewer.drawing.format import format_ns
 from viewer.drawing.times import TimeError, parse_lap, parse_range
 
 EVER_NS = (-(2**62), 2**62)
@@ -30,6 +31,17 @@ def refuse_missing(path: Path) -> None:
     except OSError as error:
         hint = "" if path.suffix or len(path.parts) > 1 else "; `lightbox --help` lists the commands"
         raise typer.TyperException(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from error
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Refuse to write a file where no folder is, before a trace is read for it.
+
+    Raises
+    ------
+    typer.TyperException
+    """
+    if not path.parent.is_dir():
+        raise typer.TyperException(f"{path}: there is no folder {path.parent}; make it, or name another")
 
 
 def open_trace(path: Path) -> Trace:
@@ -113,6 +125,10 @@ def chosen_window(
         raise typer.TyperException(str(error)) from error
     if end <= low or start >= high:
         raise typer.TyperException(
-            f"nothing lies in {range_text}: the trace runs from {low:,} ns to {high:,} ns"
+            f"nothing lies in {range_text}: the trace runs from {_bound(low)} to {_bound(high)}"
         )
     return (start, end), None
+
+
+def _bound(ns: int) -> str:
+    return format_ns(ns) if ns else "0"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from viewer.analysis.parts import PARTS
@@ -20,6 +18,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.vitals import SECTIONS, Vitals, vitals
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
+from viewer.cli.tables import Column, FittedTable
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.grid import Cell, Grid
 from viewer.drawing.vital_grids import (
@@ -32,7 +31,6 @@ from viewer.drawing.vital_grids import (
     time_grid,
 )
 
-PLAIN_WIDTH = 140
 LONGEST_LIST = 60
 PART_TITLES = {
     "compute_only": "compute",
@@ -60,7 +58,7 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
         json.dump(facts, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
-    console = plain_console(PLAIN_WIDTH)
+    console = plain_console()
     sheet = vitals(study, study.laps(), scope=_scope(study, window, lap)) if study.trace.gpus else None
     for part in _parts_of_report(facts, sheet):
         console.print(part)
@@ -98,7 +96,7 @@ def _scope(study: Study, window: tuple[int, int] | None, lap: int | None) -> Sco
     return range_scope(study, *window) if window else None
 
 
-def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Text | Table]:
+def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Text | FittedTable]:
     yield _head(facts)
     yield _gpus(facts["gpus"])
     window = facts["window"]
@@ -121,11 +119,8 @@ def _head(facts: dict[str, Any]) -> Text:
     return Text.assemble((str(trace["path"]), "bold"), f"\nrecorded by {by}{schema}; lasts {duration}")
 
 
-def _table(title: str, *names: str, left: int = 1) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)
-    for position, name in enumerate(names):
-        table.add_column(name, justify="left" if position < left else "right", overflow="fold")
-    return table
+def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> FittedTable:
+    return FittedTable(title, [Column(n, number=at >= left) for at, n in enumerate(names)], rows)
 
 
 def _name(gpu: dict[str, Any]) -> str:
@@ -133,53 +128,52 @@ def _name(gpu: dict[str, Any]) -> str:
     return f"{who} GPU {gpu['device']}"
 
 
-def _gpus(gpus: list[dict[str, Any]]) -> Table | Text:
+def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
     if not gpus:
         return Text("\nNo GPU operation was recorded.")
     names = ("GPU", "board", "pid", "streams", "kernels", "copies", "sets", "graphs", "first", "last")
-    table = _table("\nGPUs", *names, left=2)
+    rows = []
     for gpu in gpus:
         counts = (gpu[key] for key in ("streams", "kernels", "memcpys", "memsets", "graph_launches"))
         times = (format_ns(gpu[key]) if gpu[key] is not None else "" for key in ("first_op_ns", "last_op_ns"))
-        table.add_row(_name(gpu), gpu["name"], str(gpu["pid"]), *(format_count(c) for c in counts), *times)
-    return table
+        rows.append([_name(gpu), gpu["name"], str(gpu["pid"]), *(format_count(c) for c in counts), *times])
+    return _table("\nGPUs", names, rows, left=2)
 
 
-def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> Table:
-    table = _table("", "GPU", *PART_TITLES.values(), "no kernel", "launches")
+def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
+    rows = []
     for gpu in gpus:
         held = [gpu[f"{part}_ns"] for part in (*PARTS, "no_kernel")]
-        table.add_row(_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"]))
-    return table
+        rows.append([_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"])])
+    return _table("", ("GPU", *PART_TITLES.values(), "no kernel", "launches"), rows)
 
 
 def _length(ns: int, of_ns: int) -> str:
     return f"{format_ns(ns)} {format_share(ns / of_ns):>7}"
 
 
-def _classes(gpus: list[dict[str, Any]]) -> Table:
-    table = _table("\nKernel classes, all GPUs", "class", "kernels", "sum of durations", "union")
+def _classes(gpus: list[dict[str, Any]]) -> FittedTable:
     totals: dict[str, list[int]] = {}
     for gpu in gpus:
         for name, held in gpu["classes"].items():
             total = totals.setdefault(name, [0, 0, 0])
             for position, key in enumerate(("kernels", "sum_ns", "union_ns")):
                 total[position] += held[key]
-    for name, (kernels, sum_ns, union_ns) in sorted(totals.items(), key=lambda item: -item[1][1]):
-        if kernels:
-            table.add_row(name, format_count(kernels), format_ns(sum_ns), format_ns(union_ns))
-    return table
+    rows = [
+        [name, format_count(kernels), format_ns(sum_ns), format_ns(union_ns)]
+        for name, (kernels, sum_ns, union_ns) in sorted(totals.items(), key=lambda item: -item[1][1])
+        if kernels
+    ]
+    return _table("\nKernel classes, all GPUs", ("class", "kernels", "sum of durations", "union"), rows)
 
 
-def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
+def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
     laps = facts["iterations"]
     if not laps:
         yield Text("\nNo iterations were found.")
         return
     marker, steady = facts["marker"], facts["steady"]
-    table = _table(
-        f"\nIterations, by {marker['name']}{' (a guess)' if marker['guess'] else ''}", *_LAP_COLUMNS
-    )
+    rows = []
     for lap in laps[:LONGEST_LIST]:
         whole = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in lap["gpus"]) or 1
         shares = (
@@ -187,8 +181,9 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
             for part in ("exposed_comm", "copy_only", "idle")
         )
         name, flag = lap["name"] or "", lap["flag"] or ""
-        table.add_row(str(lap["index"]), name, format_ns(lap["duration_ns"]), *shares, flag)
-    yield table
+        rows.append([str(lap["index"]), name, format_ns(lap["duration_ns"]), *shares, flag])
+    guess = " (a guess)" if marker["guess"] else ""
+    yield FittedTable(f"\nIterations, by {marker['name']}{guess}", _LAP_COLUMNS, rows)
     if len(laps) > LONGEST_LIST:
         yield Text(f"... and {len(laps) - LONGEST_LIST:,} more; --json has them all")
     if steady is None:
@@ -197,19 +192,23 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | Table]:
         yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
 
 
-_LAP_COLUMNS = ("no.", "marker", "length", "exposed comm.", "copies", "idle", "flag")
+_LAP_COLUMNS = (
+    Column("no.", number=True),
+    Column("marker"),
+    *(Column(title, number=True) for title in ("length", "exposed comm.", "copies", "idle")),
+    Column("flag"),
+)
 
 
-def _case_sheet(sheet: Vitals) -> Iterable[Text | Table]:
+def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
     """Yield what the Vitals dock shows, from the same cells."""
     yield Text(
         f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
     )
     yield from (Text(f"Unreliable: {d.title}. {d.meaning}", style="yellow") for d in sheet.doubts)
     yield _grid(time_grid(sheet))
-    for section in SECTIONS[1:]:
-        yield _grid(numbers_grid(sheet, sheet.section(section), section.capitalize(), each=False))
     for grid in (
+        *(numbers_grid(sheet, sheet.section(s), s.capitalize(), each=False) for s in SECTIONS[1:]),
         kernel_grid(sheet),
         class_grid(sheet),
         phase_grid(sheet),
@@ -220,18 +219,12 @@ def _case_sheet(sheet: Vitals) -> Iterable[Text | Table]:
             yield _grid(grid)
 
 
-def _grid(grid: Grid) -> Table:
+def _grid(grid: Grid) -> FittedTable:
     """Return a grid as a table of texts; what is not normal is red, and marked for who sees no colour."""
     kept = [at for at in range(len(grid.heads)) if any(row[at].text for row in grid.rows)]
-    table = Table(
-        title=f"\n{grid.name}", title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False
-    )
-    for at in kept:
-        head = grid.heads[at]
-        table.add_column(head.title, justify="right" if head.number else "left", overflow="fold")
-    for row in grid.rows:
-        table.add_row(*(_cell(row[at], is_number=grid.heads[at].number) for at in kept))
-    return table
+    columns = [Column(grid.heads[at].title, grid.heads[at].number) for at in kept]
+    rows = [[_cell(row[at], is_number=grid.heads[at].number) for at in kept] for row in grid.rows]
+    return FittedTable(f"\n{grid.name}", columns, rows)
 
 
 def _cell(cell: Cell, is_number: bool) -> Text:
@@ -240,8 +233,9 @@ def _cell(cell: Cell, is_number: bool) -> Text:
     return Text(text, style={"bad": "red", "soft": "dim", "strong": "bold"}.get(cell.tone, ""))
 
 
-def _counts(counts: dict[str, int]) -> Table:
-    table = _table("\nRows read", "table", "rows")
-    for name, rows in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        table.add_row(name, format_count(rows))
-    return table
+def _counts(counts: dict[str, int]) -> FittedTable:
+    rows = [
+        [name, format_count(rows)]
+        for name, rows in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return _table("\nRows read", ("table", "rows"), rows)

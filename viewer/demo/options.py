@@ -74,7 +74,7 @@ class DemoOptions:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
         unknown = sorted((set(self.shift) | set(self.lose)) - set(range(self.ranks)))
         if unknown:
-            raise ValueError(f"no such rank to damage: {unknown}")
+            raise ValueError(f"there is no rank {unknown[0]}; the job has ranks 0 to {self.ranks - 1}")
 
     @property
     def straggler(self) -> int | None:

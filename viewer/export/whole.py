@@ -18,5 +18,8 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         part.write_bytes(content)
         part.replace(path)
+    except OSError as error:
+        # Of the file that was asked for: nobody has heard of its first name.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     finally:
         part.unlink(missing_ok=True)
