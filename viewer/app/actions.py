@@ -128,16 +128,17 @@ def _switch_launch_rows(w: MainWindow) -> None:
     w.state.rows.set_hidden(launch_rows(w.state.rows.roots), _launch_rows_shown(w.state))
 
 
-def _preset(name: str, title: str) -> Command:
+def _preset(name: str, title: str, key: str) -> Command:
     return Command(
-        f"preset-{name.split()[0]}", title, "View/Show", lambda w: w.apply_preset(name), (), _trace,
+        f"preset-{name.split()[0]}", title, "View/Show", lambda w: w.apply_preset(name),
+        (key,), _trace,
         lambda w: w.state.rows.preset == name,
     )  # fmt: skip
 
 
-def _theme(choice: str, title: str) -> Command:
+def _theme(choice: str, title: str, key: str) -> Command:
     return Command(
-        f"theme-{choice}", title, "View/Theme", lambda w: w.choose_theme(choice),
+        f"theme-{choice}", title, "View/Theme", lambda w: w.choose_theme(choice), (key,),
         checked=lambda w: w.look.choice == choice,
     )  # fmt: skip
 
@@ -157,8 +158,15 @@ def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
 
 _FILE = (
     Command("open", "Open…", "File", lambda w: w.choose_file(), ("Ctrl+O",), short="Open"),
-    Command("demo", "Open the demo", "File", lambda w: w.open(None)),
-    Command("open-session", "Open session…", "File", lambda w: w.choose_session(), group="session"),
+    Command("demo", "Open the demo", "File", lambda w: w.open(None), ("Ctrl+Shift+O",)),
+    Command(
+        "open-session",
+        "Open session…",
+        "File",
+        lambda w: w.choose_session(),
+        ("Ctrl+Alt+O",),
+        group="session",
+    ),
     Command(
         "save-session",
         "Save session as…",
@@ -168,9 +176,9 @@ _FILE = (
         _trace,
         group="session",
     ),
-    Command("compare", "Compare with…", "File", compare_with, (), _trace, group="compare"),
+    Command("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _trace, group="compare"),
     Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
-    Command("report", "Export report…", "File", export_report, (), _trace, group="export"),
+    Command("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _trace, group="export"),
     Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
@@ -204,34 +212,35 @@ _VIEW = (
     Command("filter", "Filter to the selection", "View", lambda w: navigation.filter_to_selection(w.state),
             ("F",), lambda w: _selection(w) or _filter(w), group="filter"),
     Command("filter-lap", "Filter to the iteration", "View", lambda w: navigation.filter_to_lap(w.state),
-            (), _laps, group="filter"),
+            ("Shift+F",), _laps, group="filter"),
     Command("filter-steady", "Filter to the steady state", "View",
-            lambda w: w.state.set_filter(w.state.steady_scope), (), lambda w: bool(w.state.steady),
+            lambda w: w.state.set_filter(w.state.steady_scope), ("Y",), lambda w: bool(w.state.steady),
             group="filter"),
-    Command("filter-none", "Take the filter off", "View", lambda w: w.state.set_filter(None), (), _filter,
-            group="filter"),
+    Command("filter-none", "Take the filter off", "View", lambda w: w.state.set_filter(None),
+            ("Shift+Y",), _filter, group="filter"),
     _overlay("idle", "idle", "Idle", "I"),
     _overlay("exposed", "exposed communication", "Exposed communication", "E"),
     _overlay("waiting", "waiting in NCCL", "Waiting in NCCL", "N"),
-    Command("launch-distance", "Launch distance of every GPU", "View", _switch_launch_rows, (), _trace,
-            lambda w: _launch_rows_shown(w.state), group="overlays"),
+    Command("launch-distance", "Launch distance of every GPU", "View", _switch_launch_rows, ("Q",),
+            _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
     Command("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
-            (), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
-    _preset("lanes", "Eight lanes: one a GPU"),
-    _preset("compute + communication", "Compute + communication of every GPU"),
-    _preset("everything", "Everything"),
+            ("Shift+L",), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
+    _preset("lanes", "Eight lanes: one a GPU", "F6"),
+    _preset("compute + communication", "Compute + communication of every GPU", "F7"),
+    _preset("everything", "Everything", "F8"),
     Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _row, group="rows"),
     Command("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _row, group="rows"),
-    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), (), _row, group="rows"),
+    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _row, group="rows"),
     Command("show-all", "Show all hidden rows", "View",
-            lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), (),
+            lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), ("Shift+H",),
             lambda w: bool(w.state.rows.hidden), group="rows"),
-    Command("expand-all", "Expand all", "View", _fold_all(True), (), _trace, group="rows"),
-    Command("collapse-all", "Collapse all", "View", _fold_all(False), (), _trace, group="rows"),
+    Command("expand-all", "Expand all", "View", _fold_all(True), ("Ctrl+Shift+Down",), _trace, group="rows"),
+    Command("collapse-all", "Collapse all", "View", _fold_all(False), ("Ctrl+Shift+Up",), _trace,
+            group="rows"),
     *(_panel(i, kind.title) for i, kind in enumerate((*PANELS, *AT_RIGHT), 1)),
-    _theme("system", "Like the system"),
-    _theme("light", "Light"),
-    _theme("dark", "Dark"),
+    _theme("system", "Like the system", "Shift+F6"),
+    _theme("light", "Light", "Shift+F7"),
+    _theme("dark", "Dark", "Shift+F8"),
 )  # fmt: skip
 _GO = (
     Command("back", "Back", "Go", lambda w: w.state.axis.back(), ("Backspace",),
@@ -259,13 +268,18 @@ _GO = (
 _OTHER = (
     Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
     Command("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
-    Command("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules()),
+    Command("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
     Command(
-        "apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), (), _trace
+        "apply-rules",
+        "Apply the kernel class rules again",
+        "Tools",
+        lambda w: w.apply_rules(),
+        ("F5",),
+        _trace,
     ),
     Command("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
     Command("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
-    Command("about", "About Lightbox", "Help", lambda w: w.show_about()),
+    Command("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Shift+F1",)),
 )
 
 COMMANDS: tuple[Command, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)

@@ -20,7 +20,7 @@ RECENT_PLACE, STREAMS_PLACE = "demo", "pin"
 
 def build_menus(window: MainWindow, actions: dict[str, QAction]) -> None:
     """Fill the menu bar of a window."""
-    menus: dict[str, QMenu] = {title: window.menuBar().addMenu(title) for title in MENUS}
+    menus: dict[str, QMenu] = {title: window.menuBar().addMenu(f"&{title}") for title in MENUS}
     groups: dict[str, str] = {}
     for command in COMMANDS:
         top = command.menu.split("/")[0]
