@@ -184,6 +184,24 @@ def test_shifted_clock_is_warned_of_on_header_and_lane(shown):
         assert (canvas[rows, :20] == LIGHT.warning).any() == doubtful
 
 
+def test_a_rank_without_rows_is_warned_of_on_its_header(shown):
+    maker = TraceMaker()
+    for rank in range(2):
+        for k in range(30):
+            at = 20 * MS + k * 10 * MS
+            maker.call(at, at + 10_000, process=rank, correlation=k + 1)
+            if not rank:
+                maker.kernel(at + 20_000, at + 6 * MS, process=rank, correlation=k + 1)
+    timeline = shown(maker.trace())
+    lost = timeline.state.rows.roots[1]
+    assert "not because it was idle" in timeline.insight.warning(lost)
+    assert timeline.insight.warning(timeline.state.rows.roots[0]) == ""
+    header = pixels(timeline.headers.grab().toImage())
+    for placed in timeline.canvas.placed:
+        seen = (header[placed.y + 1 : placed.y + placed.height] == LIGHT.warning).any()
+        assert seen == (placed.row is lost)
+
+
 def test_latency_below_zero_is_said_on_the_line(shown):
     timeline = shown(early())
     state = timeline.state

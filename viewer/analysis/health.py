@@ -47,6 +47,8 @@ class Finding:
         What `alignment.align` would add to the times of `gpu`.
     time_ns : int or None
         A moment at which it can be seen.
+    process : int or None
+        The one whose rows were lost.
     """
 
     severity: Severity
@@ -56,6 +58,7 @@ class Finding:
     gpu: int | None = None
     time_ns: int | None = None
     align_ns: int | None = None
+    process: int | None = None
 
     @property
     def spoils(self) -> bool:
@@ -126,6 +129,7 @@ def _lost_rows(study: Study) -> Iterator[Finding]:
             "not because it was idle. Its parts, and what compares ranks, are wrong.",
             where,
             next((g.index for g in trace.gpus if g.process == process.index), None),
+            process=process.index,
         )
 
 

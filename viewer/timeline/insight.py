@@ -30,6 +30,7 @@ class Insight(QObject):
         self.collectives: Collectives | None = None
         self.slices: Slices | None = None
         self.warnings: dict[int, str] = {}
+        self._lost: dict[int, str] = {}
         self._marker = 0
         self._worker = Worker(self)
         state.study_changed.connect(self.restart)
@@ -40,7 +41,7 @@ class Insight(QObject):
         """Forget everything, and find it for the open trace."""
         self._worker.cancel()
         self.collectives = self.slices = None
-        self.warnings = {}
+        self.warnings, self._lost = {}, {}
         self.changed.emit()
         if (study := self.state.study) is not None and not study.trace.partial:
             self._worker.start(lambda _: (study.findings, study.collectives), self._take_first)
@@ -50,6 +51,7 @@ class Insight(QObject):
         if study is not None:
             findings, self.collectives = found
             self.warnings = warnings_of(findings)
+            self._lost = {f.process: _text(f) for f in findings if f.process is not None and f.gpu is None}
             self.changed.emit()
             self._find_slices(study)
 
@@ -67,14 +69,15 @@ class Insight(QObject):
         self.changed.emit()
 
     def warning(self, row: Row) -> str:
-        """Return what makes the row of a GPU, or of a process with one, doubtful; "" for nothing."""
+        """Return what makes the row of a GPU, or of a process, doubtful or empty; "" for nothing."""
         if row.kind is RowKind.GPU and row.gpu is not None:
             return self.warnings.get(row.gpu, "")
         if row.kind is RowKind.PROCESS:
             gpus = [
                 child.gpu for child in row.children if child.kind is RowKind.GPU and child.gpu is not None
             ]
-            return "\n".join(self.warnings[gpu] for gpu in gpus if gpu in self.warnings)
+            told = [self.warnings[gpu] for gpu in gpus if gpu in self.warnings]
+            return "\n".join(told) or self._lost.get(-1 if row.process is None else row.process, "")
         return ""
 
     def slice_of(self, selection: Window | None, gpu: int | None = None) -> int | None:
@@ -103,11 +106,15 @@ def _worded(slices: Slices) -> Slices:
     return slices
 
 
+def _text(finding: Finding) -> str:
+    return f"{finding.title}\n{finding.meaning}"
+
+
 def warnings_of(findings: tuple[Finding, ...]) -> dict[int, str]:
     """Return, by GPU, what spoils its numbers: a shifted clock, lost rows."""
     found: dict[int, str] = {}
     for finding in findings:
         if finding.spoils and finding.gpu is not None:
-            text = f"{finding.title}\n{finding.meaning}"
+            text = _text(finding)
             found[finding.gpu] = f"{found[finding.gpu]}\n{text}" if finding.gpu in found else text
     return found
