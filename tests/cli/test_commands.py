@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from viewer import __version__
+from viewer.analysis.classify import Rules
 from viewer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,6 +142,21 @@ def test_report_of_an_iteration(demo_path, demo_study, capsys):
     assert main(["report", str(demo_path), "--json", "--range", "iteration 1"]) == 0
     assert json.loads(capsys.readouterr().out)["window"] == by_number
     assert by_number["start_ns"] == demo_study.laps().start_ns(1)
+
+
+def test_a_bad_rule_is_told_with_its_line_and_the_rest_still_work(demo_path, capsys, monkeypatch, tmp_path):
+    table = tmp_path / "kernel-classes.txt"
+    table.write_text("[communication]\nnccl\n(unclosed\n")
+    monkeypatch.setattr(Rules, "user_path", staticmethod(lambda: table))
+    assert main(["report", str(demo_path), "--json"]) == 0
+    done = capsys.readouterr()
+    assert done.err.startswith(f"lightbox: {table}: line 3: (unclosed: ")
+    assert len(done.err.splitlines()) == 1
+    classes = json.loads(done.out)["gpus"][0]["classes"]
+    assert classes["communication"]["kernels"] > 0
+    assert classes["attention"]["kernels"] == 0
+    assert main(["report", str(demo_path), "--json", "--rules", "builtin"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_report_as_tables(demo_path, capsys):

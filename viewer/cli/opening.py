@@ -68,7 +68,7 @@ def open_trace(path: Path) -> Trace:
 
 
 def open_study(path: Path, rules: str) -> Study:
-    """Read a trace for its numbers.
+    """Read a trace for its numbers; lines of the table of kernel classes that are wrong are told on stderr.
 
     Parameters
     ----------
@@ -78,7 +78,10 @@ def open_study(path: Path, rules: str) -> Study:
     from viewer.analysis.classify import Rules
     from viewer.analysis.study import Study
 
-    return Study(open_trace(path), Rules.builtin() if rules == "builtin" else None)
+    study = Study(open_trace(path), Rules.builtin() if rules == "builtin" else None)
+    for error in study.rules.errors:
+        typer.echo(f"lightbox: {study.rules.origin}: {error}; the line is left out", err=True)
+    return study
 
 
 def check_window(range_text: str | None, lap: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from viewer.drawing.format import MINUS
 LEAST = 14
 """Characters that a column of words keeps where room is short."""
 _GAP = 3
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMGT]i?B)")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 Cell = str | Text
 
 
@@ -71,7 +74,8 @@ class FittedTable:
         if not column.number:
             return min(full, max(LEAST, _width(column.title)))
         cells = [_text(row[at]) for row in self.rows]
-        words = [word for text in (column.title, *cells) if not _is_number(text) for word in text.split()]
+        texts = (_unbroken(text) for text in (column.title, *cells) if not _is_number(text))
+        words = [word for text in texts for word in text.split(" ")]
         return max(_width(text) for text in ("", *words, *filter(_is_number, cells)))
 
     def _table(self, part: list[int], widths: list[int]) -> Table:
@@ -87,12 +91,33 @@ class FittedTable:
                 overflow="ellipsis" if column.cut else "fold",
             )
         for row in self.rows:
-            table.add_row(*(row[at] for at in part))
+            cells = zip(part, widths, strict=True)
+            table.add_row(*(row[at] if self.columns[at].cut else _fitted(row[at], w) for at, w in cells))
         return table
 
 
 def _text(cell: Cell) -> str:
     return cell.plain if isinstance(cell, Text) else cell
+
+
+def _unbroken(text: str) -> str:
+    """Return a text that does not break between a number and its unit."""
+    return _BEFORE_UNIT.sub(_NO_BREAK, text)
+
+
+def _fitted(cell: Cell, width: int) -> Cell:
+    """Break a text into lines of a width; rich would break between a number and its unit, too."""
+    if _width(cell) <= width:
+        return cell
+    lines = [""]
+    for word in _unbroken(_text(cell)).split(" "):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    text = "\n".join(filter(None, lines)).replace(_NO_BREAK, " ")
+    return Text(text, style=cell.style) if isinstance(cell, Text) else text
 
 
 def _is_number(text: str) -> bool:
