@@ -26,6 +26,12 @@ def made():
     return Study(maker.trace(), BUILTIN)
 
 
+def test_what_the_window_is_where_nothing_ran_on_a_gpu():
+    assert report(Study(TraceMaker(session_ns=100).trace(), BUILTIN))["window"]["what"] == "the session"
+    window = report(Study(TraceMaker(session_ns=100).call(5, 40).trace(), BUILTIN))["window"]
+    assert window == {"start_ns": 5, "end_ns": 40, "what": "first to last event"}
+
+
 def test_the_report_of_a_small_trace():
     facts = report(made())
     assert facts.keys() >= TOP

@@ -72,9 +72,16 @@ def _window(study: Study, window: tuple[int, int] | None, iteration: int | None)
             )
         return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}"
     if window is None:
-        return *study.trace.window_ns, "first to last GPU operation"
+        return *study.trace.window_ns, _whole(study.trace)
     start, end, clipped = clip_window(study.trace, *window)
     return start, end, "range, clipped to the recording" if clipped else "range"
+
+
+def _whole(trace: Trace) -> str:
+    """Return what the trace's window is."""
+    if any(len(trace.events[kind]) for kind in GPU_KINDS):
+        return "first to last GPU operation"
+    return "first to last event" if any(map(len, trace.events.values())) else "the session"
 
 
 def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
