@@ -94,7 +94,7 @@ def class_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
     """Return the kernel classes: sum and union."""
     heads = (
         Head("Class", "By the table of rules; Tools opens it", number=False),
-        Head("kernels"),
+        Head("kernels", "Kernels that touch the time of the scope, over all GPUs"),
         Head("sum", "Sum of durations: what runs at once counts twice"),
         Head("union", "Time in which at least one of them runs, added up over the GPUs"),
         Head("share", "Of the durations of all kernels"),
@@ -121,7 +121,7 @@ def kernel_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
         Head("Top kernels", number=False),
         Head("share", "Of the durations of all kernels"),
         Head("sum", "Sum of durations inside the scope, over all GPUs"),
-        Head("kernels"),
+        Head("kernels", "Kernels that touch the time of the scope, over all GPUs"),
         Head("mean", "Of one launch"),
         Head("class", number=False),
     )
@@ -148,7 +148,7 @@ def phase_grid(sheet: Vitals) -> Grid:
         Head("compute", "Union of the compute kernels that it launched: per iteration, mean over the GPUs"),
         Head("length", "From its first to its last operation: per iteration, mean over the GPUs"),
         Head("idle inside", "Nothing on any stream between its operations: over all GPUs and iterations"),
-        Head("kernels"),
+        Head("kernels", "Kernels that it launched: over all GPUs and iterations"),
         Head("small", "Kernels under 10 µs"),
         Head("launch seas", "Runs of compute kernels in which every hundred average under 10 µs"),
         Head("in seas", "Kernels in launch seas"),
@@ -185,8 +185,8 @@ def copy_grid(sheet: Vitals) -> Grid:
     """Return the copies and sets, by kind over all GPUs."""
     heads = (
         Head("Kind", number=False),
-        Head("count"),
-        Head("size"),
+        Head("count", "Copies and sets that touch the time of the scope, over all GPUs"),
+        Head("size", "Bytes of them all; of those that straddle an edge, too"),
         Head("speed", "Bytes over the sum of durations, 10⁹ bytes a second"),
         Head("union", "Time in which at least one runs, added up over the GPUs"),
         Head("hidden", "Beside a kernel: costs nearly nothing"),
@@ -227,7 +227,7 @@ def sync_grid(sheet: Vitals) -> Grid:
     """Return the synchronising calls, by call over all GPUs."""
     heads = (
         Head("Call", number=False),
-        Head("count"),
+        Head("count", "Calls that touch the time of the scope; of a process once for each of its GPUs"),
         Head("CPU time", "Sum of the calls inside the scope"),
         Head("union", "Time with a thread in such a call, added up over the GPUs"),
         Head("GPU idle", "Of that: the GPU has nothing to do. This is what counts."),
