@@ -58,6 +58,22 @@ def test_range_says_where_it_lies_on_the_gpu():
     assert said["On the GPU"] == "200 ns  (1 operation, same thread)"
 
 
+def test_range_says_what_other_threads_launched_for_it():
+    maker = TraceMaker(session_ns=10_000).range(0, 100, "backward")
+    maker.call(10, 20, tid=2, correlation=1).kernel(500, 700, correlation=1)
+    maker.call(30, 40, tid=2, correlation=2).kernel(700, 900, correlation=2)
+    said = lines(study_of(maker.trace()), Kind.NVTX, 0)
+    assert said["On the GPU"] == "launched nothing from this thread"
+    assert said["Whole process"] == "400 ns  (2 operations)"
+
+
+def test_cut_sees_what_began_long_before_on_the_same_stream():
+    maker = TraceMaker(session_ns=10_000).kernel(0, 5_000, "long", correlation=1)
+    for start in range(1_000, 3_000, 100):
+        maker.kernel(start, start + 10, "node")
+    assert running_at(study_of(maker.trace()), 0, 4_000) == (0, ["long"])
+
+
 def test_cut_names_what_runs_or_that_nothing_does():
     study = study_of(training(ranks=1))
     part, names = running_at(study, 0, 5 * MS)

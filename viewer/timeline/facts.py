@@ -19,6 +19,8 @@ from viewer.trace.names import base_name, short_name
 
 PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
 TITLE_CHARACTERS = 300
+_AT_ONCE = 64
+"""So many of the operations that began last on a stream are looked at for those that still run."""
 
 Line = tuple[str, str]
 
@@ -69,7 +71,7 @@ def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
             last = rows.start + int(np.searchsorted(events.start_ns[rows], time_ns, side="right"))
             names += [
                 short_name(trace.names[int(events.name_id[i])])
-                for i in range(max(rows.start, last - 4), last)
+                for i in range(max(rows.start, last - _AT_ONCE), last)
                 if events.end_ns[i] > time_ns
             ]
     return study.parts[gpu].part_at(time_ns), names
@@ -218,6 +220,11 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
         operations = f"{format_count(count)} operation{'' if count == 1 else 's'}"
         yield "On the GPU", f"{format_ns(last - first)}  ({operations}, same thread)"
         yield "From", f"{format_instant(first)} to {format_instant(last)}"
+    adopted = _adopted(study, ref.index)
+    if adopted is not None and adopted != projected:
+        first, last, count = adopted
+        yield "Whole process", f"{format_ns(last - first)}  ({format_count(count)} operations)"
+        yield "From", f"{format_instant(first)} to {format_instant(last)}"
 
 
 def _projected(
@@ -238,6 +245,16 @@ def _projected(
             last.append(int(trace.events[kind].end_ns[held].max()))
             count += len(held)
     return (min(first), max(last), count) if count else None
+
+
+def _adopted(study: Study, index: int) -> tuple[int, int, int] | None:
+    """Return first start, last end and number of a range's operations by the process projection."""
+    table = study.projection("process")
+    found = np.flatnonzero(table["range"].to_numpy() == index)
+    if not len(found):
+        return None
+    first, last, count = (int(table[key].to_numpy()[found[0]]) for key in ("start_ns", "end_ns", "ops"))
+    return first, last, count
 
 
 def _thread(trace: Trace, thread: int) -> str:

@@ -26,6 +26,7 @@ WIDTH = 480
 _TITLE, _TEXT, _LINE = 12.5, 11, 17
 _TITLE_LINES = 3
 _MAX_CUT_GPUS = 24
+_NOTHING = {PARTS.index("idle"): "nothing on any stream"}
 _NO_WARNINGS: Mapping[int, str] = {}
 
 
@@ -106,9 +107,9 @@ class HoverCard(Card):
             for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
                 part, names = running_at(study, gpu.index, time_ns)
                 colour = self.theme.parts[part] if part != PARTS.index("idle") else self.theme.hatch
-                what = ", ".join(dict.fromkeys(names)) or "nothing on any stream"
-                state = PART_TITLES[part] if names else "Idle"
-                items.append(Item(colour, labels[gpu.index], f"{state}: {what}"))
+                what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
+                text = f"{PART_TITLES[part]}: {what}" if what else PART_TITLES[part]
+                items.append(Item(colour, labels[gpu.index], text))
                 if gpu.index in warnings:
                     title = warnings[gpu.index].split("\n")[0]
                     items.append(Item(self.theme.warning, "not to be trusted", title))
