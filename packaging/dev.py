@@ -2,7 +2,7 @@
 
     python3 packaging/dev.py run [TRACE]     open a trace, or the demo
     python3 packaging/dev.py test [ARG ...]  every check; the arguments go to pytest
-    python3 packaging/dev.py bench           the measurements of tests/benchmarks
+    python3 packaging/dev.py bench [ARG ...] the measurements of tests/benchmarks; see docs/performance.md
 
 Each makes `.venv` from requirements.lock first, and looks for the system libraries that Qt loads.
 """
@@ -190,7 +190,7 @@ def test(python: Path, arguments: list[str]) -> int:
 
 def bench(python: Path, arguments: list[str]) -> int:
     """Run the measurements."""
-    command = [str(python), "-m", "pytest", "-s", *(arguments or ["tests/benchmarks"])]
+    command = [str(python), str(ROOT / "tests" / "benchmarks" / "run.py"), *arguments]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

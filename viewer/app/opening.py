@@ -182,6 +182,11 @@ class Opening(QObject):
         """Whether something is being opened."""
         return self._job is not None
 
+    @property
+    def is_warming(self) -> bool:
+        """Whether rows are still being prepared for the trace that is open."""
+        return bool(self._running)
+
     def open(self, path: Path | None) -> None:
         """Open a file, or the built-in demo."""
         name = path.name if path else "the demo"

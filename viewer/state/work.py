@@ -92,6 +92,11 @@ class Worker(QObject):
             self.busy_changed.emit(False)
 
 
+def is_anything_running() -> bool:
+    """Whether anything is being calculated beside the window."""
+    return any(not job.isFinished() for job in _running)
+
+
 def join_all() -> None:
     """Give up all calculations, and wait until no thread is left."""
     for job in tuple(_running):

@@ -1,0 +1,125 @@
+"""Opening in the real window: when the GPUs and when everything stands, and how long the window is deaf.
+
+Run by `run.py`, in a process of its own: ``python -m tests.benchmarks.opening TRACE first|second``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+from tests.benchmarks.figures import Figure, peak_bytes, print_json, private_bytes
+from viewer.app.crash import CrashGuard
+from viewer.app.main_window import MainWindow
+from viewer.app.opening import Opened
+from viewer.app.settings import Settings
+from viewer.app.theme import Look
+from viewer.rows.presets import PRESETS
+from viewer.state.work import is_anything_running
+from viewer.trace import Kind
+
+LONGEST_BLOCK_MS = 100
+
+
+class _Paints(QObject):
+    """Notes when the canvas has been painted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = 0.0
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            QTimer.singleShot(0, self._painted)
+        return False
+
+    def _painted(self) -> None:
+        self.last = time.perf_counter()
+
+
+class _Heart:
+    """Beats as often as the main thread lets it; the longest pause is how long the window was deaf."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+        self._timer = QTimer(interval=0)
+        self._timer.timeout.connect(self._beat)
+
+    def start(self) -> None:
+        self._last = time.perf_counter()
+        self._timer.start()
+
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self.pauses.append(now - self._last)
+        self._last = now
+
+    def longest_ms(self) -> float:
+        longest = max(self.pauses) * 1e3
+        self.pauses = [0.0]
+        return longest
+
+
+def main(path: Path, which: str) -> None:
+    """Open a trace, wait until nothing is being computed any more, unfold everything."""
+    app = QApplication([])
+    window = MainWindow(Settings(), Look(app, "light"), CrashGuard(), "raster")
+    window.resize(1600, 900)
+    window.show()
+    app.processEvents()
+    before = private_bytes()
+    paints, heart = _Paints(), _Heart()
+    window.timeline.canvas.installEventFilter(paints)
+    shown: dict[str, float] = {}
+    waiting: list[str] = []
+
+    def opened(result: Opened) -> None:
+        waiting.append("early" if result.study.trace.partial else "whole")
+
+    window.opening.opened.connect(opened)
+    began = time.perf_counter()
+    heart.start()
+    window.open(path)
+    while "whole" not in shown:
+        app.processEvents()
+        if waiting and paints.last > began:
+            shown[waiting.pop(0)] = paints.last - began
+            paints.last = 0.0
+    while is_anything_running() or window.opening.is_warming:
+        app.processEvents()
+    settled = time.perf_counter() - began
+    blocked = heart.longest_ms()
+    study = window.state.study
+    assert study is not None
+    events = sum(len(study.trace.events[kind]) for kind in Kind)
+    roots = window.state.rows.roots
+    expanded, _ = PRESETS["everything"](roots)
+    window.state.rows.set_expanded(expanded, True)
+    for _ in range(20):
+        app.processEvents()
+    unfolded = heart.longest_ms()
+    own = (private_bytes() - before) / events
+    group = f"{which} open"
+    first = shown.get("early", shown["whole"])
+    print_json(
+        [
+            Figure(group, "events", events, ""),
+            Figure(group, "first picture", first, "s", 1.0 if which == "second" else None),
+            Figure(group, "whole picture", shown["whole"], "s"),
+            Figure(group, "everything computed", settled, "s"),
+            Figure(group, "longest block of the window", blocked, "ms", LONGEST_BLOCK_MS),
+            Figure(group, "block when everything is unfolded", unfolded, "ms"),
+            Figure(group, "private memory, everything open", own, "B/event", 120.0),
+            Figure(group, "peak memory, mapped files included", peak_bytes() / events, "B/event"),
+        ]
+    )
+    sys.stdout.flush()
+    window.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
