@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QToolButton
 
 from viewer.app.actions import COMMANDS
 from viewer.app.command_palette import CommandPalette, matching
@@ -65,7 +66,10 @@ def test_panels_come_to_the_front_and_go_again(window, qtbot):
     qtbot.waitUntil(lambda: details in front(window))
     assert action.isChecked()
     action.trigger()
-    assert not window.is_panel_shown("Details")
+    assert window.is_panel_shown("Details")
+    details.parent().titleBarWidget().findChild(QToolButton).click()
+    qtbot.waitUntil(lambda: not window.is_panel_shown("Details"))
+    qtbot.waitUntil(lambda: not action.isChecked())
 
 
 def test_every_command_is_in_the_palette_and_runs_from_it(window, qtbot):

@@ -1,11 +1,13 @@
 """Keys pressed in the real window, with the focus here and there."""
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.timeline.make import MS
+from viewer.app.go_to import go_to
+from viewer.drawing.times import TimeError
 from viewer.panels.frame_table import FrameTable
 from viewer.rows import RowKind
 
@@ -46,13 +48,13 @@ def test_letters_act_wherever_the_focus_is(focused):
 def test_iterations_by_key(focused):
     state = focused.state
     fit = focused.actions_by_id["fit-lap"]
-    assert fit.iconText() == "all 3"
+    assert fit.iconText() == "3 iterations"
     press(focused, Qt.Key.Key_BracketLeft)
     assert state.lap == 2
     press(focused, Qt.Key.Key_BracketLeft)
     press(focused, Qt.Key.Key_BracketLeft)
     assert state.lap == 0
-    assert fit.iconText() == "0 of 0–2"
+    assert fit.iconText() == "Iteration 0 of 0–2"
     laps = state.laps
     start, end = state.axis.window
     assert start <= laps.start_ns(0) < laps.end_ns(0) <= end
@@ -249,3 +251,62 @@ def test_bookmarks_are_set_and_gone_to_wherever_the_focus_is(focused):
     focused.tools.filter_box.setFocus()
     QTest.keyClicks(focused.tools.filter_box, "3")
     assert focused.tools.filter_box.text() == "3"
+
+
+def test_the_row_whose_header_is_under_the_pointer_is_in_hand(window):
+    headers = window.timeline.headers
+    first, second = headers.visible_rows()[:2]
+    headers.setCurrentIndex(headers.model().index(0, 0))
+    QTest.mouseMove(headers.viewport(), QPoint(60, second.y + second.height // 2))
+    assert window.row_in_hand() is second.row
+    press(window, Qt.Key.Key_P, CTRL)
+    assert window.state.rows.pinned == [second.row.key]
+    assert first.row.key not in window.state.rows.pinned
+
+
+def test_what_a_key_cannot_do_is_said(window):
+    status = window.status
+    window.state.axis.go(*window.state.axis.limits)
+    window.state.select((window.state.axis.limits[1] - 1, window.state.axis.limits[1]))
+    press(window, Qt.Key.Key_G)
+    assert "No later idle slice" in status.currentMessage()
+    press(window, Qt.Key.Key_T)
+    assert "Point at a row" in status.currentMessage()
+    press(window, Qt.Key.Key_Period)
+    assert "Point at the row" in status.currentMessage()
+
+
+def test_a_time_outside_the_trace_is_refused(window):
+    before = window.state.axis.window
+    with pytest.raises(TimeError, match="nothing at that time"):
+        go_to(window.state, "9 s")
+    with pytest.raises(TimeError, match="nothing at that time"):
+        go_to(window.state, "8s..9s")
+    assert window.state.axis.window == before
+
+
+def test_a_range_is_kept_once_and_shown(window):
+    state = window.state
+    state.select((10 * MS, 30 * MS))
+    press(window, Qt.Key.Key_Return)
+    assert window.is_panel_shown("Measurements")
+    press(window, Qt.Key.Key_Return)
+    assert len(state.measurements.items) == 1
+    assert "kept already, as Range 1" in window.status.currentMessage()
+
+
+def test_the_key_of_a_panel_in_front_leaves_it_there(window):
+    for _ in range(2):
+        press(window, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
+        assert window.is_panel_shown("Slices")
+        assert not window.is_panel_shown("Vitals")
+
+
+def test_hidden_rows_are_told_and_shown_again(window):
+    status, rows = window.status, window.state.rows
+    assert status.hidden.isHidden()
+    rows.set_hidden([rows.roots[0].key], True)
+    assert status.hidden.text() == "1 row hidden · Show"
+    QTest.mouseClick(status.hidden, Qt.MouseButton.LeftButton)
+    assert not rows.missed
+    assert status.hidden.isHidden()

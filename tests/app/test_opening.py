@@ -57,7 +57,7 @@ def test_progress_is_shown_while_the_window_lives(open_window, reader, qtbot):
     assert not window.progress.isVisible()
     assert len(window.state.rows.roots) == 2
     assert window.pages.currentWidget() is window.timeline
-    assert window.state.rows.expanded.isdisjoint(r.key for r in window.state.rows.roots)
+    assert {r.key for r in window.state.rows.roots} <= window.state.rows.expanded
 
 
 def test_a_failure_leaves_the_present_trace_as_it_was(window, reader, qtbot):

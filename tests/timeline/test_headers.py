@@ -130,6 +130,16 @@ def test_a_filter_unfolds_what_hides_its_matches_and_folds_again(headers):
     assert keys_shown(headers) == [r.key for r in rows.roots]
 
 
+def test_the_end_of_a_filter_brings_the_rows_back_that_were_in_view(headers):
+    rows = state(headers).rows
+    unfold_all(headers)
+    headers.verticalScrollBar().setValue(headers.verticalScrollBar().maximum() // 2)
+    before = headers.visible_rows()
+    for text in ("stream", "stream 20", ""):
+        rows.set_filter(text)
+    assert headers.visible_rows() == before
+
+
 def test_hiding_keeps_the_rows_in_view_where_they_are(headers):
     rows = state(headers).rows
     unfold_all(headers)

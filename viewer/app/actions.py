@@ -69,10 +69,6 @@ def _laps(w: MainWindow) -> bool:
     return w.state.laps is not None
 
 
-def _row(w: MainWindow) -> bool:
-    return w.row_in_hand() is not None
-
-
 def _filter(w: MainWindow) -> bool:
     return w.state.filter is not None
 
@@ -81,12 +77,31 @@ def _found(w: MainWindow) -> bool:
     return w.state.found is not None
 
 
-def _slice(part: str, direction: int) -> Callable[[MainWindow], bool]:
-    return lambda w: navigation.step_slice(w.state, part, direction)
+def _slice(part: str, direction: int) -> Callable[[MainWindow], None]:
+    def step(w: MainWindow) -> None:
+        if not navigation.step_slice(w.state, part, direction):
+            w.status.say(
+                f"No {_BESIDE[direction]} {_SLICES[part]} that would be seen at this zoom"
+            )
+
+    return step
 
 
-def _event(direction: int) -> Callable[[MainWindow], bool]:
-    return lambda w: navigation.step_event(w.state, w.row_in_hand(), direction)
+def _event(direction: int) -> Callable[[MainWindow], None]:
+    def step(w: MainWindow) -> None:
+        if navigation.step_event(w.state, row := w.row_in_hand(), direction):
+            return
+        held = w.state.rows.row(w.state.chosen.row_key) if w.state.chosen else None
+        if (held or row) is None:
+            w.status.say("Point at the row whose events you want to walk along")
+        else:
+            w.status.say(f"No {_BESIDE[direction]} event in {(held or row).text_path}")
+
+    return step
+
+
+_SLICES = {"idle": "idle slice", "exposed_comm": "exposed communication"}
+_BESIDE = {1: "later", -1: "earlier"}
 
 
 def _lap(direction: int) -> Callable[[MainWindow], None]:
@@ -145,7 +160,7 @@ def _theme(choice: str, title: str, key: str) -> Command:
 
 def _panel(position: int, title: str) -> Command:
     return Command(
-        f"panel-{title.lower()}", title, "View/Panels", lambda w: w.switch_panel(title), (f"Alt+{position}",),
+        f"panel-{title.lower()}", title, "View/Panels", lambda w: w.bring_panel(title), (f"Alt+{position}",),
         _trace, lambda w: w.is_panel_shown(title),
     )  # fmt: skip
 
@@ -228,9 +243,9 @@ _VIEW = (
     _preset("lanes", "Eight lanes: one a GPU", "F6"),
     _preset("compute + communication", "Compute + communication of every GPU", "F7"),
     _preset("everything", "Everything", "F8"),
-    Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _row, group="rows"),
-    Command("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _row, group="rows"),
-    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _row, group="rows"),
+    Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _trace, group="rows"),
+    Command("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _trace, group="rows"),
+    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _trace, group="rows"),
     Command("show-all", "Show all hidden rows", "View",
             lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), ("Shift+H",),
             lambda w: bool(w.state.rows.hidden), group="rows"),

@@ -23,8 +23,7 @@ from viewer.app.opening import Opened, Opening
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
 from viewer.panels.comparison import ComparisonPanel
-from viewer.rows.presets import PRESETS
-from viewer.state import RowState, ViewState
+from viewer.state import ViewState
 from viewer.state.link import AxisLink
 from viewer.timeline.timeline import Renderer, Timeline
 
@@ -178,18 +177,13 @@ class Comparison(QObject):
         if result.study.trace.partial:
             return
         window, other = self._window, self.other
-        expanded, hidden = PRESETS["lanes"](result.roots)
         renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
         self.timeline = Timeline(other, renderer)
         self.timeline.prepared = result.scene
         self.timeline.header_width = window.timeline.header_width
         self.timeline.set_legend_shown(False)
         other.set_study(result.study, result.roots)
-
-        def change(rows: RowState) -> None:
-            rows.expanded, rows.hidden = set(expanded), set(hidden)
-
-        other.rows.update(change)
+        other.rows.apply_preset("lanes")
         self.link = AxisLink(window.state, other, self)
         self._split()
         self._add_dock()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabWidget, QToolButton, QWidget
 
 from viewer.panels.collectives import CollectivesPanel
 from viewer.panels.details import DetailsPanel
@@ -54,7 +54,7 @@ def add_docks(
         panel.setMinimumSize(*SMALLEST)
         dock = QDockWidget(panel.title, window)
         dock.setObjectName(f"dock-{panel.title}")
-        dock.setTitleBarWidget(QWidget())
+        dock.setTitleBarWidget(_title_bar(dock) if kind in AT_RIGHT else QWidget())
         dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
         dock.setWidget(panel)
         panel.badge_changed.connect(
@@ -76,3 +76,19 @@ def add_docks(
     for dock in right:
         dock.hide()
     return docks
+
+
+def _title_bar(dock: QDockWidget) -> QWidget:
+    """Return the title of a dock that no tab names, with a way to close it."""
+    bar, title, close = QWidget(), QLabel(dock.windowTitle()), QToolButton()
+    bar.setObjectName("dockTitle")
+    close.setText("✕")
+    close.setAccessibleName(f"Close {dock.windowTitle()}")
+    close.setToolTip("Close")
+    close.clicked.connect(dock.close)
+    dock.windowTitleChanged.connect(title.setText)
+    row = QHBoxLayout(bar)
+    row.setContentsMargins(12, 4, 6, 2)
+    row.addWidget(title, 1)
+    row.addWidget(close)
+    return bar

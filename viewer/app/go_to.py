@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QInputDialog, QWidget
 
+from viewer.drawing.format import format_instant
 from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
@@ -15,18 +16,28 @@ def go_to(state: ViewState, text: str) -> None:
     Raises
     ------
     TimeError
-        If it is none of these.
+        If it is none of these, or lies outside what is looked at.
     """
     if (lap := parse_lap(text)) is not None:
         if state.laps is None or lap >= state.laps.count:
             raise TimeError(f"there is no iteration {lap}")
         go_to_lap(state, lap)
     elif ".." in text:
-        state.axis.go(*parse_range(text, state.axis.limits))
+        low, high = parse_range(text, state.axis.limits)
+        _check(state, low, high)
+        state.axis.go(low, high)
     else:
         time_ns = parse_ns(text)
+        _check(state, time_ns, time_ns)
         start, end = state.axis.window
         state.axis.go(time_ns - (end - start) // 2, time_ns - (end - start) // 2 + end - start)
+
+
+def _check(state: ViewState, start_ns: int, end_ns: int) -> None:
+    low, high = state.axis.limits
+    if end_ns < low or start_ns > high:
+        ends = (format_instant(t, (high - low) / 1000) for t in (low, high))
+        raise TimeError(f"there is nothing at that time, only {' to '.join(ends)}")
 
 
 def ask_where(state: ViewState, parent: QWidget) -> None:

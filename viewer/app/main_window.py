@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-from PySide6.QtCore import QByteArray, Qt, QUrl
+from PySide6.QtCore import QByteArray, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QCloseEvent,
     QDesktopServices,
@@ -25,6 +25,7 @@ from viewer.app.command_palette import CommandPalette
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
 from viewer.app.exports import save_table
+from viewer.app.fitting import fit_to_screen, limit_docks
 from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
@@ -42,6 +43,7 @@ from viewer.drawing.theme import Theme
 from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
 from viewer.panels.find_bar import FindBar
+from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, work
@@ -52,6 +54,7 @@ from viewer.timeline.timeline import Renderer, Timeline
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
 FIRST_SIZE = (1440, 860)
+NO_ROW = "Point at a row first, or choose one with the arrow keys"
 
 
 class MainWindow(QMainWindow):
@@ -90,7 +93,7 @@ class MainWindow(QMainWindow):
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
         self.find_bar = FindBar(self.state)
-        self.status = StatusBar(self)
+        self.status = StatusBar(self.state, self)
         self.setStatusBar(self.status)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
@@ -149,6 +152,9 @@ class MainWindow(QMainWindow):
         diagnostics = self.findChild(DiagnosticsPanel)
         diagnostics.align_requested.connect(self.align)
         diagnostics.checked.connect(self._say_findings)
+        for dock in self.docks:
+            # Later: which of the tabs is seen is settled after the signal.
+            dock.visibilityChanged.connect(lambda _: QTimer.singleShot(0, self, self.refresh))
         self.status.clicked.connect(lambda: self.show_panel(DiagnosticsPanel))
         state.study_changed.connect(lambda: self.status.show_findings(()))
 
@@ -293,6 +299,7 @@ class MainWindow(QMainWindow):
             # Before its page is shown: the stack would else give the focus to the first widget there.
             self.timeline.canvas.setFocus()
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
+        self.status.setVisible(trace is not None)
         self._show_docks(trace is not None)
         name = "demo" if trace and self.is_demo else trace.path.name if trace else ""
         self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
@@ -305,6 +312,7 @@ class MainWindow(QMainWindow):
         self._docks_shown = shown
         if shown:
             self.restoreState(self._layout, remembered.VERSION)
+            limit_docks(self, self.docks)
         else:
             self._layout = self.saveState(remembered.VERSION)
             for dock in self.docks:
@@ -313,9 +321,8 @@ class MainWindow(QMainWindow):
     # What the actions ask for
 
     def row_in_hand(self) -> Row | None:
-        """Return the row under the pointer, else the keyboard's."""
-        hover = self.state.hover
-        return hover.row if hover and hover.row else self.timeline.headers.current_row()
+        """Return the row under the pointer, on its header or its lanes, else the keyboard's."""
+        return self.timeline.pointed_row() or self.timeline.headers.current_row()
 
     def apply_preset(self, name: str) -> None:
         """Unfold and hide the rows of a preset."""
@@ -328,17 +335,23 @@ class MainWindow(QMainWindow):
 
     def switch_pin(self) -> None:
         """Pin the row in hand, or take it off."""
-        if (row := self.row_in_hand()) is not None:
+        if (row := self.row_in_hand()) is None:
+            self.status.say(NO_ROW)
+        else:
             self.state.rows.set_pinned(row.key, row.key not in self.state.rows.pinned)
 
     def hide_row(self) -> None:
         """Hide the row in hand."""
-        if (row := self.row_in_hand()) is not None:
+        if (row := self.row_in_hand()) is None:
+            self.status.say(NO_ROW)
+        else:
             self.state.rows.set_hidden([row.key], True)
 
     def list_row(self) -> None:
         """List the events of the row in hand."""
-        if (row := self.row_in_hand()) is not None:
+        if (row := self.row_in_hand()) is None:
+            self.status.say(NO_ROW)
+        else:
             self.state.list_events(row.key)
 
     def show_panel(self, kind: type[Panel]) -> None:
@@ -349,15 +362,15 @@ class MainWindow(QMainWindow):
                 dock.raise_()
 
     def is_panel_shown(self, title: str) -> bool:
-        """Whether a panel's dock is open, perhaps behind others."""
-        return any(dock.objectName() == f"dock-{title}" and not dock.isHidden() for dock in self.docks)
+        """Whether a panel is seen, in front of the others."""
+        docks = (dock for dock in self.docks if dock.objectName() == f"dock-{title}")
+        return any(dock.isVisible() and not dock.widget().visibleRegion().isEmpty() for dock in docks)
 
-    def switch_panel(self, title: str) -> None:
-        """Bring a panel to the front; close it where it is there already."""
+    def bring_panel(self, title: str) -> None:
+        """Bring a panel to the front."""
         for dock in self.docks:
             if dock.objectName() == f"dock-{title}":
-                in_front = not dock.widget().visibleRegion().isEmpty()
-                dock.setVisible(not in_front)
+                dock.show()
                 dock.raise_()
 
     def find_rows(self) -> None:
@@ -370,9 +383,17 @@ class MainWindow(QMainWindow):
         ask_where(self.state, self)
 
     def keep(self) -> None:
-        """Keep the selected range as a measurement."""
-        if self.state.selection is not None:
-            self.state.measurements.keep(*self.state.selection)
+        """Keep the selected range as a measurement, once."""
+        kept, selection = self.state.measurements, self.state.selection
+        if selection is None:
+            return
+        known = next((m for m in kept.items if (m.start_ns, m.end_ns) == selection), None)
+        if known is not None:
+            self.status.say(f"This range is kept already, as {known.name}")
+            return
+        kept.keep(*selection)
+        self.status.say(f"Kept as {kept.items[-1].name}")
+        self.show_panel(MeasurementsPanel)
 
     def deselect(self) -> None:
         """Give up the drag, else the selected range, else the selected event."""
@@ -458,6 +479,7 @@ class MainWindow(QMainWindow):
         settings = self.settings
         self.resize(*FIRST_SIZE)
         self.restoreGeometry(settings.get(remembered.GEOMETRY))
+        fit_to_screen(self)
         self.restoreState(settings.get(remembered.LAYOUT), remembered.VERSION)
         if width := settings.get(remembered.HEADER_WIDTH):
             self.timeline.header_width = width

@@ -37,7 +37,7 @@ from viewer.export.view import Extras, PictureError, View, present_view
 from viewer.export.whole import write_whole
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.state.navigation import current_lap
+from viewer.state.navigation import lap_to_fit
 from viewer.timeline.timeline import Timeline
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
@@ -163,7 +163,7 @@ class PictureDialog(QDialog):
 
     def _window(self) -> tuple[int, int]:
         state, what = self._state, self.window_box.currentText()
-        lap = current_lap(state)
+        lap = lap_to_fit(state)
         if what == SELECTION and state.selection is not None:
             return state.selection
         if what == LAP and state.laps is not None and lap is not None:
@@ -200,7 +200,7 @@ class PictureDialog(QDialog):
 
     def _fill(self, look: Look) -> None:
         state = self._state
-        lap = current_lap(state)
+        lap = lap_to_fit(state)
         windows = [VIEW, *[SELECTION] * (state.selection is not None), *[LAP] * (lap is not None), WHOLE]
         self.window_box.addItems(windows)
         self.rows_box.addItems([SHOWN, IN_VIEW, *[PINNED] * bool(state.rows.pinned), CHOSEN])

@@ -1,39 +1,59 @@
-"""The status bar: whether the recording can be trusted. It is there only while there is something to say."""
+"""The status bar: whether the recording can be trusted, what a key could not do, and what is not seen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QStatusBar, QToolButton, QWidget
 
 from viewer.analysis.health import Finding
 from viewer.app.theme import css
+from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.diagnostics import summary_of
+from viewer.state import ViewState
+
+SAID_MS = 6000
 
 
 class StatusBar(QStatusBar):
-    """Shows "1 error, 2 warnings" and what the worst is.
+    """Shows "1 error, 2 warnings" and what the worst is; at the right the length in view and hidden rows.
 
     Signals
     -------
     clicked()
-        The user wants to see all of them.
+        The user wants to see all findings.
     """
 
     clicked = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.state = state
         self.setSizeGripEnabled(False)
-        self.badge = QToolButton()
-        self.badge.setAutoRaise(True)
+        self.badge, self.hidden = QToolButton(), QToolButton()
+        for button in (self.badge, self.hidden):
+            button.setAutoRaise(True)
         self.badge.clicked.connect(self.clicked)
+        self.hidden.setObjectName("link")
+        self.hidden.setToolTip("Show the rows again that were hidden")
+        self.hidden.clicked.connect(lambda: state.rows.set_hidden(state.rows.missed, False))
+        self.length = QLabel()
+        self.length.setObjectName("soft")
         self.addWidget(self.badge)
+        self.addPermanentWidget(self.hidden)
+        self.addPermanentWidget(self.length)
         self._theme: Theme = LIGHT
         self._findings: Sequence[Finding] = ()
-        self.hide()
+        state.axis.changed.connect(self._show_length)
+        state.study_changed.connect(self.clearMessage)
+        state.rows.changed.connect(self._show_hidden)
+        self._show_hidden()
+
+    def say(self, text: str) -> None:
+        """Say something for a while: what was done out of sight, or why nothing was."""
+        self.showMessage(text, SAID_MS)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -44,10 +64,20 @@ class StatusBar(QStatusBar):
         """Say how many errors and warnings there are, and the worst of them."""
         self._findings = findings
         summary = summary_of(findings)
-        self.setVisible(bool(summary))
+        self.badge.setVisible(bool(summary))
         if summary:
             worst = findings[0]
             colour = self._theme.error if worst.severity == "error" else self._theme.warning
             self.badge.setText(f"▲  {summary}   ·   {worst.title}")
             self.badge.setToolTip(worst.meaning)
             self.badge.setStyleSheet(f"QToolButton {{ border: 0; color: {css(colour)}; padding: 2px 6px; }}")
+
+    def _show_length(self) -> None:
+        (start, end), (low, high) = self.state.axis.window, self.state.axis.limits
+        share = format_share((end - start) / (high - low))
+        self.length.setText(f"{format_ns(end - start)} in view, {share} of {format_ns(high - low)}")
+
+    def _show_hidden(self) -> None:
+        count = len(self.state.rows.missed)
+        self.hidden.setText(f"{format_count(count)} {'row' if count == 1 else 'rows'} hidden · Show")
+        self.hidden.setVisible(count > 0)

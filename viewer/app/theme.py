@@ -98,7 +98,9 @@ def style_sheet(theme: Theme) -> str:
     on = css(int(mix(np.array([theme.panel], np.uint32), theme.accent, 0.14)[0]))
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
-    QMainWindow::separator {{ height: 5px; width: 5px; }}
+    QMainWindow::separator {{ height: 7px; width: 7px; }}
+    QMainWindow::separator:horizontal {{ border-top: 1px solid {line}; }}
+    QMainWindow::separator:vertical {{ border-left: 1px solid {line}; }}
     QMainWindow::separator:hover {{ background: {line}; }}
     QMenuBar {{ background: {panel}; padding: 1px 4px 0 4px; }}
     QMenuBar::item {{ background: transparent; padding: 3px 9px; border-radius: 4px; }}
@@ -163,8 +165,16 @@ def style_sheet(theme: Theme) -> str:
     QProgressBar {{ background: {pressed}; border: 0; border-radius: 3px; max-height: 6px; }}
     QProgressBar::chunk {{ background: {accent}; border-radius: 3px; }}
     #notice {{ background: {on}; border-bottom: 1px solid {line}; }}
+    #dockTitle QLabel {{ font-weight: 600; }}
+    #dockTitle QToolButton {{ border: 0; background: transparent; padding: 3px 6px; color: {soft}; }}
+    #dockTitle QToolButton:hover {{ color: {text}; }}
     #notice QToolButton {{ border: 0; background: transparent; padding: 3px 6px; }}
     #soft {{ color: {soft}; }}
+    QStatusBar {{ background: {panel}; border-top: 1px solid {line}; }}
+    QStatusBar::item {{ border: 0; }}
+    QStatusBar QLabel {{ padding: 0 10px 0 4px; }}
+    QStatusBar #link {{ border: 0; color: {accent}; padding: 1px 8px; }}
+    QStatusBar #link:hover {{ text-decoration: underline; }}
     #warning {{ color: {css(theme.warning)}; padding: 0 12px; }}
     #sections {{ background: {panel}; border: 0; border-right: 1px solid {line}; outline: 0; }}
     #sections::item {{ padding: 2px 4px 2px 10px; border-radius: 4px; margin: 0 4px; color: {soft}; }}

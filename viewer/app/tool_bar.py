@@ -7,7 +7,6 @@ from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QSizePolicy,
     QToolBar,
@@ -79,7 +78,7 @@ class IterationBox(QFrame):
         self.state = state
         self.setObjectName("iteration")
         self._middle = _button(actions["fit-lap"])
-        self._middle.setMinimumWidth(64)
+        self._middle.setMinimumWidth(118)
         row = QHBoxLayout(self)
         row.setContentsMargins(1, 0, 1, 0)
         row.setSpacing(0)
@@ -93,12 +92,13 @@ class IterationBox(QFrame):
         laps, lap = self.state.laps, current_lap(self.state)
         fit = self._actions["fit-lap"]
         if laps is None:
-            fit.setIconText("none")
+            fit.setIconText("No iterations")
             fit.setToolTip("No iterations were found" if self.state.study else "")
             return
         numbers = f"0–{laps.count - 1}" if laps.count > 1 else "0"
-        fit.setIconText(f"all {laps.count}" if lap is None else f"{lap} of {numbers}")
-        fit.setToolTip(f"{laps.count} iterations, numbered {numbers}; none is in hand")
+        iterations = f"{laps.count} iteration" + "s" * (laps.count != 1)
+        fit.setIconText(iterations if lap is None else f"Iteration {lap} of {numbers}")
+        fit.setToolTip(f"{iterations}, numbered {numbers}; none is in hand")
         if lap is not None:
             length = format_ns(laps.end_ns(lap) - laps.start_ns(lap))
             fit.setToolTip(f"{laps.names[lap]}, {length}: fit it  (\\)")
@@ -119,7 +119,7 @@ class ToolBar(QToolBar):
             self.addWidget(_button(actions[name]))
         for name in ("back", "forward"):
             self.addWidget(_button(actions[name], "step"))
-        self.addWidget(QLabel("Iteration"))
+        self.addWidget(_space(6))
         self.iteration = IterationBox(state, actions)
         self.addWidget(self.iteration)
         self.addWidget(_space(6))

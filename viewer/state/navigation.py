@@ -61,7 +61,7 @@ def filter_to_selection(state: ViewState) -> None:
 
 def filter_to_lap(state: ViewState) -> None:
     """Look only at the lap in hand, else at the one in the middle of the window."""
-    lap = _lap_to_fit(state)
+    lap = lap_to_fit(state)
     if state.laps is not None and lap is not None:
         state.set_filter(lap_scope(state.laps, (lap,)))
         state.set_lap(lap)
@@ -82,7 +82,7 @@ def current_lap(state: ViewState) -> int | None:
     return lap
 
 
-def _lap_to_fit(state: ViewState) -> int | None:
+def lap_to_fit(state: ViewState) -> int | None:
     """Return the current lap, else that in the middle of the window, else None."""
     if (lap := current_lap(state)) is not None or state.laps is None:
         return lap
@@ -143,7 +143,7 @@ def go_to_lap(state: ViewState, lap: int) -> None:
 
 def fit_lap(state: ViewState) -> None:
     """Fill the window with the lap in hand, or with the one in the middle of the window."""
-    if (lap := _lap_to_fit(state)) is not None:
+    if (lap := lap_to_fit(state)) is not None:
         go_to_lap(state, lap)
 
 

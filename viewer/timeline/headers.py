@@ -37,6 +37,11 @@ FIGURES_MS = 120
 class RowHeaders(QTreeView):
     """The tree of rows. What is unfolded is owned by the state; the view mirrors it.
 
+    Attributes
+    ----------
+    pointed_row : Row or None
+        The row under the pointer, here or on the canvas.
+
     Signals
     -------
     moved()
@@ -50,9 +55,11 @@ class RowHeaders(QTreeView):
         self._state = state
         self.theme: Theme = LIGHT
         self.evidence: Evidence | None = None
-        self._hovered: Row | None = None
+        self.pointed_row: Row | None = None
         self._unfolded: set[str] = set()
         self._is_following = False
+        self._is_filtered = False
+        self._before_filter: list[PlacedRow] = []
         self._rows = RowModel(state, self)
         self.setModel(self._rows)
         self.setAccessibleName("Rows of the trace")
@@ -107,6 +114,11 @@ class RowHeaders(QTreeView):
         rows = self._state.rows
         in_view = self.visible_rows()
         current = self.current_row()
+        filtered, self._is_filtered = self._is_filtered, bool(rows.filter_text)
+        if self._is_filtered and not filtered:
+            self._before_filter = in_view
+        elif filtered and not self._is_filtered:
+            in_view = self._before_filter
         was_reset = self._rows.refresh()
         changed = set(rows.expanded) if was_reset else self._unfolded ^ rows.expanded
         self._unfolded = set(rows.expanded)
@@ -184,7 +196,7 @@ class RowHeaders(QTreeView):
             look = Look(
                 figure=figure(self._state, row),
                 foldable=self._rows.hasChildren(index),
-                hovered=row is self._hovered,
+                hovered=row is self.pointed_row,
                 current=index == self.currentIndex(),
                 focused=self.hasFocus(),
                 pinned=row.key in self._state.rows.pinned,
@@ -240,11 +252,11 @@ class RowHeaders(QTreeView):
         return pin_rect(label_line(placed, rect))
 
     def _set_hovered(self, row: Row | None) -> None:
-        if row is not self._hovered:
-            for changed in (self._hovered, row):
+        if row is not self.pointed_row:
+            for changed in (self.pointed_row, row):
                 if changed is not None:
                     self.viewport().update(self._row_rect(changed))
-            self._hovered = row
+            self.pointed_row = row
 
     def _follow_pointer(self) -> None:
         self._set_hovered(self._state.hover.row if self._state.hover else None)

@@ -50,6 +50,11 @@ class PinnedHeaders(QWidget):
         self.theme = theme
         self.update()
 
+    @property
+    def pointed_row(self) -> Row | None:
+        """The row whose header is under the pointer."""
+        return self.state.rows.row(self._hovered) if self._hovered is not None else None
+
     def visible_rows(self) -> list[PlacedRow]:
         """Return the pinned rows, top to bottom, in logical pixels of this widget."""
         placed = []

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
@@ -32,7 +33,9 @@ from viewer.timeline.strip import log
 Renderer = Literal["auto", "gl", "raster"]
 
 HEADER_WIDTH = 340
-_MIN_HEADER, _MIN_CANVAS = 140, 200
+MOST_OF_WIDTH = 3
+"""Headers take at most one part in so many."""
+_MIN_HEADER = 140
 _SPLITTER, _GRIP = 1, 7
 
 
@@ -92,6 +95,10 @@ class Timeline(QWidget):
             part.set_theme(theme)
         self.update()
 
+    def pointed_row(self) -> Row | None:
+        """Return the row under the pointer: on its header, or on its lanes."""
+        return self.pinned_headers.pointed_row or self.headers.pointed_row
+
     def set_legend_shown(self, shown: bool) -> None:
         """Show or hide the legend."""
         self.legend.setVisible(shown)
@@ -99,8 +106,7 @@ class Timeline(QWidget):
 
     def set_header_width(self, width: int) -> None:
         """Move the border between headers and canvas."""
-        most = max(_MIN_HEADER, self.width() - _MIN_CANVAS)
-        self.header_width = min(max(width, _MIN_HEADER), most)
+        self.header_width = max(width, _MIN_HEADER)
         self._lay_out()
 
     def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
@@ -256,7 +262,7 @@ class Timeline(QWidget):
     def _lay_out(self) -> None:
         """Place everything; two columns whose border can be moved."""
         width, height = self.width(), self.height()
-        left = min(self.header_width, max(_MIN_HEADER, width - _MIN_CANVAS))
+        left = min(self.header_width, max(_MIN_HEADER, width // MOST_OF_WIDTH))
         bar = (
             self.scroll_bar.sizeHint().width() if self.scroll_bar.maximum() > self.scroll_bar.minimum() else 0
         )

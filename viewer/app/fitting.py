@@ -1,0 +1,40 @@
+"""What a window may be as large as: the screen it is on, and what its docks leave to the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+
+TITLE_BAR_PX = 32
+MOST_OF_HEIGHT = 0.42
+"""The docks below leave the timeline the larger part."""
+
+
+def fitted(wanted: QRect, free: QRect) -> QRect:
+    """Return a rectangle no larger than the free one, and moved into it."""
+    size = wanted.size().boundedTo(free.size())
+    x = min(max(wanted.x(), free.left()), free.left() + free.width() - size.width())
+    y = min(max(wanted.y(), free.top()), free.top() + free.height() - size.height())
+    return QRect(x, y, size.width(), size.height())
+
+
+def fit_to_screen(window: QWidget) -> None:
+    """Shrink a window that is not yet shown to its screen, whatever the scale that it was left at."""
+    free = window.screen().availableGeometry().adjusted(0, TITLE_BAR_PX, 0, 0)
+    wanted = window.geometry()
+    if not window.isMaximized() and fitted(wanted, free) != wanted:
+        window.setGeometry(fitted(wanted, free))
+
+
+def limit_docks(window: QMainWindow, docks: Iterable[QDockWidget]) -> None:
+    """Leave the timeline its part where docks were remembered from a larger window."""
+    most = round(window.height() * MOST_OF_HEIGHT)
+    below = [
+        dock
+        for dock in docks
+        if window.dockWidgetArea(dock) is Qt.DockWidgetArea.BottomDockWidgetArea and dock.height() > most
+    ]
+    if below:
+        window.resizeDocks(below[:1], [most], Qt.Orientation.Vertical)
