@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
+    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -43,20 +45,19 @@ NUMBERED = {
     "Go/Set bookmark": ("Ctrl+1 … Ctrl+9", "Set a bookmark"),
 }
 """Menus whose commands differ by a number only."""
+COLUMNS = 4
+SHARE_OF_SCREEN = 0.94
 
 
 def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return (heading, [(key, what it does)]) of everything that has a key."""
     groups = [("Mouse", list(GESTURES)), ("In the timeline", list(PLACES))]
     for menu in MENUS:
-        keyed = [
-            (key_text(c), c.title.rstrip("…"))
-            for c in COMMANDS
-            if c.keys and c.menu.split("/")[0] == menu and c.menu not in NUMBERED
-        ]
-        keyed += [line for path, line in NUMBERED.items() if path.split("/")[0] == menu]
-        if keyed:
-            groups.append((menu, keyed))
+        paths = dict.fromkeys(c.menu for c in COMMANDS if c.menu.split("/")[0] == menu)
+        for path in (p for p in paths if p not in NUMBERED):
+            keyed = [(key_text(c), c.title.rstrip("…")) for c in COMMANDS if c.keys and c.menu == path]
+            keyed += [line for below, line in NUMBERED.items() if below.rpartition("/")[0] == path]
+            groups.append((path.rpartition("/")[2], keyed))
     return groups
 
 
@@ -67,13 +68,15 @@ class KeySheet(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Keys and gestures")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        columns = QHBoxLayout()
-        columns.setSpacing(36)
+        page = QWidget()
+        columns = QHBoxLayout(page)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(32)
         groups = key_groups()
         whole = sum(len(keys) + 2 for _, keys in groups)
         column, filled = QVBoxLayout(), 0
         for heading, keys in groups:
-            if filled + (len(keys) + 2) / 2 > whole / 3 and columns.count() < 2:
+            if filled + (len(keys) + 2) / 2 > whole / COLUMNS and columns.count() < COLUMNS - 1:
                 column.addStretch()
                 columns.addLayout(column)
                 column, filled = QVBoxLayout(), 0
@@ -81,12 +84,18 @@ class KeySheet(QDialog):
             filled += len(keys) + 2
         column.addStretch()
         columns.addLayout(column)
+        scroll = QScrollArea(widgetResizable=True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(page)
         close = QPushButton("Close")
         close.clicked.connect(self.accept)
         whole_page = QVBoxLayout(self)
         whole_page.setContentsMargins(24, 20, 24, 16)
-        whole_page.addLayout(columns)
+        whole_page.addWidget(scroll)
         whole_page.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+        bar = scroll.verticalScrollBar().sizeHint().width()
+        wanted = page.sizeHint() + QSize(48 + bar, 52 + bar + close.sizeHint().height())
+        self.resize(wanted.boundedTo(self.screen().availableSize() * SHARE_OF_SCREEN))
 
 
 def _table(heading: str, keys: list[tuple[str, str]]) -> QGridLayout:
