@@ -71,9 +71,7 @@ def main(path: Path, renderer: str, scale: float) -> None:
         at = [start + (k + 5) * length // 60 for k in range(STEPS)]
         spent = [timed(lambda t=t: (state.set_hover(Hover(t)), app.processEvents()))[0] for t in at]
         state.set_hover(None)
-        found.append(
-            Figure(group, f"{zoom}: pointer", median(spent), "ms", 3.0 if judged and scale == 1 else None)
-        )
+        found.append(Figure(group, f"{zoom}: pointer", median(spent), "ms", mark_ms))
         state.select((start, at[0]))
         app.processEvents()
         spent = [
@@ -86,7 +84,7 @@ def main(path: Path, renderer: str, scale: float) -> None:
                 f"{zoom}: dragged selection",
                 median(spent),
                 "ms",
-                3.0 if judged and scale == 1 else None,
+                mark_ms,
             )
         )
     print_json(found)
