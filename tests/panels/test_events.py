@@ -1,5 +1,7 @@
 """The Events dock: what it lists, in which order, and what it says to the timeline."""
 
+import threading
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -262,3 +264,23 @@ def test_an_event_of_a_process_is_shown_in_its_own_row(panel, qtbot):
         assert row.path()[0] is panel.state.rows.roots[1]
         assert row.path()[-1] is not row.path()[0]
         assert {row.path()[i].key for i in range(len(row.path()) - 1)} <= panel.state.rows.expanded
+
+
+def test_columns_that_stand_in_the_file_alone_are_read_beside_the_window(
+    panel, qtbot, demo_study, monkeypatch
+):
+    readers = set()
+    source = type(demo_study.trace.source)
+    column = source.column
+
+    def watched(self, kind, name, file_rows):
+        if (kind, name) not in known:
+            known.add((kind, name))
+            readers.add(threading.current_thread() is threading.main_thread())
+        return column(self, kind, name, file_rows)
+
+    known = set()
+    monkeypatch.setattr(source, "column", watched)
+    show(panel, qtbot, panel.state.rows.roots[0])
+    qtbot.waitUntil(lambda: panel.table.event_model.rowCount() > 0)
+    assert readers == {False}

@@ -106,6 +106,12 @@ class EventSet:
 
         return self.by_kind(positions, group, np.uint8, 0).astype(np.uint8, copy=False)
 
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """Those of `GROUPS` that have events here."""
+        counts = np.bincount(self.groups(np.arange(len(self), dtype=np.int32)), minlength=len(GROUPS))
+        return tuple(GROUPS[g] for g in np.flatnonzero(counts))
+
     def position_of(self, kind: Kind, index: int) -> int | None:
         """Return where an event stands, None if it is not one of these."""
         if not len(self) or kind not in self.kinds:

@@ -124,6 +124,9 @@ def list_events(
                 else -np.maximum(keys.astype(np.int64), UNKNOWN + 1)
             )
         positions = positions[np.argsort(keys, kind="stable")]
+    # A column that stands in the file alone is read whole when it is first asked for: here, not by the table.
+    for column in columns:
+        column.values(events, positions[:1])
     return Listed(positions, int(lengths.sum()), histogram)
 
 

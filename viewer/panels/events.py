@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
+from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import Theme
@@ -31,7 +32,7 @@ from viewer.panels.event_set import GROUPS, HOLDERS, EventSet, gather
 from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
 from viewer.panels.panel import Panel
-from viewer.rows import EventRef
+from viewer.rows import EventRef, Row
 from viewer.state import ViewState
 from viewer.state.places import home_row
 from viewer.state.work import Asked, Worker
@@ -145,21 +146,20 @@ class EventsPanel(Panel):
             return
         self.show_empty("")
         self.where.setText(f"Gathering {row.text_path}…")
-        self._worker.start(lambda _: (gather(study, row), Palette(study)), self._take)
+        self._worker.start(lambda _: _gathered(study, row), self._take)
 
     def _take(self, gathered: tuple[EventSet, Palette]) -> None:
         self.events, self._palette = gathered
         self._colour()
         self.where.setText(self.events.row.text_path)
         self.where.setToolTip(self.events.row.text_path)
-        every = np.arange(len(self.events), dtype=np.int32)
-        held = np.flatnonzero(np.bincount(self.events.groups(every), minlength=len(GROUPS)))
+        held = self.events.present
         self.group.clear()
-        self.group.addItems([EVERYTHING, *(GROUPS[g] for g in held)])
+        self.group.addItems([EVERYTHING, *held])
         self.group.setVisible(len(held) > 1)
         columns = columns_for(self.events)
         if columns != self.table.event_model.columns:
-            self.table.list_events(self.events, columns, every[:0])
+            self.table.list_events(self.events, columns, np.empty(0, np.int32))
         self._list()
 
     def _list(self) -> None:
@@ -303,6 +303,12 @@ class EventsPanel(Panel):
             return frame.to_csv(sep="\t", index=False) if as_text else frame
 
         self._exporter.start(work, take)
+
+
+def _gathered(study: Study, row: Row) -> tuple[EventSet, Palette]:
+    events = gather(study, row)
+    _ = events.present
+    return events, Palette(study)
 
 
 def _typed(ns: int) -> str:
