@@ -196,10 +196,12 @@ def _ranges(trace: Trace, index: Indices) -> Texts:
 def _iterations(table: pd.DataFrame) -> Texts:
     pairs = table["lap"].to_numpy(), table["lap_after"].to_numpy()
     out = np.full(len(table), "", object)
-    both = np.stack(pairs, axis=1)
-    kinds, code = np.unique(both, axis=0, return_inverse=True)
+    # As one number each: rows of two are sorted while no other thread can run.
+    kinds, code = np.unique((pairs[0].astype(np.int64) << 32) + pairs[1], return_inverse=True)
     texts = []
-    for one, other in kinds.tolist():
+    for both in kinds.tolist():
+        other = (both + 2**31) % 2**32 - 2**31
+        one = (both - other) >> 32
         held = [str(lap) for lap in ((one,) if one == other else (one, other)) if lap >= 0]
         texts.append(" → ".join(held))
     if len(table):
@@ -253,8 +255,10 @@ def _copies(trace: Trace, table: pd.DataFrame) -> Texts:
     pageable, front = table["pageable"].to_numpy(), table["in_front"].to_numpy()
     for row in rows.tolist():
         kind = GPU_KINDS[kinds[row]]
-        name = trace.names[int(trace.events[kind].name_id[index[row]])].removeprefix("Memcpy ")
-        said = [f"{name} {size[row] / 1e6:,.4g} MB at {rate[row]:,.4g} GB/s"]
+        held = trace.events[kind]
+        name = trace.names[int(held.name_id[index[row]])].removeprefix("Memcpy ")
+        stream = trace.streams[int(np.searchsorted(held.offsets, index[row], side="right")) - 1]
+        said = [f"{name} {size[row] / 1e6:,.4g} MB at {rate[row]:,.4g} GB/s on stream {stream.stream_id}"]
         said += ["pageable"] * bool(pageable[row]) + ["in front of the iteration"] * bool(front[row])
         out[row] = ", ".join(said)
     return out
