@@ -12,7 +12,7 @@ from viewer.app.key_sheet import NUMBERED, KeySheet, key_groups
 DESIGN_KEYS = [
     "Z", "Shift+Z", "Backspace", "Esc", "+", "-", "F", "Ctrl+P", "?", "Home", ",", ".", "[", "]", "\\", "G",
     "Shift+G", "X", "Shift+X", "I", "E", "Return", "Ctrl+F", "/", "Ctrl+G", "Ctrl+Z", "Ctrl+Shift+Z", "M",
-    "1", "9", "Ctrl+1", "Ctrl+9",
+    "1", "9", "Ctrl+1", "Ctrl+9", "Enter", "L", "Ctrl+E", "Ctrl+Shift+P",
 ]  # fmt: skip
 BY_PLACE = set("WASD")
 

@@ -186,6 +186,26 @@ def test_w_and_d_move_wherever_the_focus_is(focused):
     assert axis.window == here
 
 
+def test_arrows_plus_and_minus_in_the_timeline(window, qtbot):
+    state, view = window.state, window.timeline
+    view.canvas.setFocus()
+    state.rows.set_expanded([r.key for root in state.rows.roots for r in root.walk() if r.children], True)
+    qtbot.waitUntil(lambda: view.scroll_bar.maximum() > 0)
+    state.axis.go(10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_Right)
+    assert state.axis.window == (12 * MS, 32 * MS)
+    press(window, Qt.Key.Key_Left)
+    assert state.axis.window == (10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_Plus)
+    assert state.axis.window == (12 * MS, 28 * MS)
+    press(window, Qt.Key.Key_Minus)
+    assert state.axis.window == (10 * MS, 30 * MS)
+    press(window, Qt.Key.Key_Down)
+    assert view.scroll_bar.value() > 0
+    press(window, Qt.Key.Key_Up)
+    assert view.scroll_bar.value() == 0
+
+
 def test_the_key_sheet_opens_and_closes(window, qtbot):
     press(window, Qt.Key.Key_Question, SHIFT)
     sheet = QApplication.activeModalWidget()
