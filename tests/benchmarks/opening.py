@@ -16,6 +16,7 @@ from tests.benchmarks.figures import Figure, peak_bytes, print_json, private_byt
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
 from viewer.app.opening import Opened
+from viewer.app.run import be_responsive
 from viewer.app.settings import Settings
 from viewer.app.theme import Look
 from viewer.rows.presets import PRESETS
@@ -66,6 +67,7 @@ class _Heart:
 
 def main(path: Path, which: str) -> None:
     """Open a trace, wait until nothing is being computed any more, unfold everything."""
+    be_responsive()
     app = QApplication([])
     window = MainWindow(Settings(), Look(app, "light"), CrashGuard(), "raster")
     window.resize(1600, 900)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,13 +57,13 @@ def shown(slices: Slices) -> pd.DataFrame:
     labels = np.array([trace.gpu_label(g.index) for g in trace.gpus] + [""], object)
     return pd.DataFrame(
         {
-            "kind": table["kind"].map(KIND_TEXT).astype(object),
+            "kind": _spelled(table["kind"], KIND_TEXT),
             "gpu": labels[table["gpu"].to_numpy()],
             "start_ns": table["start_ns"],
             "duration_ns": table["duration_ns"],
-            "place": table["place"].map(PLACE_TEXT).astype(object),
+            "place": _spelled(table["place"], PLACE_TEXT),
             "iteration": _iterations(table),
-            "cause": table["cause"].astype(object),
+            "cause": _spelled(table["cause"]),
             "share": _shares(table),
             "inside": names_of(trace, Kind.NVTX, table["inside"].to_numpy()),
             "drained_by": names_of(trace, Kind.API, table["drained_by"].to_numpy()),
@@ -191,6 +192,12 @@ def _ranges(trace: Trace, index: Indices) -> Texts:
         texts = [normalise_numbers(strip_arguments(text)) for text in trace.names.take(ids)]
         out[known] = np.array([*texts, ""], object)[:-1][code]
     return out
+
+
+def _spelled(column: pd.Series, text_of: Mapping[str, str] | None = None) -> Texts:
+    """Return a column of categories as texts; pandas takes its time, in which no other thread can run."""
+    words = [text_of[word] if text_of else word for word in column.cat.categories]
+    return np.array([*words, ""], object)[column.cat.codes.to_numpy()]
 
 
 def _iterations(table: pd.DataFrame) -> Texts:

@@ -67,6 +67,7 @@ def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Sho
         if sum(len(trace.events[kind]) for kind in Kind) >= EARLY_FROM_EVENTS:
             study = Study(trace)
             roots = build_rows(study)
+            _ = study.parts, trace.extent_ns
             early.append(study)
             if not cancelled():
                 show(Opened(study, roots, path is None, scene=_scene(study, roots)))
@@ -108,7 +109,8 @@ def study_trace(
 def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
     """Make the scene, ready for the first view: the folded processes."""
     scene = Scene(study)
-    _ = scene.palette
+    _ = scene.palette, study.trace.extent_ns
+    scene.prepare_states()
     for root in roots:
         scene.prepare(root)
     return scene

@@ -214,14 +214,21 @@ class Scene:
         """Return the share of each pixel column in each part of a GPU's time, shape (5, width)."""
         known = self._states.get(gpu)
         if known is None or known[0] != scale:
-            parts = self.study.parts[gpu]
-            if gpu not in self._coarse:
-                self._coarse[gpu] = CoarseParts.of(parts)
-            coarse = self._coarse[gpu]
+            parts, coarse = self.study.parts[gpu], self._coarse_parts(gpu)
             served = coarse is not None and coarse.serves(scale)
             shares = coarse.columns(scale) if coarse and served else state_columns(parts, scale)
             known = self._states[gpu] = (scale, shares)
         return known[1]
+
+    def prepare_states(self) -> None:
+        """Make now, in any thread, what the state lanes and the overlays of all GPUs take."""
+        for gpu in range(len(self.study.parts)):
+            self._coarse_parts(gpu)
+
+    def _coarse_parts(self, gpu: int) -> CoarseParts | None:
+        if gpu not in self._coarse:
+            self._coarse[gpu] = CoarseParts.of(self.study.parts[gpu])
+        return self._coarse[gpu]
 
     def hit(self, placed: Sequence[PlacedRow], x: float, y: float, scale: Scale) -> HitResult | None:
         """Return what lies under a point; `x` in the scale's (device) pixels, `y` in logical ones.

@@ -14,8 +14,11 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from viewer.panels.table_view import DenseTable
 
-MARK_WIDTH = 26
+MARK_WIDTH = 30
 """Of a column without a title, which holds a mark alone."""
+WIDEST = 420
+MEASURED_ROWS = 200
+"""By how many rows the widths of columns are found."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -50,7 +53,7 @@ class Column:
 
 
 class FrameModel(QAbstractTableModel):
-    """A DataFrame in some order.
+    """A DataFrame in some order; `row_tip` says on hover what else is known of a position in the frame.
 
     Signals
     -------
@@ -65,6 +68,7 @@ class FrameModel(QAbstractTableModel):
         self.columns = tuple(columns)
         self.frame = pd.DataFrame({c.key: [] for c in columns})
         self.order = np.empty(0, np.int32)
+        self.row_tip: Callable[[int], str] | None = None
         self._sorted: tuple[int, bool] | None = None
 
     def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
@@ -117,7 +121,7 @@ class FrameModel(QAbstractTableModel):
             argb = column.colour(value) if column.colour else None
             return None if argb is None else QColor.fromRgba(argb)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip or None
+            return self.row_tip(self.position(index)) if self.row_tip else column.tip or None
         return column.text(value) if role == Qt.ItemDataRole.DisplayRole else str(value)
 
     def headerData(
@@ -178,6 +182,7 @@ class FrameTable(DenseTable):
     ) -> None:
         super().__init__(name, parent)
         self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
+        self._natural: list[int] = []
         self.setModel(self.frame_model)
         if editable:
             self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
@@ -192,11 +197,41 @@ class FrameTable(DenseTable):
         fit = other or self.frame_model.frame.empty
         self.frame_model.set_frame(frame, columns)
         if fit and len(frame):
-            self.horizontalHeader().setResizeContentsPrecision(50)
-            self.resizeColumnsToContents()
-            for number, column in enumerate(self.frame_model.columns):
-                if not column.title:
-                    self.setColumnWidth(number, MARK_WIDTH)
+            self._fit_columns()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._stretch()
+
+    def _fit_columns(self) -> None:
+        for number, column in enumerate(self.frame_model.columns):
+            width = min(self._content_width(number) + 4, WIDEST) if column.title else MARK_WIDTH
+            self.setColumnWidth(number, width)
+        self._natural = [self.columnWidth(number) for number in range(len(self.frame_model.columns))]
+        self._stretch()
+
+    def _content_width(self, number: int) -> int:
+        """Return how wide a column must be for its title and its longest text.
+
+        Qt would ask the model seven things about every cell, and wait for its turn to each answer while
+        threads calculate.
+        """
+        model = self.frame_model
+        column, first = model.columns[number], model.order[:MEASURED_ROWS]
+        texts = [column.text(value) for value in model.frame[column.key].iloc[first]]
+        advance = self.fontMetrics().horizontalAdvance
+        longest = max(range(len(texts)), key=lambda row: advance(texts[row]))
+        cell = self.sizeHintForIndex(model.index(longest, number)).width() + self.showGrid()
+        return max(cell, self.horizontalHeader().sectionSizeHint(number))
+
+    def _stretch(self) -> None:
+        """Give the last column of words the room that is left."""
+        columns = self.frame_model.columns
+        words = [i for i, c in enumerate(columns) if c.title and not c.number]
+        if words and len(self._natural) == len(columns):
+            last = words[-1]
+            rest = self.horizontalHeader().length() - self.columnWidth(last)
+            self.setColumnWidth(last, max(self._natural[last], self.viewport().width() - rest))
 
     def selected_positions(self) -> list[int]:
         """Return the positions in the frame of the selected rows, in the order shown."""

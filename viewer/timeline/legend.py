@@ -58,7 +58,9 @@ class Legend(QWidget):
 
 def classes_of(study: Study) -> tuple[str, ...]:
     """Return the kernel classes that a trace holds, in order of `CLASSES`."""
-    held = np.unique(study.classes.class_of[np.unique(study.trace.kernels.name_id)])
+    used = np.zeros(len(study.trace.names), bool)
+    used[study.trace.kernels.name_id] = True
+    held = np.unique(study.classes.class_of[used])
     return tuple(CLASSES[c] for c in held)
 
 
