@@ -224,7 +224,8 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
     if adopted is not None and adopted != projected:
         first, last, count = adopted
         yield "Whole process", f"{format_ns(last - first)}  ({format_count(count)} operations)"
-        yield "From", f"{format_instant(first)} to {format_instant(last)}"
+        if projected is None or projected[:2] != (first, last):
+            yield "From", f"{format_instant(first)} to {format_instant(last)}"
 
 
 def _projected(
