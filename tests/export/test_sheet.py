@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from PySide6.QtCore import QSize
 
+from viewer.analysis.intervals import window
 from viewer.cli import main
 from viewer.drawing.format import format_ns, format_share
 from viewer.export.first_view import first_view
@@ -15,6 +16,8 @@ from viewer.export.foot import round_length, wrapped
 from viewer.export.picture import HEADER_WIDTH, Sheet, picture
 from viewer.export.vector import svg_bytes
 from viewer.export.view import Extras, PictureError
+from viewer.rows import RowKind, build_rows
+from viewer.rows.shares import share
 from viewer.rows.tree import build_rows
 from viewer.state import Measurement, Note
 
@@ -28,6 +31,17 @@ def texts(svg):
 @pytest.fixture
 def view(demo_study, qapp):
     return first_view(demo_study, lap=1)
+
+
+def test_shares_of_rows_are_those_of_the_time_shown(demo_path, demo_study, tmp_path, capsys, qapp):
+    out = tmp_path / "x.svg"
+    asked = ["--range", "330ms..400ms", "--rows", "Rank 0/Stream"]
+    assert main(["shot", str(demo_path), "-o", str(out), *asked]) == 0
+    streams = [r for r in build_rows(demo_study)[0].walk() if r.kind is RowKind.STREAM]
+    held, within = texts(out.read_text()), window(330 * MS, 400 * MS)
+    expected = [format_share(share(row, within)) for row in streams]
+    assert set(expected) <= set(held)
+    assert expected != [format_share(row.share) for row in streams]
 
 
 def test_numbers_are_those_of_the_report_for_the_same_range(demo_path, tmp_path, capsys, qapp):
@@ -54,7 +68,7 @@ def test_numbers_are_those_of_the_report_for_the_same_range(demo_path, tmp_path,
         for ns in parts:
             shown = re.sub(r" (ms|µs)$", "", format_ns(ns)) if ns >= MS else f"{ns / MS:.3f}"
             assert not ns or shown in held
-        assert format_share(1 - gpu["idle_ns"] / (70 * MS)) in held
+        assert f"{format_share(1 - gpu['idle_ns'] / (70 * MS))} busy" in held
     assert format_ns(sum(g["idle_ns"] for g in facts["gpus"]) // len(facts["gpus"])) in held
     assert "look here" in held
     assert any(text.startswith("all of it  70.00 ms") for text in held)

@@ -1,7 +1,7 @@
 """What the cards say."""
 
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
@@ -10,8 +10,10 @@ from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.rows import EventRef, RowKind, build_rows
+from viewer.timeline.card import beside
 from viewer.timeline.facts import event_facts, running_at
 from viewer.timeline.hover_card import HoverCard
+from viewer.timeline.range_table import RangeTable
 from viewer.timeline.selection_card import SelectionCard
 from viewer.trace import Kind
 
@@ -134,3 +136,45 @@ def test_card_stands_left_of_a_range_at_the_right_edge(panel):
     bounds = QRect(0, 0, 1400, 600)
     card.show_range(state.study, (12 * MS, 17 * MS), None, QRect(1200, 10, 150, 2), bounds)
     assert card.geometry().right() < 1200
+
+
+BOUNDS, CARD = QRect(300, 100, 1000, 400), QSize(400, 250)
+
+
+@pytest.mark.parametrize(
+    ("span", "rows_end", "left", "top"),
+    [
+        (QRect(400, 100, 100, 1), 400, 509, 110),
+        (QRect(1000, 100, 100, 1), 400, 590, 110),
+        (QRect(400, 100, 100, 1), 200, 509, 201),
+    ],
+)
+def test_a_card_lies_beside_what_it_speaks_of(span, rows_end, left, top):
+    free = QRect(300, rows_end + 1, 1000, 500 - rows_end - 1)
+    assert beside(CARD, span, BOUNDS, free) == QRect(QPoint(left, top), CARD)
+
+
+def test_a_card_without_room_beside_it_covers_least_of_the_span():
+    free = QRect(300, 450, 1000, 50)
+    found = beside(CARD, QRect(350, 100, 800, 1), BOUNDS, free)
+    assert BOUNDS.contains(found)
+    assert found.right() == BOUNDS.right()
+    assert found.bottom() == BOUNDS.bottom()
+
+
+def test_parts_that_no_gpu_has_take_no_room(qapp):
+    state = state_of(training())
+    whole = RangeTable(state.study, state.axis.limits, state.laps)
+    hole = RangeTable(state.study, (17 * MS, 20 * MS), state.laps)
+    assert hole.numbers.all_ns[:4].sum() == 0
+    assert hole.size().width() < whole.size().width()
+
+
+def test_a_table_is_made_to_fit_where_there_is_little_room(qapp):
+    state = state_of(training(ranks=9))
+    table = RangeTable(state.study, state.axis.limits, state.laps)
+    assert table.size("hint").height() > 160
+    assert table.size().width() > 490
+    table.fit(490, 160)
+    assert table.size("hint").height() <= 160
+    assert table.size("hint").width() <= 490

@@ -10,8 +10,9 @@ from tests.timeline.make import pixels, state_of, training
 from viewer.drawing.layout import PlacedRow, row_height, shown_rows
 from viewer.drawing.theme import LIGHT
 from viewer.rows import Row, RowKind
+from viewer.timeline.fonts import metrics
 from viewer.timeline.headers import RowHeaders
-from viewer.timeline.paint_header import FIGURE_WIDTH, INDENT, RIGHT, Look, label_line, paint_header, pin_rect
+from viewer.timeline.paint_header import DETAIL_PX, INDENT, RIGHT, Look, label_line, paint_header, pin_rect
 from viewer.timeline.pinned import PinnedHeaders
 from viewer.timeline.row_menu import row_menu, rows_of_stream, stream_ids
 
@@ -203,7 +204,7 @@ def test_rows_speak_for_screen_readers(headers):
     index = headers.model().index_of(state(headers).rows.roots[1].key)
     text = index.data(Qt.ItemDataRole.AccessibleTextRole)
     assert text.startswith(state(headers).rows.roots[1].text_path)
-    assert text.endswith(" %")
+    assert text.endswith(" % busy")
     assert headers.accessibleName()
 
 
@@ -219,7 +220,7 @@ def test_a_long_name_never_runs_into_the_figure(qapp):
     long = Row("a", RowKind.STREAM, "Stream 20", "NCCL " + "tensor parallel " * 9)
     short = Row("b", RowKind.STREAM, "", "")
     look = Look(figure="100.0 %")
-    figure = slice(240 - RIGHT - FIGURE_WIDTH, 240)
+    figure = slice(240 - RIGHT - round(metrics(DETAIL_PX).horizontalAdvance(look.figure)), 240)
     assert np.array_equal(painted(long, look)[:, figure], painted(short, look)[:, figure])
     assert not np.array_equal(painted(long, look), painted(short, look))
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
 from viewer.analysis.health import doubtful_gpus
+from viewer.analysis.scope import range_scope
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
@@ -18,14 +19,14 @@ from viewer.export import foot
 from viewer.export.view import PictureError, View
 from viewer.timeline import legend, ruler
 from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
-from viewer.timeline.figures import figure_in
+from viewer.timeline.figures import bases, figure_in
 from viewer.timeline.fonts import font
 from viewer.timeline.note_marks import paint_notes, place_notes
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
 from viewer.timeline.strip import Grid
 
-HEADER_WIDTH = 340
+HEADER_WIDTH = 360
 MAX_PX, MAX_AREA = 30_000, 400_000_000
 _DOTS_PER_METER = 3780
 _TEXT_PX = 11
@@ -159,8 +160,11 @@ class Sheet:
             painter.save()
             painter.setClipRect(0, 0, width, top)
             corner = QRect(0, 0, width, top)
-            ruler.paint_corner(painter, corner, view.window_ns, self._width - width, view.theme)
+            shown = ("busy, and shares of siblings:", "of the time shown")
+            figures = bases(view.scope) if view.scope else shown
+            ruler.paint_corner(painter, corner, view.window_ns, self._width - width, view.theme, figures)
             painter.restore()
+        scope = view.scope or range_scope(view.study, *view.window_ns, "")
         above: set[str] = set()
         for placed in self._placed:
             row = placed.row
@@ -168,7 +172,7 @@ class Sheet:
             painter.save()
             painter.setClipRect(rect)
             look = Look(
-                figure_in(view.study, row, view.window_ns, view.scope),
+                figure_in(view.study, row, view.window_ns, scope),
                 foldable=bool(row.children),
                 as_path=row.parent is not None and row.parent.key not in above,
             )

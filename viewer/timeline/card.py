@@ -15,6 +15,52 @@ RADIUS = 6
 AWAY_PX = 16
 
 
+MARGIN = 2 * (PADDING + SHADOW)
+"""What a card adds to its content, in both directions."""
+_SHADE = {False: 7, True: 26}
+"""How dark a step of the shadow is, of 255; on a dark ground it must be darker to be seen."""
+
+
+def beside(size: QSize, span: QRect, bounds: QRect, free: QRect | None = None) -> QRect:
+    """Return where a card of a size lies, always inside `bounds`.
+
+    In `free` where it fits there, since nothing is covered; else right of `span`, else left of it, else
+    in that corner where it covers least of the span's columns.
+
+    Parameters
+    ----------
+    span : QRect
+        What the card speaks of; with `free`, all rows above that are in its columns.
+    free : QRect, optional
+        The part of `bounds` below the rows.
+    """
+    wide, high = size.width(), size.height()
+    top = span.top() + AWAY_PX - SHADOW
+    if free is not None and free.height() >= high:
+        bounds, top = free, free.top()
+    right = span.right() + AWAY_PX - SHADOW
+    left = span.left() - AWAY_PX + SHADOW - wide
+    end = bounds.right() + 1 - wide
+    y = max(bounds.top(), min(top, bounds.bottom() + 1 - high))
+    if right <= end:
+        return QRect(QPoint(right, y), size)
+    if left >= bounds.left():
+        return QRect(QPoint(left, y), size)
+    if free is None or bounds == free:
+        return QRect(QPoint(max(bounds.left(), min(right, end)), y), size)
+    rows = QRect(QPoint(span.left(), bounds.top()), QPoint(span.right(), free.top()))
+    corners = [
+        QRect(QPoint(max(x, bounds.left()), max(y, bounds.top())), size)
+        for y in (bounds.bottom() + 1 - high, bounds.top())
+        for x in (end, bounds.left())
+    ]
+    return min(corners, key=lambda corner: _area(corner & rows))
+
+
+def _area(rect: QRect) -> int:
+    return max(rect.width(), 0) * max(rect.height(), 0)
+
+
 class Card(QWidget):
     """A rounded panel with a soft shadow. A subclass says how large its content is, and paints it."""
 
@@ -40,20 +86,9 @@ class Card(QWidget):
         raise NotImplementedError
 
     def show_beside(self, span: QRect, bounds: QRect, free: QRect | None = None) -> None:
-        """Show the card right of `span`, left of it if there is no room, always inside `bounds`.
-
-        Where it fits into `free`, it goes there instead: nothing is covered.
-        """
-        margin = 2 * (PADDING + SHADOW)
-        size = self.content_size() + QSize(margin, margin)
-        if free is not None and free.height() >= size.height():
-            bounds, span = free, QRect(span.left(), free.top() - AWAY_PX + SHADOW, span.width(), 1)
-        right = span.right() + AWAY_PX - SHADOW
-        left = span.left() - AWAY_PX + SHADOW - size.width()
-        x = right if right + size.width() <= bounds.right() or left < bounds.left() else left
-        x = max(bounds.left(), min(x, bounds.right() - size.width()))
-        y = max(bounds.top(), min(span.top() + AWAY_PX - SHADOW, bounds.bottom() - size.height()))
-        self.setGeometry(QRect(QPoint(x, y), size))
+        """Show the card where `beside` says."""
+        size = self.content_size() + QSize(MARGIN, MARGIN)
+        self.setGeometry(beside(size, span, bounds, free))
         self.show()
         self.raise_()
         self.update()
@@ -82,13 +117,13 @@ class Card(QWidget):
         painter = QPainter(picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(0, 0, 0, 7))
+        painter.setBrush(QColor(0, 0, 0, _SHADE[self.theme.is_dark]))
         for step in range(SHADOW, 0, -1):
             painter.drawRoundedRect(
                 panel.adjusted(-step, -step + 2, step, step), RADIUS + step, RADIUS + step
             )
         painter.setBrush(QColor(self.theme.panel))
-        painter.setPen(QPen(QColor(self.theme.line), 1))
+        painter.setPen(QPen(QColor(self.theme.text_faint if self.theme.is_dark else self.theme.line), 1))
         painter.drawRoundedRect(panel.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
         painter.end()
         return picture

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from viewer.timeline.timeline import Timeline
 
 _EVENT_MS, _CUT_MS = 250, 600
+_LOW_PX = 320
+"""A canvas lower than that has no room for a card."""
 
 
 class Cards(QObject):
@@ -132,8 +134,9 @@ class Cards(QObject):
         return slice_about(study, slices, number) if slices is not None and number is not None else ()
 
     def _bounds(self) -> QRect:
-        """Return where cards may lie: over pinned rows and canvas."""
-        return self._timeline.pinned.geometry().united(self._timeline.canvas.geometry())
+        """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""
+        area = self._timeline.pinned.geometry().united(self._timeline.canvas.geometry())
+        return area if area.height() >= _LOW_PX else area.united(self._timeline.overview.geometry())
 
     def _below_rows(self) -> QRect:
         """Return the part of the canvas that no row covers."""

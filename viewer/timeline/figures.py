@@ -58,9 +58,15 @@ def figure(state: ViewState, row: Row) -> str:
 def figure_in(study: Study | None, row: Row, seen: Window, scope: Scope | None = None) -> str:
     """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
     if study is not None and (part := busy(study, row, seen, scope)) is not None:
-        return format_share(part) + (" busy" if row.kind is RowKind.GPU else "")
+        return f"{format_share(part)} busy"
     part = share(row, scope)
     return "" if part is None else format_share(part)
+
+
+def bases(scope: Scope | None) -> tuple[str, str]:
+    """Return what the two kinds of figures are counted over, for the head of their column."""
+    over = "whole trace" if scope is None else scope.what
+    return "busy: of the time in view", f"others: share of siblings, {over}"
 
 
 def row_tip(state: ViewState, row: Row) -> str:

@@ -17,7 +17,7 @@ from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metric
 
 INDENT = 16
 RIGHT = 12
-FIGURE_WIDTH = 48
+FIGURE_WIDTH = 76
 PIN_SIZE = 14
 LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 9.5, 11
 GAP = 8
@@ -97,7 +97,8 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     room = line.right() + 1 - RIGHT
     if look.figure:
         painter.setFont(font(DETAIL_PX))
-        painter.setPen(QColor.fromRgba(theme.text_soft))
+        is_busy = row.kind in (RowKind.PROCESS, RowKind.GPU)
+        painter.setPen(QColor.fromRgba(theme.text_soft if is_busy else theme.text_faint))
         box = QRectF(left, line.top(), room - left, line.height())
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, look.figure)
         room -= round(metrics(DETAIL_PX).horizontalAdvance(look.figure)) + GAP

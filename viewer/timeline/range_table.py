@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from viewer.analysis.laps import Laps
 from viewer.analysis.measure import RangeNumbers, measure
+from viewer.analysis.parts import PARTS
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import Theme
@@ -19,10 +20,12 @@ from viewer.timeline.facts import gpu_names
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.trace.names import short_name
 
-_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle", "no kernel")
-_TEXT, _SMALL, _LINE = 11, 10, 17
-_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 102, 46, 5, 58, 110
-_NOTE = 140
+_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
+_TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 68, 32, 4, 56, 110
+_NARROW = 54
+_NOTE, _MIN_WIDTH = 132, 380
+_IDLE = PARTS.index("idle")
 _AWAITED = "…"
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
@@ -30,6 +33,8 @@ _TITLE_HEIGHT, _RULE = 24, 9
 
 class RangeTable:
     """The numbers of one range, and how they are laid out; sizes are in logical pixels.
+
+    Parts that no GPU has are left out, and so is "no kernel" where that is the idle time.
 
     Parameters
     ----------
@@ -62,15 +67,30 @@ class RangeTable:
         self._notes = list(about) or _notes(self.numbers, details)
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
+        self._hint = True
+        self._column, self._share = _COLUMN, _SHARE
+        self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == _IDLE]
+        self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[_IDLE])
+
+    def fit(self, width: int, height: int) -> None:
+        """Leave out shares, what is said below the GPUs, then GPUs, until the table fits."""
+        if self.size().width() > width:
+            self._column, self._share = _NARROW, 0
+        if self.size("?").height() > height:
+            self._hint = False
+        while self._notes and self.size().height() > height:
+            self._notes.pop()
+        while self._most > 1 and self.size().height() > height:
+            self._most = min(self._most, len(self.numbers.parts_ns)) - 1
 
     def size(self, hint: str = "") -> QSize:
         """Return the size of the table; `hint` is the line at its foot."""
         numbers = self.numbers
         gpus = len(numbers.parts_ns)
         rows = min(gpus, self._most) + (gpus > self._most)
-        lines = 2 * bool(gpus) + len(self._notes) + bool(hint or numbers.clipped)
-        width = self._label_width() + _COLUMN * (len(_HEADINGS) - 1) + 3 * _COUNT
-        return QSize(width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+        lines = 2 * bool(gpus) + len(self._notes) + bool((hint and self._hint) or numbers.clipped)
+        width = self._label_width() + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
+        return QSize(max(width, _MIN_WIDTH), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
     def _label_width(self) -> int:
         labels = self._labels
@@ -106,6 +126,8 @@ class RangeTable:
                 MEDIUM,
             )
             y += _LINE
+        if not self._hint:
+            hint = ""
         if numbers.clipped:
             hint = " · ".join(filter(None, ("Clipped to the recording", hint)))
         base = marks.text_baseline(y, _LINE, _SMALL)
@@ -114,30 +136,50 @@ class RangeTable:
     def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
         numbers = self.numbers
         unit, size = _unit(numbers.length_ns)
-        self._paint_line(
-            painter, rect, theme, y, unit, [(h, "") for h in _HEADINGS], ("kernels", "launches"), soft=True
-        )
+        headings = [(_HEADINGS[at], "") for at in self._columns]
+        counted = ("no kernel",) * self._no_kernel + ("kernels", "launches")
+        self._paint_line(painter, rect, theme, y, unit, headings, counted, soft=True)
         y += _LINE
         gpus = len(numbers.parts_ns)
         for gpu in range(min(gpus, self._most)):
-            parts = [*numbers.parts_ns[gpu].tolist(), int(numbers.no_kernel_ns[gpu])]
-            cells = _cells(parts, numbers.length_ns, size)
             held = numbers.gpus[gpu] if numbers.gpus else None
             counts = _counts(held.kernels, held.launches) if held else (_AWAITED, _AWAITED)
+            cells, counts = self._cells(
+                numbers.parts_ns[gpu].tolist(),
+                int(numbers.no_kernel_ns[gpu]),
+                numbers.length_ns,
+                size,
+                counts,
+            )
             self._paint_line(painter, rect, theme, y, self._labels[gpu], cells, counts)
             y += _LINE
         if (more := gpus - self._most) > 0:
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
             y += _LINE
-        everything = [*numbers.all_ns.tolist(), int(numbers.no_kernel_ns.sum())]
-        cells = _cells(everything, numbers.length_ns * gpus, size)
         counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (_AWAITED, _AWAITED)
+        cells, counts = self._cells(
+            numbers.all_ns.tolist(),
+            int(numbers.no_kernel_ns.sum()),
+            numbers.length_ns * gpus,
+            size,
+            counts,
+        )
         tint = QColor(theme.accent)
         tint.setAlpha(20)
         painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
         self._paint_line(painter, rect, theme, y, "In all", cells, counts)
         return y + _LINE
+
+    def _cells(
+        self, parts_ns: list[int], no_kernel_ns: int, whole_ns: int, size: int, counts: tuple[str, ...]
+    ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+        """Return the texts of a line: values with shares, and what is only counted."""
+        cells = [
+            (_value(parts_ns[at], size), _short_share(parts_ns[at] / whole_ns) if parts_ns[at] else "")
+            for at in self._columns
+        ]
+        return cells, ((_value(no_kernel_ns, size),) if self._no_kernel else ()) + counts
 
     def _paint_line(
         self,
@@ -147,7 +189,7 @@ class RangeTable:
         y: int,
         label: str,
         cells: list[tuple[str, str]],
-        counts: tuple[str, str],
+        counts: tuple[str, ...],
         soft: bool = False,
     ) -> None:
         base = marks.text_baseline(y, _LINE, _TEXT)
@@ -155,14 +197,13 @@ class RangeTable:
         room = self._label_width()
         marks.paint_text(painter, cropped(label, room, _TEXT), rect.left(), base, _TEXT, ink)
         right = rect.left() + room
-        for value, share in cells[:-1]:
-            right += _COLUMN
-            if share:
-                marks.paint_text(painter, share, right - _SHARE + _GAP, base, _SMALL, theme.text_faint)
+        for value, share in cells:
+            right += self._column
+            if share and self._share:
+                x = right - self._share + _GAP
+                marks.paint_text(painter, share, x, base, _SHARE_TEXT, theme.text_faint)
             cell_ink = theme.text_faint if value == "–" else ink
-            _paint_right(painter, value, right - _SHARE, base, _TEXT, cell_ink, weight)
-        right += _COUNT
-        _paint_right(painter, cells[-1][0], right, base, _TEXT, ink, weight)
+            _paint_right(painter, value, right - self._share, base, _TEXT, cell_ink, weight)
         for count in counts:
             right += _COUNT
             _paint_right(painter, count, right, base, _TEXT, ink, REGULAR)
@@ -181,13 +222,15 @@ def _unit(length_ns: int) -> tuple[str, int]:
     return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
 
 
-def _cells(parts_ns: list[int], whole_ns: int, size: int) -> list[tuple[str, str]]:
-    cells = []
-    for ns in parts_ns:
-        value = ns / size
-        decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
-        cells.append((f"{value:,.{decimals}f}", format_share(ns / whole_ns)) if ns else ("–", ""))
-    return cells
+def _value(ns: int, size: int) -> str:
+    value = ns / size
+    decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
+    return f"{value:,.{decimals}f}" if ns else "–"
+
+
+def _short_share(share: float) -> str:
+    """Return a share beside its exact value: "89 %", "9.4 %"."""
+    return f"{share * 100:.0f} %" if share >= 0.0995 else format_share(share)
 
 
 def _counts(kernels: int, launches: int) -> tuple[str, str]:

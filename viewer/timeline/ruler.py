@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -16,6 +18,7 @@ from viewer.drawing.ticks import ticks
 from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.timeline import marks
+from viewer.timeline.figures import bases
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import Grid, Strip, guard
 
@@ -23,6 +26,7 @@ HEIGHT = 34
 _CHIP_TOP, _CHIP_HEIGHT = 2, 15
 _TICK, _SMALL_TICK = 6, 3
 _TEXT = 10.5
+_NOTE, _NOTE_LINE, _NOTE_RIGHT = 9.5, 12, 12
 
 
 def paint_ruler(
@@ -107,8 +111,18 @@ def paint_length(
     return marks.paint_tag(painter, text, middle, dpr, ends, theme.accent, theme.accent_text, dpr, margin=9)
 
 
-def paint_corner(painter: QPainter, rect: QRect, window: Window, ruler_width: int, theme: Theme) -> None:
-    """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from."""
+def paint_corner(
+    painter: QPainter,
+    rect: QRect,
+    window: Window,
+    ruler_width: int,
+    theme: Theme,
+    figures: Sequence[str] = (),
+) -> None:
+    """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from.
+
+    `figures` are lines about the figures of the rows, over whose column they stand.
+    """
     painter.fillRect(rect, QColor(theme.panel))
     found = ticks(*window, ruler_width)
     base = marks.text_baseline(rect.top(), rect.height(), 13)
@@ -118,6 +132,13 @@ def paint_corner(painter: QPainter, rect: QRect, window: Window, ruler_width: in
     unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
     unit = cropped(unit, rect.width() - x, 11)
     marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
+    x += metrics(11).horizontalAdvance(unit) + 16
+    top = rect.top() + (rect.height() - _NOTE_LINE * len(figures)) / 2
+    for line, text in enumerate(figures):
+        shown = cropped(text, rect.width() - _NOTE_RIGHT - x, _NOTE)
+        right = rect.width() - _NOTE_RIGHT - metrics(_NOTE).horizontalAdvance(shown)
+        base = marks.text_baseline(top + line * _NOTE_LINE, _NOTE_LINE, _NOTE)
+        marks.paint_text(painter, shown, right, base, _NOTE, theme.text_faint)
     painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
 
 
@@ -197,6 +218,7 @@ class RulerCorner(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the ruler's corner"):
-                paint_corner(painter, self.rect(), self.state.axis.window, self.ruler_width, self.theme)
+                window, figures = self.state.axis.window, bases(self.state.filter)
+                paint_corner(painter, self.rect(), window, self.ruler_width, self.theme, figures)
         finally:
             painter.end()

@@ -12,7 +12,7 @@ from viewer.analysis.laps import Laps
 from viewer.analysis.measure import RangeNumbers
 from viewer.analysis.study import Study
 from viewer.state import Window
-from viewer.timeline.card import Card
+from viewer.timeline.card import MARGIN, Card
 from viewer.timeline.range_table import RangeTable
 
 _SLOW_S, _PAUSE_MS = 0.001, 60
@@ -48,10 +48,14 @@ class SelectionCard(Card):
         """
         asked = (study, window, laps)
         known = self._asked == asked and self._about == about
-        self._asked, self._about, self._place = asked, about, (span, bounds, free)
-        if known and self.table is not None:
+        place = (span, bounds, free)
+        self._asked, self._about = asked, about
+        if known and self.table is not None and place[1].size() == self._place[1].size():
+            self._place = place
             self.show_beside(*self._place)
-        elif self._cost_s > _SLOW_S and self.isVisible():
+            return
+        self._place = place
+        if self._cost_s > _SLOW_S and self.isVisible():
             self._make(details=False)
             self._pause.start()
         else:
@@ -76,6 +80,8 @@ class SelectionCard(Card):
         except ValueError:
             self.dismiss()
             return
+        room = self._place[1]
+        self.table.fit(room.width() - MARGIN, room.height() - MARGIN)
         self.show_beside(*self._place)
 
     @property

@@ -32,7 +32,7 @@ from viewer.timeline.strip import log
 
 Renderer = Literal["auto", "gl", "raster"]
 
-HEADER_WIDTH = 340
+HEADER_WIDTH = 360
 MOST_OF_WIDTH = 3
 """Headers take at most one part in so many."""
 _MIN_HEADER = 140
