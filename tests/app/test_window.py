@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
+from viewer.analysis.classify import Rules
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
@@ -197,3 +198,10 @@ def test_files_that_need_a_word_are_told_of(window, opened, monkeypatch):
     window._on_opened(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text() == "a newer schema"
     assert window.windowTitle().startswith("new.sqlite")
+
+
+def test_a_bad_rule_is_told_with_its_line(window, opened):
+    study = Study(opened.study.trace, Rules.parse("[attention]\ngemm\n(oops\n", "mine"))
+    window._on_opened(replace(opened, study=study, roots=build_rows(study)))
+    assert window.notice.label.text().startswith("Class rules, line 3: (oops: ")
+    assert study.classes.class_name(int(study.trace.kernels.name_id[0])) == "attention"

@@ -239,7 +239,7 @@ class MainWindow(QMainWindow):
         left, selection = take_session(state), state.selection
         old = state.study.trace.path if state.study and opened is None and early is None else None
         is_same = old == study.trace.path and result.fingerprint == self.sessions.fingerprint
-        told = [*map(str, study.rules.errors), *study.trace.notes]
+        told = [*(f"Class rules, {e}: left out" for e in study.rules.errors), *study.trace.notes]
         if is_same:
             self._take(result)
             apply_session(state, left)
