@@ -3,6 +3,9 @@
 import pytest
 
 from tests.timeline.make import study_of, training
+from viewer.analysis.study import Study
+from viewer.demo import DemoOptions, make_demo
+from viewer.readers import read
 from viewer.rows import build_rows
 from viewer.state import ViewState
 from viewer.state.link import AxisLink
@@ -82,3 +85,19 @@ def test_released_the_first_is_alone_again(pair):
     a.set_overlay("idle", True)
     assert b.axis.window == before
     assert b.overlays == set()
+
+
+def test_a_usual_iteration_is_set_against_a_usual_one(qapp, tmp_path):
+    path = make_demo(tmp_path / "demo.sqlite", DemoOptions(ranks=1))
+    study = Study(read(path, cache=False))
+    a, b = ViewState(), ViewState()
+    for state in (a, b):
+        state.set_study(study, build_rows(study))
+    usual = a.laps.basis
+    unusual = next(lap for lap in range(a.laps.count) if lap not in usual)
+    middle = (a.laps.start_ns(unusual) + a.laps.end_ns(unusual)) // 2
+    half = int(a.laps.duration_ns[unusual])
+    a.axis.go(middle - half, middle + half)
+    assert set(AxisLink(a, b).pair) <= set(usual)
+    go_to_lap(a, unusual)
+    assert AxisLink(a, b).pair == (unusual, unusual)

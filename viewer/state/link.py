@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.study import Study
@@ -120,14 +122,25 @@ def _match_overlays(model: ViewState, other: ViewState) -> None:
 
 
 def _first_pair(first: ViewState, second: ViewState) -> tuple[int | None, int | None]:
-    """Return the iteration that is looked at, and the second's one that is as far from its warm-up."""
+    """Return the iteration that is looked at, and the second's one that is as far from its warm-up.
+
+    Where several are in view, one that the numbers are of: a checkpoint is not set against a usual iteration.
+    """
     a, b = first.laps, second.laps
     if a is None or b is None or not a.count or not b.count:
         return None, None
     lap = first.lap if first.lap is not None else a.lap_at(sum(first.axis.window) // 2)
     if lap is None:
         lap = a.basis[0] if a.basis else 0
-    return lap, min(max(lap - a.warm_up + b.warm_up, 0), b.count - 1)
+    low, high = first.axis.window
+    if first.lap is None and a.basis and high - low > int(a.duration_ns[lap]):
+        lap = _nearest(a.basis, lap)
+    other = min(max(lap - a.warm_up + b.warm_up, 0), b.count - 1)
+    return lap, _nearest(b.basis, other) if lap in a.basis and b.basis else other
+
+
+def _nearest(laps: Sequence[int], lap: int) -> int:
+    return min(laps, key=lambda one: abs(one - lap))
 
 
 def _begin(study: Study | None) -> int:
