@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from tests.panels.make import looking_at, row_of
 from viewer.analysis.alignment import align
@@ -65,6 +66,18 @@ def test_a_damaged_recording_says_so_worst_first(damaged, shown, qtbot):
     )
 
 
+def test_findings_are_copied_and_saved_as_a_table(damaged, shown, qtbot):
+    panel = shown(DiagnosticsPanel(looking_at(damaged)))
+    with qtbot.waitSignal(panel.save_requested) as saved:
+        panel.save_button.click()
+    frame = saved.args[0]
+    assert frame["title"].tolist()[1:] == [f.title for f in damaged.findings]
+    panel.copy_button.click()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t") == ["severity", "title", "meaning", "where"]
+    assert len(lines) == len(frame) + 1
+
+
 def test_an_aligned_gpu_can_be_put_back(damaged, shown, qtbot):
     aligned = Study(align(damaged.trace, {3: 50_000_000}))
     panel = shown(DiagnosticsPanel(looking_at(aligned)))
@@ -124,6 +137,12 @@ def test_a_kernel_has_statistics_alone_and_beside_communication(demo_study, qapp
     assert stats["Count"] == f"{(demo_study.trace.kernels.name_id == name).sum():,}"
     assert "Alone" in stats
     assert details.title in details.text
+    frame = details.frame
+    assert frame["value"].iloc[0] == details.title
+    grids = [section for section in details.sections if section.grid]
+    for section in grids:
+        cells = [cell for row in section.grid[1:] for cell in row[1:]]
+        assert frame.loc[frame["section"] == section.title, "value"].tolist()[-len(cells) :] == cells
 
 
 def test_a_range_has_its_projections_and_the_parts_inside(demo_study, qapp):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pandas as pd
+
 from viewer.analysis.copy_story import copy_story
 from viewer.analysis.name_stats import NameStats, name_stats
 from viewer.analysis.parts import PARTS
@@ -38,13 +40,26 @@ class Details:
 
     @property
     def text(self) -> str:
-        """All of it as plain text."""
+        """All of it as plain text, with tabs between columns."""
         lines = [self.title, self.subtitle]
         for section in self.sections:
             lines += ["", section.title] if section.title else [""]
-            lines += [f"{label}: {value}" for label, value in section.lines]
+            lines += [f"{label}\t{value}" if label else value for label, value in section.lines]
             lines += ["\t".join(row) for row in section.grid]
         return "\n".join(lines)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """All of it as a table: `section`, `what`, `value`, as they are shown."""
+        rows = [("", "name", self.title), ("", "what", self.subtitle)]
+        for section in self.sections:
+            rows += [(section.title, label, value) for label, value in section.lines]
+            head, *below = section.grid or ((),)
+            for first, *cells in below:
+                rows += [
+                    (section.title, f"{first} {of}", cell) for of, cell in zip(head[1:], cells, strict=True)
+                ]
+        return pd.DataFrame(rows, columns=["section", "what", "value"])
 
 
 def details_of_event(study: Study, ref: EventRef) -> Details:

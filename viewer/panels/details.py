@@ -49,13 +49,15 @@ class DetailsPanel(Panel):
         self.page.document().setDefaultFont(weighable)
         self.page.setAccessibleName("Details of what is selected")
         self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
-        self.other, self.copy_button = QPushButton("Launch"), QPushButton("Copy")
+        self.other = QPushButton("Launch")
+        self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
         for button in (self.previous, self.next, self.other):
             head.addWidget(button)
         head.addStretch(1)
         head.addWidget(self.copy_button)
+        head.addWidget(self.save_button)
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
@@ -64,6 +66,7 @@ class DetailsPanel(Panel):
         self.next.clicked.connect(lambda: self.step(1))
         self.other.clicked.connect(self.follow_link)
         self.copy_button.clicked.connect(self.copy)
+        self.save_button.clicked.connect(self.save)
         state.event_changed.connect(partial(self._take, False))
         state.slice_changed.connect(partial(self._take, True))
 
@@ -117,6 +120,11 @@ class DetailsPanel(Panel):
         """Copy everything as text."""
         if self.details is not None:
             QGuiApplication.clipboard().setText(self.details.text)
+
+    def save(self) -> None:
+        """Ask for everything to be written to a file."""
+        if self.details is not None:
+            self.save_requested.emit(self.details.frame)
 
     def _take(self, is_slice: bool) -> None:
         self._is_slice = is_slice

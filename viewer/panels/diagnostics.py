@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pandas as pd
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
@@ -83,15 +84,18 @@ class DiagnosticsPanel(Panel):
         self._worker = Worker(self)
         self.head = QLabel()
         self.head.setObjectName("soft")
-        self.align_all, self.copy_button = QPushButton("Align all GPUs"), QPushButton("Copy")
+        self.align_all = QPushButton("Align all GPUs")
+        self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         self.align_all.clicked.connect(lambda: self.align_requested.emit(self.offered))
         self.copy_button.clicked.connect(self.copy)
+        self.save_button.clicked.connect(lambda: self.save_requested.emit(self.frame()))
         self.offered: dict[int, int] = {}
         top = QHBoxLayout()
         top.setContentsMargins(8, 4, 8, 0)
         top.addWidget(self.head, 1)
         top.addWidget(self.align_all)
         top.addWidget(self.copy_button)
+        top.addWidget(self.save_button)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -131,10 +135,14 @@ class DiagnosticsPanel(Panel):
         self.area.setWidget(page)
 
     def copy(self) -> None:
-        """Copy all findings as text."""
-        lines = [self.head.text(), ""]
-        lines += [f"{f.severity}: {f.title}\n    {f.meaning}" for f in self.findings or ()]
-        QGuiApplication.clipboard().setText("\n".join(lines))
+        """Copy all findings as tab-separated text with a header."""
+        QGuiApplication.clipboard().setText(self.frame().to_csv(sep="\t", index=False))
+
+    def frame(self) -> pd.DataFrame:
+        """Return all findings as a table: `severity`, `title`, `meaning`, `where`; what was recorded first."""
+        rows: list[tuple[str, str, str, str]] = [("info", self.head.text(), "", "")]
+        rows += [(f.severity, f.title, f.meaning, f.where) for f in self.findings or ()]
+        return pd.DataFrame(rows, columns=["severity", "title", "meaning", "where"])
 
     def _check(self) -> None:
         """Check the trace beside the window, whether or not the panel is seen."""
