@@ -139,7 +139,7 @@ class DiagnosticsPanel(Panel):
         QGuiApplication.clipboard().setText(self.frame().to_csv(sep="\t", index=False))
 
     def frame(self) -> pd.DataFrame:
-        """Return all findings as a table: `severity`, `title`, `meaning`, `where`; what was recorded first."""
+        """Return `severity`, `title`, `meaning` and `where` of all findings, what was recorded first."""
         rows: list[tuple[str, str, str, str]] = [("info", self.head.text(), "", "")]
         rows += [(f.severity, f.title, f.meaning, f.where) for f in self.findings or ()]
         return pd.DataFrame(rows, columns=["severity", "title", "meaning", "where"])
