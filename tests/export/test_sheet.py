@@ -18,7 +18,6 @@ from viewer.export.vector import svg_bytes
 from viewer.export.view import Extras, PictureError
 from viewer.rows import RowKind, build_rows
 from viewer.rows.shares import share
-from viewer.rows.tree import build_rows
 from viewer.state import Measurement, Note
 
 MS = 1_000_000

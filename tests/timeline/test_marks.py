@@ -13,6 +13,7 @@ from viewer.drawing.theme import LIGHT
 from viewer.rows import EventRef, RowKind
 from viewer.timeline.linked import event_boxes, linked_events
 from viewer.timeline.paint import gpu_spans, make_frame, paint_frame
+from viewer.timeline.pinned import EDGE_GAP
 from viewer.timeline.strip import Grid
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Kind
@@ -97,7 +98,7 @@ def test_pinned_row_stays_while_the_rest_scrolls(on_screen):
     row = next(r for r in state.rows.roots[1].walk() if r.kind is RowKind.STREAM)
     state.rows.set_pinned(row.key, True)
     assert [p.row for p in timeline.pinned.placed] == [row]
-    assert timeline.canvas.y() == timeline.pinned.y() + timeline.pinned.height()
+    assert timeline.canvas.y() == timeline.pinned.y() + timeline.pinned.height() + EDGE_GAP
     timeline.scroll_bar.setValue(timeline.scroll_bar.maximum())
     assert [p.row for p in timeline.pinned.placed] == [row]
     assert timeline.pinned.placed[0].y == 0

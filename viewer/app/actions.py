@@ -61,6 +61,10 @@ def _trace(w: MainWindow) -> bool:
     return w.state.study is not None
 
 
+def _gpus(w: MainWindow) -> bool:
+    return w.state.study is not None and bool(w.state.study.trace.gpus)
+
+
 def _selection(w: MainWindow) -> bool:
     return w.state.selection is not None
 
@@ -80,9 +84,7 @@ def _found(w: MainWindow) -> bool:
 def _slice(part: str, direction: int) -> Callable[[MainWindow], None]:
     def step(w: MainWindow) -> None:
         if not navigation.step_slice(w.state, part, direction):
-            w.status.say(
-                f"No {_BESIDE[direction]} {_SLICES[part]} that would be seen at this zoom"
-            )
+            w.status.say(f"No {_BESIDE[direction]} {_SLICES[part]} that would be seen at this zoom")
 
     return step
 
@@ -130,7 +132,7 @@ def _overlay(name: str, title: str, short: str, key: str) -> Command:
     return Command(
         f"overlay-{name}", f"Overlay: {title}", "View",
         lambda w: w.state.set_overlay(name, name not in w.state.overlays),
-        (key,), _trace, lambda w: name in w.state.overlays, group="overlays", short=short,
+        (key,), _gpus, lambda w: _gpus(w) and name in w.state.overlays, group="overlays", short=short,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QCloseEvent,
     QDesktopServices,
     QDragEnterEvent,
+    QDragLeaveEvent,
     QDropEvent,
     QGuiApplication,
 )
@@ -24,6 +25,7 @@ from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
+from viewer.app.dropping import DropHint, local_files, one_at_a_time
 from viewer.app.exports import save_table
 from viewer.app.fitting import fit_to_screen, limit_docks
 from viewer.app.go_to import ask_where
@@ -107,6 +109,7 @@ class MainWindow(QMainWindow):
         self.timeline.notes.actions = [self.actions_by_id[name] for name in ON_CANVAS]
         self._keys = KeyRouter(self, self.timeline.gestures)
         self.setAcceptDrops(True)
+        self.drop_hint = DropHint(self)
         self._connect(crashes)
         self._restore()
         self._take_theme(look.theme)
@@ -499,8 +502,16 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.mimeData().hasUrls() and event.mimeData().urls()[0].isLocalFile():
+        if files := local_files(event.mimeData()):
             event.acceptProposedAction()
+            self.drop_hint.offer(files[0], len(files) - 1)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self.drop_hint.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self.open(Path(event.mimeData().urls()[0].toLocalFile()))
+        self.drop_hint.hide()
+        files = local_files(event.mimeData())
+        self.open(files[0])
+        if len(files) > 1:
+            self.notice.tell(f"Opening {files[0].name}. {one_at_a_time(len(files) - 1)}.")

@@ -181,4 +181,7 @@ def style_sheet(theme: Theme) -> str:
     #sections::item:hover {{ background: {hover}; color: {text}; }}
     #sections::item:selected {{ background: {on}; color: {text}; }}
     #emptyState {{ color: {soft}; }}
+    #dropHint {{
+        background: {on}; color: {text}; border: 2px dashed {accent}; border-radius: 8px; font-weight: 600;
+    }}
     """

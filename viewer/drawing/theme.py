@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewer.drawing.colour import hex_argb
 
@@ -126,3 +126,9 @@ DARK = _theme(
     warning="#f59e0b",
     error="#f87171",
 )
+
+
+def on_ground(theme: Theme, ground: int) -> Theme:
+    """Return a theme whose rows stand on another ground, an opaque ARGB."""
+    parts = (*theme.parts[:4], ground)
+    return replace(theme, background=ground, background_alternate=ground, parts=parts)

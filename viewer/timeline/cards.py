@@ -87,7 +87,7 @@ class Cards(QObject):
         )
         with guard("the selection card", self.selection.dismiss):
             self.selection.show_range(
-                study, selection, state.laps, span, bounds, self._below_rows(), self._about_selection(study)
+                study, selection, state.laps, span, bounds, self.below_rows(), self._about_selection(study)
             )
         self._make_room()
 
@@ -138,7 +138,7 @@ class Cards(QObject):
         area = self._timeline.pinned.geometry().united(self._timeline.canvas.geometry())
         return area if area.height() >= _LOW_PX else area.united(self._timeline.overview.geometry())
 
-    def _below_rows(self) -> QRect:
+    def below_rows(self) -> QRect:
         """Return the part of the canvas that no row covers."""
         canvas = self._timeline.canvas
         area = canvas.geometry()

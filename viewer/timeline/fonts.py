@@ -100,3 +100,14 @@ def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> st
         elif used > width:
             return text[:fits].rstrip() + "…" if fits >= 2 else ""
     return text
+
+
+def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:
+    """Return `text`, its middle left out where it is too long: kernels differ by the ends of their names."""
+    if cropped(text, width, pixels, weight) == text:
+        return text
+    for kept in range(len(text) - 1, 3, -1):
+        shorter = f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+        if metrics(pixels, weight).horizontalAdvance(shorter) <= width:
+            return shorter
+    return ""

@@ -17,7 +17,8 @@ from viewer.state import Measurement, Window
 from viewer.timeline.fonts import MEDIUM, font, metrics
 from viewer.trace.events import Int64
 
-CROWDED_PX = 6
+CROWDED_PX, APART_PX = 12, 30
+"""Boundaries closer than the first are not drawn over the rows, and fade towards it from the second."""
 TEXT_PX = 11
 VEIL = 190
 """How opaque the veil over time that is not looked at is, of 255."""
@@ -85,13 +86,17 @@ def paint_cut(painter: QPainter, x: int, height: int, theme: Theme, dpr: float) 
 def paint_boundaries(
     painter: QPainter, scale: Scale, times_ns: Int64, top: int, bottom: int, theme: Theme, dpr: float
 ) -> None:
-    """Draw dashed lines at sorted instants (the iterations of one GPU), none where they crowd."""
+    """Draw dashed lines at sorted instants (the iterations of one GPU), fading to none where they crowd."""
     first, last = np.searchsorted(times_ns, (scale.start_ns, scale.end_ns + 1))
     seen = times_ns[first:last]
-    if len(seen) * CROWDED_PX * dpr > scale.width:
+    apart = float(np.median(np.diff(times_ns))) / scale.ns_per_px / dpr if len(times_ns) > 1 else APART_PX
+    if apart < CROWDED_PX:
         return
     width = line_width(dpr)
-    dashes = _dashes(theme.boundary, 3 * width, 2 * width)
+    strength = min(1.0, 0.25 + 0.75 * (apart - CROWDED_PX) / (APART_PX - CROWDED_PX))
+    colour = QColor(theme.boundary)
+    colour.setAlpha(round(strength * 4) * 255 // 4)
+    dashes = _dashes(colour.rgba(), 3 * width, 2 * width)
     painter.setBrushOrigin(0, 0)
     for t in seen:
         painter.fillRect(column_of(scale, int(t)), top, width, bottom - top, dashes)
@@ -103,7 +108,7 @@ def _dashes(argb: int, on: int, off: int) -> QBrush:
     tile = QImage(1, on + off, QImage.Format.Format_ARGB32_Premultiplied)
     tile.fill(Qt.GlobalColor.transparent)
     for y in range(on):
-        tile.setPixelColor(0, y, QColor(argb))
+        tile.setPixelColor(0, y, QColor.fromRgba(argb))
     return QBrush(tile)
 
 

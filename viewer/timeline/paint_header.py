@@ -13,7 +13,7 @@ from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.timeline import marks
-from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics, squeezed
 
 INDENT = 16
 RIGHT = 12
@@ -123,7 +123,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
 
 
 def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: Look) -> None:
-    painter.fillRect(rect, QColor.fromRgba(theme.panel))
+    painter.fillRect(rect, QColor.fromRgba(theme.line_soft if look.as_path and look.pinned else theme.panel))
     if look.hovered or look.current:
         tint = QColor.fromRgba(theme.accent)
         tint.setAlphaF(0.14 if look.current and look.focused else 0.07)
@@ -139,7 +139,8 @@ def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: Lo
     weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
     x, room = float(box.left()), float(box.width())
     for text, pixels, text_weight, colour in _texts(row, weight, theme, look):
-        shown = cropped(text, room, pixels, text_weight)
+        is_kernel = row.kind in (RowKind.FAMILY, RowKind.KERNEL_NAME)
+        shown = (squeezed if is_kernel else cropped)(text, room, pixels, text_weight)
         if not shown:
             return
         painter.setFont(font(pixels, text_weight))

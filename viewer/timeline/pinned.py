@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QHelpEvent,
+    QLinearGradient,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from viewer.drawing.layout import PlacedRow, row_height
@@ -17,6 +25,8 @@ from viewer.timeline.row_menu import row_menu
 from viewer.timeline.strip import guard
 
 DRAG_PX = 4
+EDGE_GAP, EDGE_SHADOW = 4, 7
+"""Of the edge below the pinned rows, pixels: the rows after it begin after the gap, under the shadow."""
 
 
 class PinnedHeaders(QWidget):
@@ -95,7 +105,6 @@ class PinnedHeaders(QWidget):
                     other=other,
                 )
                 paint_header(painter, placed, self._rect(placed), self.theme, look)
-            painter.fillRect(0, self.height() - 1, self.width(), 1, QColor.fromRgba(self.theme.line))
         painter.end()
 
     def set_evidence(self, evidence: Evidence) -> None:
@@ -169,3 +178,23 @@ class PinnedHeaders(QWidget):
                 target = min(target, position)
         if target != now:
             self.state.rows.move_pinned(key, target)
+
+
+class PinnedEdge(QWidget):
+    """The edge of the pinned rows, which lie over the others: a line, and the shadow below it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        shade = QLinearGradient(0, EDGE_GAP, 0, self.height())
+        shade.setColorAt(0, QColor(0, 0, 0, 170 if self.theme.is_dark else 60))
+        shade.setColorAt(1, QColor(0, 0, 0, 0))
+        painter.fillRect(self.rect(), shade)
+        painter.fillRect(0, 0, self.width(), EDGE_GAP, QColor.fromRgba(self.theme.line))
+        painter.fillRect(0, EDGE_GAP - 1, self.width(), 1, QColor.fromRgba(self.theme.text_faint))
+        painter.end()

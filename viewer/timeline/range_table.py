@@ -24,7 +24,7 @@ _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
 _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 68, 32, 4, 56, 110
 _NARROW = 54
-_NOTE, _MIN_WIDTH = 132, 380
+_NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
 _IDLE = PARTS.index("idle")
 _AWAITED = "…"
 _MAX_GPUS = 16
@@ -90,7 +90,8 @@ class RangeTable:
         rows = min(gpus, self._most) + (gpus > self._most)
         lines = 2 * bool(gpus) + len(self._notes) + bool((hint and self._hint) or numbers.clipped)
         width = self._label_width() + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
-        return QSize(max(width, _MIN_WIDTH), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+        least = _ABOUT_WIDTH if self.about else _MIN_WIDTH
+        return QSize(max(width, least), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
     def _label_width(self) -> int:
         labels = self._labels

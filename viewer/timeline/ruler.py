@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,6 +27,7 @@ HEIGHT = 34
 _CHIP_TOP, _CHIP_HEIGHT = 2, 15
 _TICK, _SMALL_TICK = 6, 3
 _TEXT = 10.5
+_LABEL_ROOM, _MOST_STEP = 40, 10**9
 _NOTE, _NOTE_LINE, _NOTE_RIGHT = 9.5, 12, 12
 
 
@@ -65,15 +67,20 @@ def _paint_laps(
         return
     first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
     last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
-    if (last - first) * marks.CROWDED_PX * dpr > scale.width:
-        return
-    tint = QColor(theme.accent)
+    tint, width = QColor(theme.accent), marks.line_width(dpr)
+    room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
+    step = lap_step(room_each)
     for lap in range(first, last):
-        left, right = (marks.column_of(scale, int(t)) for t in edges[lap : lap + 2])
-        painter.fillRect(left, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+        if lap % step:
+            if room_each >= _SMALL_TICK:
+                x = marks.column_of(scale, int(edges[lap]))
+                painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
+            continue
+        left, right = (marks.column_of(scale, int(t)) for t in edges[[lap, min(lap + step, len(edges) - 1)]])
+        painter.fillRect(left, 0, width, height if step == 1 else height // 2, QColor(theme.boundary))
         start, room = max(left, 0), min(right, scale.width) - max(left, 0)
         length_ns = int(edges[lap + 1] - edges[lap])
-        text = _lap_text(lap, length_ns, laps.flags[lap], room - 14 * dpr, dpr)
+        text = _lap_text(lap, length_ns, laps.flags[lap], room - 14 * dpr, dpr) if step == 1 else str(lap)
         if text:
             wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
             tint.setAlpha(70 if lap == lap_in_hand else 30)
@@ -84,6 +91,20 @@ def _paint_laps(
             marks.paint_text(painter, text, start + 6 * dpr, base, _TEXT * dpr, theme.boundary, MEDIUM)
     end = marks.column_of(scale, int(edges[-1]))
     painter.fillRect(end, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+
+
+def lap_step(room_px: float) -> int:
+    """Return which iterations are labelled: every one, every 2nd, 5th, 10th ... that has room for its number.
+
+    Parameters
+    ----------
+    room_px : float
+        What a common iteration takes, in logical pixels.
+    """
+    step, factors = 1, itertools.cycle((2, 2.5, 2))
+    while step * room_px < _LABEL_ROOM and step < _MOST_STEP:
+        step = round(step * next(factors))
+    return step
 
 
 def _lap_text(lap: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:

@@ -6,10 +6,10 @@ from typing import Literal
 
 from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QScrollBar, QWidget
+from PySide6.QtWidgets import QLabel, QScrollBar, QWidget
 
 from viewer.drawing.scene import Scene
-from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.theme import LIGHT, Theme, on_ground
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
@@ -24,9 +24,10 @@ from viewer.timeline.headers import RowHeaders
 from viewer.timeline.insight import Insight
 from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.legend import Legend
+from viewer.timeline.no_gpu import no_gpu_text
 from viewer.timeline.note_hands import NoteHands
 from viewer.timeline.overview import Overview, OverviewCorner
-from viewer.timeline.pinned import PinnedHeaders
+from viewer.timeline.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
 from viewer.timeline.ruler import Ruler, RulerCorner
 from viewer.timeline.strip import log
 
@@ -69,6 +70,13 @@ class Timeline(QWidget):
         self.headers = RowHeaders(state, self)
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
         self.legend = Legend(state, self)
+        self._legend_wanted = True
+        self.no_gpu = QLabel(self)
+        self.no_gpu.setObjectName("emptyState")
+        self.no_gpu.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.no_gpu.setWordWrap(True)
+        self.no_gpu.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._pinned_edge = PinnedEdge(self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setMaximum(0)
         self._splitter = _Splitter(self)
@@ -91,8 +99,10 @@ class Timeline(QWidget):
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
         rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
+        self._pinned_edge.theme = theme
         for part in (*frame, *rows, self.cards.selection, self.cards.hover, self.notes.editor):
             part.set_theme(theme)
+        self.pinned.set_theme(on_ground(theme, theme.line_soft))
         self.update()
 
     def pointed_row(self) -> Row | None:
@@ -100,8 +110,13 @@ class Timeline(QWidget):
         return self.pinned_headers.pointed_row or self.headers.pointed_row
 
     def set_legend_shown(self, shown: bool) -> None:
-        """Show or hide the legend."""
-        self.legend.setVisible(shown)
+        """Show or hide the legend; a trace without a GPU has none."""
+        self._legend_wanted = shown
+        self._show_legend()
+
+    def _show_legend(self) -> None:
+        study = self.state.study
+        self.legend.setVisible(self._legend_wanted and (study is None or bool(study.trace.gpus)))
         self._lay_out()
 
     def set_header_width(self, width: int) -> None:
@@ -184,8 +199,9 @@ class Timeline(QWidget):
         for canvas in (self.canvas, self.pinned):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
+        self.no_gpu.setText(no_gpu_text(study.trace if study else None))
         self._follow_pinned()
-        self._follow_rows()
+        self._show_legend()
         self._follow_laps()
 
     def _follow_axis(self) -> None:
@@ -217,6 +233,8 @@ class Timeline(QWidget):
 
     def _follow_rows(self) -> None:
         self.canvas.set_rows(self.headers.visible_rows())
+        self.no_gpu.setGeometry(self.cards.below_rows())
+        self.no_gpu.setVisible(bool(self.no_gpu.text()))
         self.gestures.point_again()
 
     def _follow_pinned(self) -> None:
@@ -271,7 +289,8 @@ class Timeline(QWidget):
         canvas_width = max(1, width - x - bar)
         y = 0
         foot = LEGEND_HEIGHT if not self.legend.isHidden() else 0
-        rest = height - overview.HEIGHT - ruler.HEIGHT - self.pinned_headers.height() - foot
+        gap = EDGE_GAP if self.pinned_headers.height() else 0
+        rest = height - overview.HEIGHT - ruler.HEIGHT - self.pinned_headers.height() - gap - foot
         for header, strip, high in (
             (self.overview_corner, self.overview, overview.HEIGHT),
             (self.ruler_corner, self.ruler, ruler.HEIGHT),
@@ -282,9 +301,12 @@ class Timeline(QWidget):
             strip.setGeometry(x, y, canvas_width, high)
             strip.setVisible(high > 0)
             header.setVisible(high > 0)
-            y += high
+            y += high + (gap if strip is self.pinned else 0)
         top = overview.HEIGHT
         self.scroll_bar.setGeometry(width - bar, top, bar, max(1, height - top - foot))
+        self._pinned_edge.setGeometry(0, self.headers.y() - EDGE_GAP, width - bar, EDGE_GAP + EDGE_SHADOW)
+        self._pinned_edge.setVisible(gap > 0)
+        self._pinned_edge.raise_()
         self.legend.setGeometry(0, height - LEGEND_HEIGHT, width, LEGEND_HEIGHT)
         self._splitter.setGeometry(left - _GRIP // 2, 0, _GRIP, height - foot)
         self._splitter.raise_()

@@ -1,0 +1,39 @@
+"""What a window says while a file is dragged over it, and which of several files is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtWidgets import QLabel, QWidget
+
+INSET = 12
+
+
+class DropHint(QLabel):
+    """A frame over the window that names the file which a drop would open."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("dropHint")
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def offer(self, path: Path, others: int) -> None:
+        """Say what would be opened."""
+        self.setText(f"Drop to open {path.name}" + f"\n{one_at_a_time(others)}" * (others > 0))
+        self.setGeometry(self.parentWidget().rect().adjusted(INSET, INSET, -INSET, -INSET))
+        self.show()
+        self.raise_()
+
+
+def local_files(dragged: QMimeData) -> list[Path]:
+    """Return the files and folders of this machine among what is dragged."""
+    return [Path(url.toLocalFile()) for url in dragged.urls() if url.isLocalFile()]
+
+
+def one_at_a_time(others: int) -> str:
+    """Return why other files are left: "One trace at a time: the other 2 files are left"."""
+    left = "the other file is left" if others == 1 else f"the other {others} files are left"
+    return f"One trace at a time: {left}"

@@ -1,0 +1,31 @@
+"""What the canvas says where a trace has no GPU work."""
+
+from __future__ import annotations
+
+from viewer.drawing.format import format_count
+from viewer.trace import Kind, Trace
+
+_TOLD = {
+    Kind.API: ("CUDA API call", "CUDA API calls"),
+    Kind.NVTX: ("NVTX range", "NVTX ranges"),
+    Kind.OSRT: ("OS runtime call", "OS runtime calls"),
+    Kind.ON_CPU: ("span of a thread on a CPU", "spans of threads on a CPU"),
+    Kind.OVERHEAD: ("span of profiler overhead", "spans of profiler overhead"),
+}
+
+
+def no_gpu_text(trace: Trace | None) -> str:
+    """Return that nothing of a GPU was recorded, what was, and what to do; "" for a trace with a GPU."""
+    if trace is None or trace.gpus:
+        return ""
+    counts = {kind: len(trace.events[kind].start_ns) for kind in _TOLD}
+    held = [f"{format_count(n)} {_TOLD[kind][n != 1]}" for kind, n in counts.items() if n]
+    return "\n".join(
+        (
+            "No GPU work was recorded in this trace.",
+            f"It holds {', '.join(held)}." if held else "Nothing else was recorded either.",
+            "",
+            "Record with nsys profile -t cuda,nvtx, on a machine that lets nsys trace its GPUs;",
+            "lightbox doctor and the Diagnostics dock say what this recording lacks.",
+        )
+    )
