@@ -121,3 +121,16 @@ def test_the_report_of_a_real_trace_equals_the_file(shared_trace, real_study, na
             found = [gpu[f"{part}_ns"] for part in PARTS]
             assert found == sql.five_parts(ops, gpu["start_ns"], gpu["end_ns"])
             assert sum(found) == gpu["end_ns"] - gpu["start_ns"]
+
+
+def test_phases_name_their_top_kernels(demo_study):
+    kernels = demo_study.trace.kernels
+    for phase in report(demo_study)["phases"]:
+        assert 1 <= len(phase["top"]) <= 3
+        sums = [kernel["sum_ns"] for kernel in phase["top"]]
+        assert sums == sorted(sums, reverse=True)
+        assert sum(sums) <= sum(phase["classes"].values())
+        assert {demo_study.trace.names[int(i)] for i in set(kernels.name_id.tolist())} >= {
+            kernel["name"] for kernel in phase["top"]
+        }
+    json.dumps(report(demo_study)["phases"])

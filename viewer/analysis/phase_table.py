@@ -28,8 +28,9 @@ def phase_table(study: Study, laps: Laps, phases: Phases, scope: Scope) -> pd.Da
     DataFrame
         `phase`, `how` (by what it was found), `compute_ns` and `length_ns` (its compute kernels' union, and
         its stretches; medians over the laps, means over the GPUs), and sums over laps and GPUs: `kernels`,
-        `small_kernels`, `seas`, `sea_kernels`, `sea_ns`, `idle_ns` (inside); `top` (three names with their
-        shares), `<class>_ns` (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
+        `small_kernels`, `seas`, `sea_kernels`, `sea_ns`, `idle_ns` (inside); `top_kernels` (the three names
+        with most time: `name`, `kernels`, `sum_ns`, `share`) and `top` (the same as a text), `<class>_ns`
+        (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
     chosen = phases.over(scope.laps_of(laps))
     idle = tuple(scope.slices(study, gpu, "idle") for gpu in range(len(scope.within)))
@@ -71,6 +72,7 @@ def _row(
         "top": ", ".join(
             f"{short_name(n)} {s * 100:.1f} %" for n, s in zip(top["name"], top["share"], strict=True)
         ),
+        "top_kernels": tuple(top[["name", "kernels", "sum_ns", "share"]].to_dict("records")),
         **{f"{c}_ns": int(ns) for c, ns in zip(CLASSES, of_class["sum_ns"], strict=True)},
         "gpu": gpu,
         "start_ns": start,

@@ -44,6 +44,7 @@ def _phases(study: Study, laps: Laps, phases: Phases) -> list[dict[str, Any]]:
             "how": row["how"],
             **{key: row[key] for key in _PHASE_NUMBERS},
             "classes": {c: row[f"{c}_ns"] for c in CLASSES},
+            "top": list(row["top_kernels"]),
         }
         for row in rows
     ]

@@ -157,7 +157,8 @@ def phase_grid(sheet: Vitals) -> Grid:
     )
     table = sheet.tables.get("phases", pd.DataFrame())
     rows = [_phase_row(row, heads) for row in table.to_dict("records")]
-    return Grid("What the phases are made of", heads, rows, table)
+    frame = table.drop(columns="top_kernels", errors="ignore")
+    return Grid("What the phases are made of", heads, rows, frame)
 
 
 def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:

@@ -34,7 +34,7 @@ _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _TABLES = ("classes", "top kernels", "phases", "copies", "synchronisation", "ranks")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
-_NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream")
+_NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
 
 
 @dataclass(frozen=True)
