@@ -83,3 +83,12 @@ def test_a_length_that_is_none_is_said(panel):
     panel.length.setText("long")
     panel._fill()
     assert "long" in panel.text.text()
+
+
+def test_shares_are_of_all_slices_of_the_kind(demo_study):
+    every = slice_view(demo_study, 0, WantedSlices()).totals
+    assert every.groupby("kind")["share"].sum().to_numpy() == pytest.approx(1)
+    waiting = slice_view(demo_study, 0, WantedSlices(cause="waiting", gpu=2)).totals
+    whole = every.loc[every["kind"] == "idle", "total_ns"].sum()
+    held = waiting[waiting["kind"] == "idle"].iloc[0]
+    assert held["share"] == pytest.approx(held["total_ns"] / whole)

@@ -61,6 +61,8 @@ def add_docks(
             lambda text, d=dock, p=panel: d.setWindowTitle(f"{p.title}  {text}".rstrip())
         )
         panel.save_requested.connect(save)
+        panel.set_behind(True)
+        dock.visibilityChanged.connect(lambda seen, p=panel: p.set_behind(not seen))
         docks.append(dock)
     below, right = docks[: len(PANELS)], docks[len(PANELS) :]
     for area, held in (

@@ -12,7 +12,7 @@ from viewer.analysis.collectives import Collectives
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
-from viewer.panels.panel import Panel
+from viewer.panels.panel import MEASURING, Panel
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
@@ -124,6 +124,7 @@ class CollectivesPanel(Panel):
     """Ranks at the left; groups, or each matched set, at the right. A click goes there."""
 
     title = "Collectives"
+    lazy = True
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
@@ -161,23 +162,24 @@ class CollectivesPanel(Panel):
         """Match the collectives of the trace."""
         study = self.state.study
         if study is None or len(study.trace.gpus) < 2:
-            self._worker.cancel()
-            self.found = None
-            self.badge_changed.emit("")
+            self.forget()
             self.show_empty(_NONE if study else "Open a trace of several ranks to see who waits for whom.")
             return
-        self.show_empty("")
-        self.line.setText("Matching the collectives of all ranks…")
         self._worker.start(lambda _: _made(study), partial(self._show, study))
 
+    def forget(self) -> None:
+        self._worker.cancel()
+        self.found = None
+        self.badge_changed.emit("")
+        self.show_empty(MEASURING)
+
     def _show(self, study: Study, found: Collectives) -> None:
-        if study is not self.state.study:
-            return
         self.found = found
         if not found.groups:
             self.show_empty("\n".join([_NONE, *found.notes]))
             self.badge_changed.emit("")
             return
+        self.show_empty("")
         self.badge_changed.emit(format_count(len(found.sets_table)))
         self.line.setText(headline(study, found))
         self.line.setToolTip(self.line.text())

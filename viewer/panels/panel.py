@@ -10,13 +10,15 @@ from viewer.state import ViewState
 
 PARTIAL = "Only what the GPUs did has been read so far."
 """What panels say of a partial trace: their numbers would be wrong."""
+MEASURING = "Measuring…"
 
 
 class Panel(QWidget):
     """Base of the docks.
 
     Subclasses set `title`, build their widgets into `self.body` and implement `refresh`.
-    `refresh` runs only while the panel is seen: a hidden one catches up when it is shown.
+    `refresh` runs only while the panel is seen: a hidden one catches up when it is shown. One that is `lazy`
+    counts as hidden, too, while its dock lies behind others.
 
     Signals
     -------
@@ -27,6 +29,7 @@ class Panel(QWidget):
     """
 
     title = ""
+    lazy = False
     badge_changed = Signal(str)
     save_requested = Signal(object)
 
@@ -43,7 +46,8 @@ class Panel(QWidget):
         self._stack.addWidget(self.body)
         self._stack.addWidget(self._empty)
         self._stale = True
-        state.study_changed.connect(self.invalidate)
+        self._is_behind = False
+        state.study_changed.connect(self._look_anew)
 
     def set_theme(self, theme: Theme) -> None:
         """Take the colours of a theme."""
@@ -53,8 +57,19 @@ class Panel(QWidget):
     def invalidate(self) -> None:
         """Say that what is shown is out of date."""
         self._stale = True
-        if self.isVisible():
-            self._catch_up()
+        self._catch_up()
+
+    def set_behind(self, behind: bool) -> None:
+        """Say whether the dock lies behind others."""
+        self._is_behind = behind
+        self._catch_up()
+
+    def forget(self) -> None:
+        """Let go of what was found in the trace before; a panel that finds something says how."""
+
+    def _look_anew(self) -> None:
+        self.forget()
+        self.invalidate()
 
     def refresh(self) -> None:
         """Show the state as it is now."""
@@ -70,7 +85,7 @@ class Panel(QWidget):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        if self._stale:
+        if self._stale and self.isVisible() and not (self.lazy and self._is_behind):
             self._stale = False
             study = self.state.study
             if study is not None and study.trace.partial:

@@ -54,7 +54,7 @@ class SliceView:
     each : DataFrame
         `Slices.shown` of them, with their `number`.
     totals, groups : DataFrame
-        `Slices.totals` and `Slices.groups` of them.
+        `Slices.totals` and `Slices.groups` of them; `share` is of all slices of that kind, shown or not.
     text : str
         "40 of 4,789 slices, 148 ms; 1,234 shorter than 10 µs, 3.1 ms together".
     """
@@ -70,6 +70,9 @@ class SliceView:
 def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
     """Filter the slices of a trace and gather them."""
     slices = study.slices(marker)
+    every = np.arange(len(slices.table), dtype=np.int64)
+    if wanted.scope is not None:
+        every = every[_inside(slices, every, wanted.scope)]
     numbers = slices.select(
         [wanted.kind] if wanted.kind else None,
         [wanted.cause] if wanted.cause else None,
@@ -81,17 +84,22 @@ def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
         numbers = np.intersect1d(numbers, wanted.group)
     length = slices.table["duration_ns"].to_numpy()[numbers]
     numbers = numbers[length <= wanted.most_ns]
-    if wanted.scope is not None:
-        numbers = numbers[_inside(slices, numbers, wanted.scope)]
+    numbers = np.intersect1d(numbers, every)
     each = slices.shown.iloc[numbers].assign(number=numbers)
     return SliceView(
         slices,
         numbers,
         each,
-        slices.totals(numbers),
+        _totals(slices, numbers, every),
         slices.groups(numbers),
         _text(slices, numbers, wanted),
     )
+
+
+def _totals(slices: Slices, numbers: Numbers, every: Numbers) -> pd.DataFrame:
+    totals = slices.totals(numbers)
+    whole = slices.totals(every).groupby("kind")["total_ns"].sum()
+    return totals.assign(share=totals["total_ns"] / totals["kind"].map(whole).astype(np.int64))
 
 
 def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.event_view import parse_durations
 from viewer.panels.frame_table import Column, FrameTable
-from viewer.panels.panel import Panel
+from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
@@ -68,7 +68,8 @@ def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tupl
         Column("start_ns", "Start", format_instant, number=True),
         length("duration_ns", "Length"),
         Column("cause", "Cause", tip="The largest share of the launching thread's time in the slice"),
-        Column("share", "Share", format_share, number=True, tip="Of the slice, what speaks for the cause"),
+        Column("share", "For it", format_share, number=True,
+               tip="Of the slice, the time that speaks for the cause"),
         Column("inside", "Inside", tip="The innermost NVTX range of that thread over half of it or more"),
         Column("drained_by", "Drained by", tip="The blocking call that covers the slice's start"),
         Column("call", "In", tip="The longest call that the cause names, or the wait for an event"),
@@ -83,7 +84,13 @@ def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tupl
         dot,
         Column("cause", "Cause"),
         length("total_ns", "Together"),
-        Column("share", "Share", format_share, number=True, tip="Of all these slices of that kind"),
+        Column(
+            "share",
+            "Of its kind",
+            format_share,
+            number=True,
+            tip="Of all idle, copy-only or exposed slices, whatever is filtered here; over all GPUs",
+        ),
         Column("count", "Count", format_count, number=True),
     )
     return groups, each, totals
@@ -93,6 +100,7 @@ class SlicesPanel(Panel):
     """Lists slices grouped or each; a click shows one in the timeline, a double click what is behind it."""
 
     title = "Slices"
+    lazy = True
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
@@ -138,7 +146,7 @@ class SlicesPanel(Panel):
         split.addWidget(self.table)
         split.setStretchFactor(0, 0)
         split.setStretchFactor(1, 1)
-        split.setSizes([440, 900])
+        split.setSizes([510, 900])
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
@@ -165,12 +173,9 @@ class SlicesPanel(Panel):
         """Compute the slices of the trace by the marker in use."""
         study = self.state.study
         if study is None or not study.trace.gpus:
-            self._worker.cancel()
-            self.view = self._group = None
-            self.badge_changed.emit("")
+            self.forget()
             self.show_empty(_NO_GPU if study else "Open a trace to list where its GPUs are idle.")
             return
-        self.show_empty("")
         labels = [study.trace.gpu_label(g.index) for g in study.trace.gpus]
         if [self.gpu.itemText(i) for i in range(1, self.gpu.count())] != labels:
             self._group = None
@@ -179,6 +184,12 @@ class SlicesPanel(Panel):
             for number, label in enumerate(labels):
                 self.gpu.addItem(label, number)
         self._fill()
+
+    def forget(self) -> None:
+        self._worker.cancel()
+        self.view = self._group = None
+        self.badge_changed.emit("")
+        self.show_empty(MEASURING)
 
     def open_group(self, numbers: np.ndarray) -> None:
         """List the slices of one group."""
@@ -210,6 +221,7 @@ class SlicesPanel(Panel):
 
     def _show(self, view: SliceView) -> None:
         self.view = view
+        self.show_empty("")
         self.badge_changed.emit(format_count(len(view.slices)))
         self.totals.set_frame(view.totals, _columns(self.theme)[2])
         self._show_lines()

@@ -38,7 +38,7 @@ from viewer.drawing.vital_grids import (
     sync_grid,
     time_grid,
 )
-from viewer.panels.panel import Panel
+from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.reconcile import ReconcilePage
 from viewer.panels.sheet import Sheet
 from viewer.rows import RowKind
@@ -72,7 +72,6 @@ _EMPTY = {
     "Iterations": "No iterations were found: choose a marker in Iterations.",
     "Ranks": "There are no two GPUs that do the same work in whole iterations of this time to compare.",
 }
-_MEASURING = "Measuring…"
 
 
 def numbers_of(sheet: Vitals, section: str) -> tuple[Vital, ...]:
@@ -114,7 +113,7 @@ class VitalsPanel(Panel):
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
         self.what, self.doubts, self.found = QLabel(), QLabel(), QLabel()
-        self.over = QPushButton("Numbers over")
+        self.over = QPushButton()
         self.sections, self.pages = QListWidget(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
         self._build()
@@ -166,9 +165,7 @@ class VitalsPanel(Panel):
         """Measure what everything is filtered to, else the steady state; or paint what is measured."""
         state, study = self.state, self.state.study
         if study is None or not study.trace.gpus:
-            self._worker.cancel()
-            self.sheet, self._measured = None, ()
-            self.badge_changed.emit("")
+            self.forget()
             self.show_empty(_NO_GPU if study else _NOT_OPEN)
             return
         wanted = (study, state.marker, state.steady_choice, state.filter)
@@ -176,16 +173,18 @@ class VitalsPanel(Panel):
             if self.sheet is not None:
                 self._fill()
             return
-        if not self._measured or self._measured[0] is not study:
-            self.sheet = None
-            self.show_empty(_MEASURING)
         self._measured = wanted
         laps, scope, palette = state.laps, state.scope, self._palette
-        same = palette if self.sheet is not None else None
         self._worker.start(
-            lambda _: (vitals(study, laps, scope=scope), same or Palette(study)),
+            lambda _: (vitals(study, laps, scope=scope), palette or Palette(study)),
             lambda done: self._take(*done),
         )
+
+    def forget(self) -> None:
+        self._worker.cancel()
+        self.sheet, self._palette, self._measured = None, None, ()
+        self.badge_changed.emit("")
+        self.show_empty(MEASURING)
 
     def _take(self, sheet: Vitals, palette: Palette) -> None:
         self.sheet, self._palette = sheet, palette
@@ -201,6 +200,7 @@ class VitalsPanel(Panel):
         scope = sheet.scope
         title = scope.what[0].upper() + scope.what[1:]
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
+        self.over.setText(f"Over: {scope.what.split(':')[0]}")
         self.found.setText(_found(sheet.findings, self.theme))
         self.doubts.setText(
             "   ".join(f"{f.title} ({f.where})" if f.where else f.title for f in sheet.doubts)
