@@ -76,3 +76,17 @@ def test_a_double_click_shows_the_range(qtbot, panel):
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
     assert panel.state.selection == (start, start + MS)
+
+
+def test_idle_is_given_as_a_share_and_each_gpu_on_hover(panel):
+    start = lap_start(panel)
+    panel.state.measurements.keep(start, start + 30 * MS)
+    model = panel.table.frame_model
+    parts = parts_of(panel.state.study, start, start + 30 * MS)
+    assert model.frame["idle_share"][0] == pytest.approx(parts[:, 4].sum() / (len(parts) * 30 * MS))
+    shown = {c.key: c.title for c in model.columns}
+    for key in ("compute_only_ns", "copy_only_ns", "exposed_comm_ns", "idle_ns"):
+        assert shown[key].endswith("\nmean per GPU")
+    tip = model.data(model.index(0, 1), Qt.ItemDataRole.ToolTipRole)
+    assert tip.count("\n") == len(parts)
+    assert "Rank 5 GPU 5: compute " in tip

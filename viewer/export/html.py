@@ -17,13 +17,14 @@ from viewer.drawing.theme import LIGHT
 TITLES = {
     "compute_only_ns": "compute", "hidden_comm_ns": "hidden comm.", "exposed_comm_ns": "exposed comm.",
     "copy_only_ns": "copy", "idle_ns": "idle", "no_kernel_ns": "no kernel", "lap_share": "of iteration",
+    "idle_share": "idle, %",
     "sum_ns": "sum", "union_ns": "union", "mean_ns": "mean", "total_ns": "total", "duration_ns": "length",
     "length_ns": "length", "start_ns": "begin", "skew_ns": "skew", "throughput_gb_s": "GB/s", "gpu": "GPU",
     "wait_ns": "waiting", "compute_ns": "compute", "hidden_ns": "hidden", "bytes": "size", "count": "number",
     "lap": "no.", "gpus": "GPUs", "first_ns": "first",
 }  # fmt: skip
 _LONG = 60
-_SHARES = ("share", "lap_share", "deviation", "spread")
+_SHARES = ("share", "lap_share", "idle_share", "deviation", "spread")
 _CSS = """
 :root { color-scheme: light; --line: #dfe3e8; --soft: #586374; --ink: #151a21; --accent: #2563eb; }
 * { box-sizing: border-box; }

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
 
 from viewer.analysis.intervals import union
+from viewer.analysis.measure import measure
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
@@ -18,7 +19,8 @@ from viewer.state.navigation import show_range
 
 COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
 _HINT = "Drag over a hole in the timeline and press Enter:\nthe range is kept here with its numbers."
-_MEAN = "; mean over the GPUs"
+_MEAN = "mean per GPU"
+_PARTS = ("compute", "hidden", "exposed", "copies", "idle")
 
 
 def _share(value: float) -> str:
@@ -29,6 +31,10 @@ def _argb(colour: str) -> int:
     return QColor(colour).rgba()
 
 
+def _mean(key: str, title: str, tip: str) -> Column:
+    return Column(key, f"{title}\n{_MEAN}", format_ns, number=True, tip=f"{tip}; {_MEAN}")
+
+
 COLUMNS = (
     Column("colour", "", lambda _: "●", colour=_argb),
     Column("name", "Name", editable=True, tip="Double-click to rename"),
@@ -36,10 +42,13 @@ COLUMNS = (
     Column("length_ns", "Length", format_ns, number=True),
     Column("lap_share", "Of iteration", _share, number=True,
            tip="Length over that of the iteration that holds its middle"),
-    Column("idle_ns", "Idle", format_ns, number=True, tip="Nothing runs on any stream" + _MEAN),
-    Column("no_kernel_ns", "No kernel", format_ns, number=True, tip="Idle, or copies alone" + _MEAN),
-    Column("exposed_comm_ns", "Exposed", format_ns, number=True,
-           tip="Communication that no compute kernel hides" + _MEAN),
+    _mean("compute_only_ns", "Compute", "Compute kernels, and no communication"),
+    _mean("hidden_comm_ns", "Hidden", "Communication while compute kernels run"),
+    _mean("exposed_comm_ns", "Exposed", "Communication that no compute kernel hides"),
+    _mean("copy_only_ns", "Copies", "Copies and sets that nothing hides"),
+    _mean("idle_ns", "Idle", "Nothing runs on any stream"),
+    Column("idle_share", "Idle, %", _share, number=True, tip="Idle time of all GPUs over their time"),
+    _mean("no_kernel_ns", "No kernel", "Idle, or copies alone"),
     Column("note", "Note", editable=True, tip="Double-click to write"),
 )  # fmt: skip
 
@@ -93,6 +102,7 @@ class MeasurementsPanel(Panel):
         )
         self.table.save_requested.connect(self.save_requested)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._add_up())
+        self.table.frame_model.row_tip = self._per_gpu
         state.measurements.changed.connect(self._changed)
         state.laps_changed.connect(self.invalidate)
 
@@ -125,6 +135,19 @@ class MeasurementsPanel(Panel):
         item = self.state.measurements.items[position]
         self.state.select((item.start_ns, item.end_ns))
         show_range(self.state, item.start_ns, item.end_ns)
+
+    def _per_gpu(self, position: int) -> str:
+        """Return the parts on each GPU, a line each."""
+        study = self.state.study
+        if study is None:
+            return ""
+        item = self.state.measurements.items[position]
+        numbers = measure(study, item.start_ns, item.end_ns, self.state.laps, details=False)
+        lines = [f"{item.name}: double-click shows it with the numbers of each GPU"]
+        for gpu, parts in zip(study.trace.gpus, numbers.parts_ns, strict=True):
+            held = (f"{what} {format_ns(ns)}" for what, ns in zip(_PARTS, parts.tolist(), strict=True) if ns)
+            lines.append(f"{study.trace.gpu_label(gpu.index)}: {', '.join(held)}")
+        return "\n".join(lines)
 
     def _paint(self, colour: str) -> None:
         for position in self.table.selected_positions():

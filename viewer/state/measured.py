@@ -14,8 +14,8 @@ from viewer.analysis.study import Study
 from viewer.state.measurements import Measurement
 
 _COLUMNS = (
-    "colour", "name", "start_ns", "length_ns", "lap_share", "idle_ns", "no_kernel_ns", "exposed_comm_ns",
-    "note", "compute_only_ns", "hidden_comm_ns", "copy_only_ns",
+    "colour", "name", "start_ns", "length_ns", "lap_share", "idle_ns", "idle_share", "no_kernel_ns",
+    "exposed_comm_ns", "note", "compute_only_ns", "hidden_comm_ns", "copy_only_ns",
 )  # fmt: skip
 
 
@@ -25,8 +25,9 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
     Returns
     -------
     DataFrame
-        The five parts and `no_kernel_ns` are means over the GPUs, int64 ns; `lap_share` is the length over
-        that of the iteration that holds its middle, NaN outside all.
+        The five parts and `no_kernel_ns` are means over the GPUs, int64 ns; `idle_share` is idle over all
+        time of the GPUs; `lap_share` is the length over that of the iteration that holds its middle, NaN
+        outside all.
     """
     rows = []
     for item in items:
@@ -40,6 +41,7 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
         if numbers is not None:
             gpus = max(len(numbers.parts_ns), 1)
             row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
+            row["idle_share"] = int(numbers.all_ns[-1]) / (gpus * max(numbers.length_ns, 1))
             row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
             row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
         rows.append(row | {"note": item.note})

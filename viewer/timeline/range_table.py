@@ -93,8 +93,12 @@ class RangeTable:
         least = _ABOUT_WIDTH if self.about else _MIN_WIDTH
         return QSize(max(width, least), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
+    def _all_label(self) -> str:
+        gpus = len(self.numbers.parts_ns)
+        return f"{gpus} GPUs, summed" if gpus > 1 else "In all"
+
     def _label_width(self) -> int:
-        labels = self._labels
+        labels = [*self._labels, self._all_label()]
         return min(
             _MAX_LABEL, round(max((metrics(_TEXT).horizontalAdvance(t) for t in labels), default=0)) + 6
         )
@@ -169,7 +173,7 @@ class RangeTable:
         tint = QColor(theme.accent)
         tint.setAlpha(20)
         painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
-        self._paint_line(painter, rect, theme, y, "In all", cells, counts)
+        self._paint_line(painter, rect, theme, y, self._all_label(), cells, counts)
         return y + _LINE
 
     def _cells(
