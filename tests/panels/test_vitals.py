@@ -178,3 +178,19 @@ def test_a_sheet_is_copied_as_it_stands(shown, demo, qapp):
     lines = qapp.clipboard().text().split("\n")
     assert len(lines) == len(sheet.grid.rows) + 1
     assert lines[1].split("\t")[:2] == texts(sheet)[0][:2]
+
+
+@pytest.mark.parametrize("width", [700, 1100, 1500])
+def test_bars_are_complete_at_any_width(shown, demo, qtbot, width):
+    panel = shown(demo)
+    panel.resize(width, 320)
+    (sheet,) = page(panel, "Time")
+    qtbot.waitUntil(lambda: sheet.width() >= sheet.minimumSizeHint().width())
+    last = len(sheet.grid.heads) - 1
+    assert sheet.columnWidth(last) >= 120
+    header = sheet.horizontalHeader()
+    assert header.sectionViewportPosition(last) + header.sectionSize(last) <= sheet.viewport().width()
+    area = panel.pages.currentWidget()
+    qtbot.waitUntil(
+        lambda: area.horizontalScrollBar().isVisible() == (area.widget().width() > area.viewport().width())
+    )

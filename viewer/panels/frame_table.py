@@ -17,6 +17,7 @@ from viewer.panels.table_view import DenseTable
 MARK_WIDTH = 30
 """Of a column without a title, which holds a mark alone."""
 WIDEST = 420
+TITLE_GAP = 26
 MEASURED_ROWS = 200
 """By how many rows the widths of columns are found."""
 
@@ -204,6 +205,10 @@ class FrameTable(DenseTable):
         self._stretch()
 
     def _fit_columns(self) -> None:
+        titles = (column.title for column in self.frame_model.columns)
+        # Qt measures and cuts a title of two lines as if they were one.
+        mode = Qt.TextElideMode.ElideNone if any("\n" in t for t in titles) else Qt.TextElideMode.ElideRight
+        self.horizontalHeader().setTextElideMode(mode)
         for number, column in enumerate(self.frame_model.columns):
             width = min(self._content_width(number) + 4, WIDEST) if column.title else MARK_WIDTH
             self.setColumnWidth(number, width)
@@ -222,7 +227,9 @@ class FrameTable(DenseTable):
         advance = self.fontMetrics().horizontalAdvance
         longest = max(range(len(texts)), key=lambda row: advance(texts[row]))
         cell = self.sizeHintForIndex(model.index(longest, number)).width() + self.showGrid()
-        return max(cell, self.horizontalHeader().sectionSizeHint(number))
+        header = self.horizontalHeader()
+        title = max(map(header.fontMetrics().horizontalAdvance, column.title.split("\n"))) + TITLE_GAP
+        return max(cell, title if "\n" in column.title else header.sectionSizeHint(number))
 
     def _stretch(self) -> None:
         """Give the last column of words the room that is left."""

@@ -34,9 +34,10 @@ from viewer.timeline.fonts import STRONG, font
 
 _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
+_LEAST_BAR, _LEAST_TEXT = 120, 130
 _WIDEST = 460
 _DOT = 10
-_LEADING, _PADDING = 5, 5
+_LEADING = 5
 
 
 class SheetModel(QAbstractTableModel):
@@ -113,6 +114,7 @@ class Sheet(DenseTable):
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _LEADING)
         self.setMouseTracking(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_menu)
         self.clicked.connect(self._look)
@@ -120,17 +122,37 @@ class Sheet(DenseTable):
         header.setSectionsClickable(False)
         header.setSortIndicatorShown(False)
         self.resizeColumnsToContents()
-        for column in range(len(grid.heads)):
-            self.setColumnWidth(column, min(self.columnWidth(column) + 4, _WIDEST))
-        header.setStretchLastSection(bool(grid.heads) and not grid.heads[-1].number)
+        self._full = [min(self.columnWidth(at) + 4, _WIDEST) for at in range(len(grid.heads))]
+        self._least = [self._least_width(at) for at in range(len(grid.heads))]
+        self._fit()
 
     def sizeHint(self) -> QSize:
-        """Return the size at which nothing scrolls."""
-        return QSize(self.horizontalHeader().length() + 2, self._height())
+        """Return the size at which nothing is cut."""
+        return QSize(sum(self._full) + 2, self._height())
 
     def minimumSizeHint(self) -> QSize:
-        """Return the same height at any width."""
-        return QSize(120, self._height())
+        """Return the size at which bars are complete and words begin; below it, what is around scrolls."""
+        return QSize(sum(self._least) + 2, self._height())
+
+    def _least_width(self, column: int) -> int:
+        if any(row[column].bar for row in self.grid.rows):
+            return min(self._full[column], _LEAST_BAR)
+        return self._full[column] if self.grid.heads[column].number else min(self._full[column], _LEAST_TEXT)
+
+    def _fit(self) -> None:
+        """Give bars and words the room there is: the last of them takes what is left."""
+        if not self._full:
+            return
+        widths, room = list(self._full), self.viewport().width()
+        while (over := sum(widths) - room) > 0:
+            at = max(range(len(widths)), key=lambda i: widths[i] - self._least[i])
+            if widths[at] <= self._least[at]:
+                break
+            widths[at] -= min(over, widths[at] - self._least[at])
+        if not self.grid.heads[-1].number:
+            widths[-1] += max(room - sum(widths), 0)
+        for at, width in enumerate(widths):
+            self.setColumnWidth(at, width)
 
     def copy(self) -> None:
         """Copy the selected rows (or all), as they stand here, with a header."""
@@ -154,16 +176,11 @@ class Sheet(DenseTable):
         super().mouseMoveEvent(event)
 
     def _height(self) -> int:
-        bar = self.horizontalScrollBar().sizeHint().height() if self._is_wide() else 0
-        return self.horizontalHeader().sizeHint().height() + self.verticalHeader().length() + bar + 2
-
-    def _is_wide(self) -> bool:
-        return self.horizontalHeader().length() > self.width()
+        return self.horizontalHeader().sizeHint().height() + self.verticalHeader().length() + 2
 
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)
-        if self.height() != self._height():
-            self.updateGeometry()
+        self._fit()
 
     def _cell(self, index: _Index) -> Cell:
         return self.grid.rows[index.row()][index.column()]
@@ -201,8 +218,7 @@ class _CellDelegate(QStyledItemDelegate):
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, self._tint)
             inner.state &= ~QStyle.StateFlag.State_Selected
-        left = _PADDING if cell.swatch is None else _DOT + 8
-        inner.rect = option.rect.adjusted(left, 0, -_PADDING, 0)
+        inner.rect = option.rect.adjusted(0 if cell.swatch is None else _DOT + 3, 0, 0, 0)
         super().paint(painter, inner, index)
         if cell.swatch is not None:
             _paint_dot(painter, option.rect, cell.swatch)
@@ -214,7 +230,7 @@ class _CellDelegate(QStyledItemDelegate):
         cell = self._cell(index)
         if cell.bar:
             return QSize(_BAR_WIDTH, size.height())
-        return size + QSize(_PADDING + (_PADDING if cell.swatch is None else _DOT + 8), 0)
+        return size + QSize(0 if cell.swatch is None else _DOT + 3, 0)
 
 
 def _paint_dot(painter: QPainter, rect: QRect, argb: int) -> None:

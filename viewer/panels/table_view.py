@@ -33,6 +33,7 @@ class DenseTable(QTableView):
         header.setSortIndicatorShown(True)
         header.setSortIndicatorClearable(True)
         header.setHighlightSections(False)
+        header.setTextElideMode(Qt.TextElideMode.ElideRight)
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
 
     def selected_ranges(self) -> list[tuple[int, int]]:
