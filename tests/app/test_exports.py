@@ -79,7 +79,7 @@ def test_the_clipboard_has_the_picture(dialog):
     assert held.data("image/svg+xml").startsWith(b"<?xml")
 
 
-def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path):
+def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path, qtbot):
     frame = pd.DataFrame({"a": [1, 2]})
     for name, kind, made in (
         ("t.csv", "", "t.csv"),
@@ -89,17 +89,33 @@ def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path):
         answer = (str(tmp_path / name), kind)
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, answer=answer: answer)
         window.save_table(frame)
+        said = f"The table is saved: {tmp_path / made}"
+        qtbot.waitUntil(lambda said=said: window.notice.label.text() == said)
         assert (tmp_path / made).stat().st_size
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "t.md"), ""))
     window.save_table(pd.DataFrame({"a": range(5000)}))
-    assert "too many for Markdown" in window.notice.label.text()
+    qtbot.waitUntil(lambda: "too many for Markdown" in window.notice.label.text())
+    assert window.notice.property("severity") == "error"
 
 
 def test_the_report_is_written_beside_the_window(window, monkeypatch, tmp_path, qtbot):
     window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "r"), ""))
     window.actions_by_id["report"].trigger()
-    qtbot.waitUntil(lambda: "Report saved" in window.notice.label.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "The report is saved" in window.notice.label.text(), timeout=20_000)
     page = (tmp_path / "r.html").read_text()
     assert "the hole" in page
     assert "Vitals" in page
+
+
+def test_all_rows_shown_are_the_pinned_ones_too(dialog, window):
+    state = window.state
+    state.rows.set_pinned(state.rows.roots[1].key, True)
+    pinned, *others = (row for row, _ in dialog.view().rows)
+    assert pinned is state.rows.roots[1]
+    assert others[0] is state.rows.roots[0]
+
+
+def test_the_preview_fills_its_room(dialog, qtbot):
+    room = dialog._scroll.viewport()
+    qtbot.waitUntil(lambda: dialog.preview.pixmap().deviceIndependentSize().width() == room.width())

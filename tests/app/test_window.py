@@ -10,6 +10,7 @@ from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from viewer.analysis.classify import Rules
+from viewer.analysis.health import Finding
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
@@ -205,3 +206,28 @@ def test_a_bad_rule_is_told_with_its_line(window, opened):
     window._on_opened(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text().startswith("Class rules, line 3: (oops: ")
     assert study.classes.class_name(int(study.trace.kernels.name_id[0])) == "attention"
+
+
+def test_a_warning_of_many_lines_is_one_line_of_the_status_bar(window, qtbot):
+    window.resize(900, 600)
+    finding = Finding("warning", "first line\nsecond line " + "and on " * 60, "It means something.")
+    window.status.show_findings((finding,))
+    badge = window.status.badge
+    qtbot.waitUntil(lambda: badge.text().endswith("…"))
+    assert "\n" not in badge.text()
+    assert badge.fontMetrics().horizontalAdvance(badge.text()) <= badge.width()
+    assert finding.title in badge.toolTip()
+
+
+def test_what_a_bookmark_key_did_is_said(window):
+    window.actions_by_id["bookmark-2"].trigger()
+    assert "Ctrl+2" in window.status.currentMessage()
+    window.actions_by_id["set-bookmark-2"].trigger()
+    assert window.status.currentMessage().startswith("Bookmark 2 set")
+
+
+def test_a_failure_looks_like_one(window):
+    window.opening.failed.emit("x.sqlite is no trace.")
+    assert window.notice.property("severity") == "error"
+    window.notice.tell("Saved.")
+    assert window.notice.property("severity") == "info"

@@ -114,16 +114,25 @@ def _note(w: MainWindow) -> bool:
     return w.state.notes.chosen is not None
 
 
+def _go_to_bookmark(window: MainWindow, number: int) -> None:
+    if not go_to_bookmark(window.state, number):
+        window.status.say(f"There is no bookmark {number}: Ctrl+{number} sets it to what is looked at")
+
+
+def _set_bookmark(window: MainWindow, number: int) -> None:
+    set_bookmark(window.state, number)
+    window.status.say(f"Bookmark {number} set: {number} comes back to it")
+
+
 def _bookmark(number: int) -> tuple[Command, Command]:
     return (
         Command(
             f"bookmark-{number}", f"Go to bookmark {number}", "Go/Bookmarks",
-            lambda w: go_to_bookmark(w.state, number), (str(number),),
-            lambda w: number in w.state.bookmarks.items,
+            lambda w: _go_to_bookmark(w, number), (str(number),), _trace,
         ),
         Command(
             f"set-bookmark-{number}", f"Set bookmark {number}", "Go/Set bookmark",
-            lambda w: set_bookmark(w.state, number), (f"Ctrl+{number}",), _trace,
+            lambda w: _set_bookmark(w, number), (f"Ctrl+{number}",), _trace,
         ),
     )  # fmt: skip
 
@@ -147,7 +156,7 @@ def _switch_launch_rows(w: MainWindow) -> None:
 
 def _preset(name: str, title: str, key: str) -> Command:
     return Command(
-        f"preset-{name.split()[0]}", title, "View/Show", lambda w: w.apply_preset(name),
+        f"preset-{name.split()[0]}", title, "View/Rows", lambda w: w.apply_preset(name),
         (key,), _trace,
         lambda w: w.state.rows.preset == name,
     )  # fmt: skip
@@ -242,7 +251,7 @@ _VIEW = (
             _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
     Command("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
             ("Shift+L",), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
-    _preset("lanes", "Eight lanes: one a GPU", "F6"),
+    _preset("lanes", "Lanes: one per GPU", "F6"),
     _preset("compute + communication", "Compute + communication of every GPU", "F7"),
     _preset("everything", "Everything", "F8"),
     Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _trace, group="rows"),

@@ -23,7 +23,7 @@ from viewer.app.actions import COMMANDS, Command, key_text
 
 SIZE = QSize(560, 420)
 _COMMAND = Qt.ItemDataRole.UserRole
-_LINE = 30
+_LINE, _MARGIN = 30, 8
 _Index = QModelIndex | QPersistentModelIndex
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
 
@@ -64,7 +64,7 @@ class CommandPalette(QDialog):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName("Command palette")
-        self._run, self._is_enabled = run, is_enabled
+        self._run, self._is_enabled, self._window = run, is_enabled, parent
         self.text, self.list = QLineEdit(), QListWidget()
         self.text.setPlaceholderText("Type a command")
         self.text.setAccessibleName("Find a command")
@@ -82,7 +82,6 @@ class CommandPalette(QDialog):
         self.text.installEventFilter(self)
         self.list.itemClicked.connect(self._do)
         self._fill("")
-        self._place(parent)
 
     def commands(self) -> Sequence[Command]:
         """Return the commands that are listed, the best match first."""
@@ -115,6 +114,7 @@ class CommandPalette(QDialog):
             nothing = QListWidgetItem("No command has this name.")
             nothing.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(nothing)
+        self._place(self._window)
 
     def _do(self, item: QListWidgetItem | None) -> None:
         if item is None or not item.flags() & Qt.ItemFlag.ItemIsEnabled:
@@ -124,8 +124,12 @@ class CommandPalette(QDialog):
         self._run(command)
 
     def _place(self, window: QWidget) -> None:
-        """Stand at the top of the window, in its middle."""
-        width, height = min(SIZE.width(), window.width() - 40), min(SIZE.height(), window.height() - 120)
+        """Stand at the top of the window, in its middle, as high as what is listed."""
+        margins = self.layout().contentsMargins()
+        around = margins.top() + margins.bottom() + self.layout().spacing() + self.text.sizeHint().height()
+        needed = around + self.list.count() * _LINE + 2
+        width = min(SIZE.width(), window.width() - 40)
+        height = min(SIZE.height(), window.height() - 120, needed)
         at = window.mapToGlobal(window.rect().topLeft())
         self.setGeometry(QRect(at.x() + (window.width() - width) // 2, at.y() + 64, width, height))
 
@@ -137,7 +141,11 @@ class _KeyedItem(QStyledItemDelegate):
         return QSize(0, _LINE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        super().paint(painter, option, index)
+        roomy = QStyleOptionViewItem(option)
+        roomy.rect = option.rect.adjusted(_MARGIN, 0, 0, 0)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, option.palette.highlight())
+        super().paint(painter, roomy, index)
         command: Command | None = index.data(_COMMAND)
         if command is None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,10 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from viewer.app.picture_dialog import PictureDialog
-from viewer.export.report import ReportFacts, html_report, report_facts
+from viewer.export.report import html_report, report_facts
 from viewer.export.tables import TableError, write_table
 from viewer.export.whole import write_whole
-from viewer.state.work import Worker
+from viewer.state.work import Asked, Worker
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -43,32 +44,44 @@ def export_report(window: MainWindow) -> None:
     kept, notes = state.measurements.items, state.notes.items
     window.notice.tell("Finding the numbers of the report …")
 
-    def write(facts: ReportFacts) -> None:
-        try:
-            write_whole(path, html_report(facts).encode())
-        except OSError as error:
-            window.notice.tell(f"The report was not saved: {error}")
-        else:
-            window.notice.tell(f"Report saved: {path}", "Open", lambda: _show(path))
+    def work(_asked: Asked) -> None:
+        facts = report_facts(study, marker, scope, kept, notes)
+        write_whole(path, html_report(facts).encode())
 
-    worker = Worker(window)
-    worker.busy_changed.connect(lambda busy: None if busy else worker.deleteLater())
-    worker.start(lambda _asked: report_facts(study, marker, scope, kept, notes), write)
-
-
-def _show(path: Path) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.absolute())))
+    _write(window, "The report", path, work)
 
 
 def save_table(window: MainWindow, frame: pd.DataFrame) -> None:
-    """Ask for a file and write a panel's table to it."""
+    """Ask for a file and write a panel's table to it, beside the window."""
     name, kind = QFileDialog.getSaveFileName(window, "Save the table", "table.csv", TABLES)
     if not name:
         return
     path = Path(name)
     if not path.suffix:
         path = path.with_suffix(kind[kind.find("*") + 1 : kind.find(")")])
-    try:
-        write_table(frame, path)
-    except (TableError, OSError) as error:
-        window.notice.tell(f"The table was not saved: {error}")
+    _write(window, "The table", path, lambda _asked: write_table(frame, path))
+
+
+def _write(window: MainWindow, what: str, path: Path, work: Callable[[Asked], None]) -> None:
+    """Write a file in a thread, and say that it is there or why it is not."""
+
+    def tried(asked: Asked) -> str:
+        try:
+            work(asked)
+        except (TableError, OSError) as error:
+            return str(error.strerror or error) if isinstance(error, OSError) else str(error)
+        return ""
+
+    def tell(reason: str) -> None:
+        if reason:
+            window.notice.tell(f"{what} was not saved: {path}: {reason}", severity="error")
+        else:
+            window.notice.tell(f"{what} is saved: {path}", "Open", lambda: _show(path))
+
+    worker = Worker(window)
+    worker.busy_changed.connect(lambda busy: None if busy else worker.deleteLater())
+    worker.start(tried, tell)
+
+
+def _show(path: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.absolute())))

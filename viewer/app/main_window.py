@@ -186,10 +186,10 @@ class MainWindow(QMainWindow):
         try:
             session = read_session(path)
         except SessionError as error:
-            self.notice.tell(f"{path.name} {error}.")
+            self.notice.tell(f"{path.name} {error}.", severity="error")
             return
         except OSError as error:
-            self.notice.tell(f"{path.name} cannot be read: {error.strerror or error}.")
+            self.notice.tell(f"{path.name} cannot be read: {error.strerror or error}.", severity="error")
             return
         trace = session.find_trace() or ask_for_trace(session, FILES, self)
         if trace is not None:
@@ -212,7 +212,7 @@ class MainWindow(QMainWindow):
             try:
                 self.sessions.save_to(path)
             except OSError as error:
-                self.notice.tell(f"The session was not saved: {error.strerror or error}")
+                self.notice.tell(f"The session was not saved: {error.strerror or error}", severity="error")
 
     def choose_file(self) -> None:
         """Ask for a file and open it."""
@@ -242,7 +242,10 @@ class MainWindow(QMainWindow):
         left, selection = take_session(state), state.selection
         old = state.study.trace.path if state.study and opened is None and early is None else None
         is_same = old == study.trace.path and result.fingerprint == self.sessions.fingerprint
-        told = [*(f"Class rules, {e}: left out" for e in study.rules.errors), *study.trace.notes]
+        told = [
+            *(f"Class rules, {e}: left out" for e in study.rules.errors),
+            *study.trace.notes,
+        ]
         if is_same:
             self._take(result)
             apply_session(state, left)
@@ -283,7 +286,7 @@ class MainWindow(QMainWindow):
         self._say_incomplete("")
 
     def _on_failed(self, reason: str) -> None:
-        self.notice.tell(reason)
+        self.notice.tell(reason, severity="error")
         self._say_incomplete(reason)
 
     def _say_incomplete(self, reason: str) -> None:
@@ -293,7 +296,7 @@ class MainWindow(QMainWindow):
         path = None if self.is_demo else self.state.study.trace.path
         told = f"{reason} " if reason else ""
         text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
-        self.notice.tell(text, "Read the rest", lambda: self.open(path))
+        self.notice.tell(text, "Read the rest", lambda: self.open(path), "error" if reason else "warning")
 
     def _show_page(self) -> None:
         trace = self.state.study.trace if self.state.study else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QWidget
 
 STEPS = 1000
+Severity = Literal["info", "warning", "error"]
 
 
 class NoticeBar(QFrame):
@@ -33,8 +35,18 @@ class NoticeBar(QFrame):
         self._action: Callable[[], None] | None = None
         self.hide()
 
-    def tell(self, text: str, title: str = "", action: Callable[[], None] | None = None) -> None:
+    def tell(
+        self,
+        text: str,
+        title: str = "",
+        action: Callable[[], None] | None = None,
+        severity: Severity = "info",
+    ) -> None:
         """Show a message instead of the one before; with a `title`, a button that calls `action`."""
+        self.setProperty("severity", severity)
+        for widget in (self, self.label):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
         self.label.setText(text)
         self.setAccessibleName(text)
         self.button.setText(title)

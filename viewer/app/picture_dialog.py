@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QImage, QPalette, QPixmap, QResizeEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QImage, QPalette, QPixmap
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -153,10 +153,11 @@ class PictureDialog(QDialog):
         else:
             self.message.setText(f"Saved: {path}")
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fit the preview."""
-        super().resizeEvent(event)
-        self._show_image()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Fit the preview as soon as its room is known, and whenever that changes."""
+        if event.type() == QEvent.Type.Resize:
+            self._show_image()
+        return False
 
     def _size(self) -> tuple[int, float]:
         return self.width_box.value(), self.scale_box.value()
@@ -182,18 +183,16 @@ class PictureDialog(QDialog):
             if not patterns:
                 raise PictureError("write which rows: Stream 7, Rank 3/NCCL")
             return chosen_rows(self._state.rows.roots, patterns)
-        return list(view.rows)
+        return pinned + list(view.rows)
 
     def _show_image(self) -> None:
-        """Show the picture as wide as there is room for, and at most as large as it is."""
+        """Show the picture as wide as there is room for."""
         if self._image.isNull():
             self.preview.clear()
             return
         d = self.devicePixelRatioF()
         room = self._scroll.viewport().size() * d
-        shown = self._image
-        if shown.width() > room.width():
-            shown = shown.scaledToWidth(room.width(), Qt.TransformationMode.SmoothTransformation)
+        shown = self._image.scaledToWidth(room.width(), Qt.TransformationMode.SmoothTransformation)
         pixmap = QPixmap.fromImage(shown)
         pixmap.setDevicePixelRatio(d)
         self.preview.setPixmap(pixmap)
@@ -253,6 +252,7 @@ class PictureDialog(QDialog):
         self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self._scroll.setBackgroundRole(QPalette.ColorRole.Mid)
         self._scroll.setAccessibleName("Preview")
+        self._scroll.viewport().installEventFilter(self)
         self.preview.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter)
         top = QHBoxLayout()
         top.addLayout(left)

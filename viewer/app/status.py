@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QStatusBar, QToolButton, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from viewer.analysis.health import Finding
 from viewer.app.theme import css
@@ -15,6 +16,7 @@ from viewer.panels.diagnostics import summary_of
 from viewer.state import ViewState
 
 SAID_MS = 6000
+_PADDING = 6
 
 
 class StatusBar(QStatusBar):
@@ -32,7 +34,7 @@ class StatusBar(QStatusBar):
         super().__init__(parent)
         self.state = state
         self.setSizeGripEnabled(False)
-        self.badge, self.hidden = QToolButton(), QToolButton()
+        self.badge, self.hidden = _ElidedButton(), QToolButton()
         for button in (self.badge, self.hidden):
             button.setAutoRaise(True)
         self.badge.clicked.connect(self.clicked)
@@ -41,7 +43,7 @@ class StatusBar(QStatusBar):
         self.hidden.clicked.connect(lambda: state.rows.set_hidden(state.rows.missed, False))
         self.length = QLabel()
         self.length.setObjectName("soft")
-        self.addWidget(self.badge)
+        self.addWidget(self.badge, 1)
         self.addPermanentWidget(self.hidden)
         self.addPermanentWidget(self.length)
         self._theme: Theme = LIGHT
@@ -68,9 +70,11 @@ class StatusBar(QStatusBar):
         if summary:
             worst = findings[0]
             colour = self._theme.error if worst.severity == "error" else self._theme.warning
-            self.badge.setText(f"▲  {summary}   ·   {worst.title}")
-            self.badge.setToolTip(worst.meaning)
-            self.badge.setStyleSheet(f"QToolButton {{ border: 0; color: {css(colour)}; padding: 2px 6px; }}")
+            self.badge.say(f"▲  {summary}   ·   {' '.join(worst.title.split())}")
+            self.badge.setToolTip(f"{worst.title}\n{worst.meaning}")
+            self.badge.setStyleSheet(
+                f"QToolButton {{ border: 0; color: {css(colour)}; padding: 2px {_PADDING}px; }}"
+            )
 
     def _show_length(self) -> None:
         (start, end), (low, high) = self.state.axis.window, self.state.axis.limits
@@ -81,3 +85,33 @@ class StatusBar(QStatusBar):
         count = len(self.state.rows.missed)
         self.hidden.setText(f"{format_count(count)} {'row' if count == 1 else 'rows'} hidden · Show")
         self.hidden.setVisible(count > 0)
+
+
+class _ElidedButton(QToolButton):
+    """A button of one line, which ends in "…" where there is no room for all of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+
+    def say(self, text: str) -> None:
+        self._text = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(self._text) + 2 * _PADDING + 2
+        return QSize(width, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = self.width() - 2 * _PADDING
+        self.setText(self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, room))

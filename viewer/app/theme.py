@@ -95,7 +95,11 @@ def style_sheet(theme: Theme) -> str:
     panel, line, text = css(theme.panel), css(theme.line), css(theme.text)
     soft, faint, accent = css(theme.text_soft), css(theme.text_faint), css(theme.accent)
     hover, pressed = css(theme.background_alternate), css(theme.line_soft)
-    on = css(int(mix(np.array([theme.panel], np.uint32), theme.accent, 0.14)[0]))
+
+    def tint(argb: int) -> str:
+        return css(int(mix(np.array([theme.panel], np.uint32), argb, 0.14)[0]))
+
+    on = tint(theme.accent)
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
     QMainWindow::separator {{ height: 7px; width: 7px; }}
@@ -153,6 +157,7 @@ def style_sheet(theme: Theme) -> str:
         border: 0; background: {css(theme.background)};
         selection-background-color: {on}; selection-color: {text}; outline: 0;
     }}
+    QTableView::item {{ padding: 0 5px; }}
     QScrollBar {{ background: {panel}; border: 0; }}
     QScrollBar:vertical {{ width: 11px; }}
     QScrollBar:horizontal {{ height: 11px; }}
@@ -168,6 +173,10 @@ def style_sheet(theme: Theme) -> str:
     #dockTitle QLabel {{ font-weight: 600; }}
     #dockTitle QToolButton {{ border: 0; background: transparent; padding: 3px 6px; color: {soft}; }}
     #dockTitle QToolButton:hover {{ color: {text}; }}
+    #notice[severity="warning"] {{ background: {tint(theme.warning)}; }}
+    #notice[severity="warning"] QLabel {{ color: {css(theme.warning)}; }}
+    #notice[severity="error"] {{ background: {tint(theme.error)}; }}
+    #notice[severity="error"] QLabel {{ color: {css(theme.error)}; }}
     #notice QToolButton {{ border: 0; background: transparent; padding: 3px 6px; }}
     #soft {{ color: {soft}; }}
     QStatusBar {{ background: {panel}; border-top: 1px solid {line}; }}

@@ -19,7 +19,9 @@ def write_whole(path: Path, content: bytes) -> None:
         part.write_bytes(content)
         part.replace(path)
     except OSError as error:
-        # Of the file that was asked for: nobody has heard of its first name.
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        if error.filename is not None:
+            # Of the file that was asked for: nobody has heard of its first name.
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
     finally:
         part.unlink(missing_ok=True)
