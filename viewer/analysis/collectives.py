@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.analysis.launched import Indices, Mask
 from viewer.trace import Trace
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
 if TYPE_CHECKING:

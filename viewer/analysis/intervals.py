@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 NONE = np.empty(0, np.int64)
 

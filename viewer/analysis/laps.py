@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 
 from viewer.analysis.parts import PARTS
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from viewer.analysis.causes import NEAR_ZERO_NS
 from viewer.analysis.launches import UNKNOWN
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study

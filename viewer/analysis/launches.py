@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from viewer.analysis.order import rows_of_gpu
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 UNKNOWN = int(np.iinfo(np.int64).min)
 """Stands for a time that is not known: an operation without a launch record."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 
 import numpy as np
@@ -15,6 +15,7 @@ from viewer.analysis.intervals import Intervals, runs, sweep, union, window
 from viewer.analysis.order import rows_of_gpu
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
 IDLE = PARTS.index("idle")

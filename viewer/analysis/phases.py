@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from viewer.analysis.launched import Cover, Indices, Launched, Mask, ranges_of
 from viewer.analysis.texts import in_phase, is_library_domain
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study

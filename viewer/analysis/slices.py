@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from viewer.analysis.slice_kinds import (
 )
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.laps import Laps

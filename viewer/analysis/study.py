@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from viewer.analysis.order import GpuOrder, gpu_order, rows_of_gpu
 from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
 from viewer.analysis.tally import Tally
 from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.candidates import Candidate
@@ -57,7 +57,7 @@ class Study:
         self._distances: dict[int, LaunchDistance] = {}
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
             self._orders = {gpu.index: early.order(gpu.index) for gpu in trace.gpus}
-            self.parts = early.parts
+            self.__dict__["parts"] = early.parts
 
     @cached_property
     def classes(self) -> KernelClasses:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from viewer.rows.model import RowEvents
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 COLOUR_BITS = 16
 PER_BUCKET = 4

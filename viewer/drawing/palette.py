@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +17,7 @@ from viewer.analysis.texts import PHASES
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.trace import Kind
+from viewer.trace.lazy import cached_property
 
 __all__ = ["DARK", "LIGHT", "SHADES", "Palette", "Theme"]
 

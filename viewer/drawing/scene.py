@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from viewer.drawing.states import CoarseParts, state_columns, state_layer
 from viewer.drawing.waits import wait_layer, waiting_px
 from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.trace import Kind
+from viewer.trace.lazy import cached_property
 
 Int32 = npt.NDArray[np.int32]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from viewer.analysis.classify import CLASSES
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowEvents, RowKind
 from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.lazy import cached_property
 
 KINDS = tuple(Kind)
 KIND_NAMES = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.trace.events import Int64, Kind, UInt32
+from viewer.trace.lazy import cached_property
 
 
 class RowKind(StrEnum):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind
+from viewer.trace.lazy import cached_property
 from viewer.trace.names import Names
 
 
