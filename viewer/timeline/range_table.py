@@ -238,7 +238,7 @@ def _short_share(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.0995 else format_share(share)
 
 
-def _counts(kernels: int, launches: int) -> tuple[str, str]:
+def _counts(kernels: int, launches: int) -> tuple[str, ...]:
     return format_count(kernels), format_count(launches)
 
 
