@@ -16,7 +16,7 @@ from viewer.panels.table_view import DenseTable
 
 MARK_WIDTH = 30
 """Of a column without a title, which holds a mark alone."""
-WIDEST = 420
+WIDEST, LEAST_WORDS = 420, 220
 TITLE_GAP = 26
 MEASURED_ROWS = 200
 """By how many rows the widths of columns are found."""
@@ -232,13 +232,14 @@ class FrameTable(DenseTable):
         return max(cell, title if "\n" in column.title else header.sectionSizeHint(number))
 
     def _stretch(self) -> None:
-        """Give the last column of words the room that is left."""
+        """Give the last column of words the room that is left, more or less than it needs."""
         columns = self.frame_model.columns
         words = [i for i, c in enumerate(columns) if c.title and not c.number]
         if words and len(self._natural) == len(columns):
             last = words[-1]
             rest = self.horizontalHeader().length() - self.columnWidth(last)
-            self.setColumnWidth(last, max(self._natural[last], self.viewport().width() - rest))
+            least = min(self._natural[last], LEAST_WORDS)
+            self.setColumnWidth(last, max(least, self.viewport().width() - rest))
 
     def selected_positions(self) -> list[int]:
         """Return the positions in the frame of the selected rows, in the order shown."""

@@ -34,7 +34,8 @@ from viewer.timeline.fonts import STRONG, font
 
 _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
-_LEAST_BAR, _LEAST_TEXT = 120, 130
+_LEAST_BAR, _LEAST_TEXT = 120, 140
+_TITLE_GAP = 18
 _WIDEST = 460
 _DOT = 10
 _LEADING = 5
@@ -46,6 +47,13 @@ class SheetModel(QAbstractTableModel):
     def __init__(self, grid: Grid, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.grid, self.theme = grid, theme
+        self.is_folded = False
+
+    def fold(self, folded: bool) -> None:
+        """Write titles of numbers in two lines, or in one."""
+        if folded != self.is_folded:
+            self.is_folded = folded
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.grid.heads) - 1)
 
     def cell(self, index: _Index) -> Cell:
         """Return a cell."""
@@ -83,7 +91,7 @@ class SheetModel(QAbstractTableModel):
         head = self.grid.heads[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return head.title
+                return _folded(head) if self.is_folded else head.title
             case Qt.ItemDataRole.ToolTipRole:
                 return _wrapped(head.tip or head.title)
             case Qt.ItemDataRole.TextAlignmentRole:
@@ -108,7 +116,8 @@ class Sheet(DenseTable):
     def __init__(self, grid: Grid, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
         super().__init__(grid.name, parent)
         self.grid = grid
-        self.setModel(SheetModel(grid, theme, self))
+        self._model = SheetModel(grid, theme, self)
+        self.setModel(self._model)
         self.setItemDelegate(_CellDelegate(grid, theme, self))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _LEADING)
@@ -121,6 +130,7 @@ class Sheet(DenseTable):
         header = self.horizontalHeader()
         header.setSectionsClickable(False)
         header.setSortIndicatorShown(False)
+        header.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.resizeColumnsToContents()
         self._full = [min(self.columnWidth(at) + 4, _WIDEST) for at in range(len(grid.heads))]
         self._least = [self._least_width(at) for at in range(len(grid.heads))]
@@ -135,20 +145,30 @@ class Sheet(DenseTable):
         return QSize(sum(self._least) + 2, self._height())
 
     def _least_width(self, column: int) -> int:
+        head, full = self.grid.heads[column], self._full[column]
         if any(row[column].bar for row in self.grid.rows):
-            return min(self._full[column], _LEAST_BAR)
-        return self._full[column] if self.grid.heads[column].number else min(self._full[column], _LEAST_TEXT)
+            return min(full, _LEAST_BAR)
+        if not head.number:
+            return min(full, _LEAST_TEXT)
+        title = max(map(self.fontMetrics().horizontalAdvance, _folded(head).split("\n"))) + _TITLE_GAP
+        return min(full, max(self.sizeHintForColumn(column), title))
 
     def _fit(self) -> None:
         """Give bars and words the room there is: the last of them takes what is left."""
         if not self._full:
             return
         widths, room = list(self._full), self.viewport().width()
+        least = [
+            self._full[at] if head.number else self._least[at] for at, head in enumerate(self.grid.heads)
+        ]
+        self._model.fold(sum(least) > room)
+        self.updateGeometry()
+        least = self._least if self._model.is_folded else least
         while (over := sum(widths) - room) > 0:
-            at = max(range(len(widths)), key=lambda i: widths[i] - self._least[i])
-            if widths[at] <= self._least[at]:
+            at = max(range(len(widths)), key=lambda i: widths[i] - least[i])
+            if widths[at] <= least[at]:
                 break
-            widths[at] -= min(over, widths[at] - self._least[at])
+            widths[at] -= min(over, widths[at] - least[at])
         if not self.grid.heads[-1].number:
             widths[-1] += max(room - sum(widths), 0)
         for at, width in enumerate(widths):
@@ -254,6 +274,10 @@ def _paint_bar(painter: QPainter, rect: QRect, shares: Sequence[float], theme: T
         painter.fillRect(QRectF(x, top, share * width, _BAR_HEIGHT), QColor.fromRgba(colour))
         x += share * width
     painter.restore()
+
+
+def _folded(head: Head) -> str:
+    return head.title.replace(" ", "\n", 1) if head.number and ":" not in head.title else head.title
 
 
 def _side(head: Head) -> Qt.AlignmentFlag:

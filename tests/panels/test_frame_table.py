@@ -1,0 +1,28 @@
+"""Columns of the docks' tables: nothing is cut that has room, numbers keep apart, words give way."""
+
+import pandas as pd
+import pytest
+
+from viewer.panels.frame_table import LEAST_WORDS, Column, FrameTable
+
+LONG = "8 idle slices of 59.6 ms between iterations, waiting, inside save_checkpoint and more of it"
+COLUMNS = (
+    Column("what", "What"),
+    Column("n", "Number", number=True),
+    Column("m", "Mean\nper GPU", number=True),
+)
+
+
+@pytest.mark.parametrize("width", [300, 700, 1400])
+def test_words_take_the_room_that_numbers_leave(qtbot, width):
+    table = FrameTable(COLUMNS, "Table")
+    qtbot.addWidget(table)
+    table.resize(width, 200)
+    table.show()
+    table.set_frame(pd.DataFrame({"what": [LONG], "n": [1_234_567], "m": [1]}))
+    widths = [table.columnWidth(i) for i in range(3)]
+    advance = table.fontMetrics().horizontalAdvance
+    assert widths[1] >= advance("1234567") + 6
+    assert widths[2] < advance("Mean per GPU") + 40
+    room = table.viewport().width()
+    assert sum(widths) == room or widths[0] == LEAST_WORDS < room
