@@ -275,3 +275,20 @@ def test_ranges_in_messages_have_units_for_people(demo_path, capsys):
 def test_help_gives_flags_no_type(capsys):
     assert main(["report", "--help"]) == 0
     assert "bool" not in capsys.readouterr().out
+
+
+def test_the_store_is_listed_limited_and_cleared(capsys, demo_path):
+    from viewer.readers import read
+
+    read(demo_path)
+    assert main(["cache"]) == 0
+    out = capsys.readouterr().out
+    assert str(demo_path) in out
+    assert "of at most 20 GiB" in out
+    assert main(["cache", "--limit", "0.5"]) == 0
+    assert "of at most 0.5 GiB" in capsys.readouterr().out
+    assert main(["cache", "--clear"]) == 0
+    assert capsys.readouterr().out.startswith("removed ")
+    assert main(["cache", "--list"]) == 0
+    assert str(demo_path) not in capsys.readouterr().out
+    assert main(["cache", "--list", "--clear"]) == 2

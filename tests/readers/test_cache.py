@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -160,3 +163,61 @@ def test_a_trace_whose_file_went_away_still_shows(file):
     assert trace.source.row(Kind.KERNEL, 1) == {}
     assert trace.source.column(Kind.KERNEL, "gridX", np.array([1])) is None
     assert trace.kernels.start_ns.tolist() == [1000]
+
+
+def test_an_entry_tells_its_trace(file):
+    read(file)
+    [entry] = cache.entries()
+    assert entry.trace == str(file)
+
+
+def test_the_limit_is_kept_and_removes_what_is_too_much(small):
+    for name in "ab":
+        read(small(name=f"{name}.sqlite"))
+    assert cache.limit() == 20 * 2**30
+    cache.set_limit(cache.entries()[0].size_bytes + 10)
+    assert len(cache.entries()) == 1
+    assert len(read(small(name="c.sqlite")).kernels) == 1
+    assert [entry.trace[-8:] for entry in cache.entries()] == ["c.sqlite"]
+
+
+def test_two_programs_store_the_same_trace_at_once(file):
+    """Each writes its own folder and renames it; whoever comes last finds the place taken, or takes it."""
+    trace = read(file, cache=False)
+    entry = cache.Entry.of(file)
+    threads = [threading.Thread(target=entry.save, args=(trace,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same(entry.load(file), trace)
+    assert [p.name for p in entry.folder.iterdir()] == [f"parse-{stored.VERSION}"]
+
+
+def test_a_writer_that_is_killed_leaves_no_trace_behind(file):
+    """What it had written has another name until it is whole."""
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from viewer.readers import read, stored\n"
+        "write = stored._write\n"
+        "def die(file, table):\n"
+        "    write(file, table)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "stored._write = die\n"
+        "read(Path(sys.argv[1]))\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(file)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    entry = cache.Entry.of(file)
+    assert [p.name[:5] for p in entry.folder.iterdir()] == ["part-"]
+    assert entry.load(file) is None
+    assert len(read(file).kernels) == 1
+    assert entry.load(file) is not None
+
+
+def test_a_trace_that_is_shown_survives_the_clearing_of_the_store(file):
+    read(file)
+    shown = read(file)
+    cache.clear()
+    assert shown.kernels.start_ns.tolist() == [1000]

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from viewer.app.comparison import compare_with
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.exports import export_picture, export_report
+from viewer.app.store_limit import ask_limit
 from viewer.rows.presets import launch_rows
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
@@ -151,7 +152,12 @@ def _launch_rows_shown(state: ViewState) -> bool:
 
 
 def _switch_launch_rows(w: MainWindow) -> None:
-    w.state.rows.set_hidden(launch_rows(w.state.rows.roots), _launch_rows_shown(w.state))
+    rows, keys = w.state.rows, launch_rows(w.state.rows.roots)
+    hide = _launch_rows_shown(w.state)
+    rows.set_hidden(keys, hide)
+    if not hide:
+        found = [row for row in map(rows.row, keys) if row is not None]
+        rows.set_expanded({step.key for row in found for step in row.path()[:-1]}, True)
 
 
 def _preset(name: str, title: str, key: str) -> Command:
@@ -294,6 +300,7 @@ _GO = (
 _OTHER = (
     Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
     Command("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
+    Command("store", "Settings: size of the stored traces…", "Tools", ask_limit, ("Ctrl+Shift+K",)),
     Command("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
     Command(
         "apply-rules",

@@ -323,6 +323,28 @@ def _events(
     return 0
 
 
+@app.command("cache", cls=Command)
+def _cache(
+    list_: Annotated[bool, typer.Option("--list", help="List what is stored (the default).")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is stored.")] = False,
+    limit: Annotated[
+        float | None, typer.Option(min=0, metavar="GIB", help="Store no more than so much, from now on.")
+    ] = None,
+) -> int:
+    """Show or remove what is stored of traces, so that they open at once."""
+    from viewer.cli.cache import clear_cache, limit_cache, print_cache
+
+    if list_ + clear + (limit is not None) > 1:
+        raise typer.BadParameter("--list, --clear and --limit exclude each other")
+    if clear:
+        clear_cache()
+    elif limit is not None:
+        limit_cache(limit)
+    else:
+        print_cache()
+    return 0
+
+
 @app.command("renderer", cls=Command, hidden=True)
 def _print_renderer() -> int:
     """Print the name of the OpenGL renderer; `doctor` asks for it in a process that may die of it."""

@@ -7,6 +7,7 @@ uncompressed Arrow IPC, one file per table, and the export where the trace is a 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -28,6 +29,7 @@ _PARSE = f"parse-{stored.VERSION}"
 _EXPORT = "export"
 _LONGEST_UNUSED_S = 30 * 86_400
 _LARGEST_BYTES = 20 * 2**30
+_LIMIT = "limit.json"
 
 
 def cache_folder() -> Path:
@@ -77,10 +79,10 @@ class Entry:
             return False
         try:
             stored.save(part, trace)
-            shutil.rmtree(self.folder / _PARSE, ignore_errors=True)
             part.rename(self.folder / _PARSE)
         except (OSError, pa.ArrowException):
-            return False
+            # Another program may have been faster: what it stored is the same.
+            return (self.folder / _PARSE).is_dir()
         finally:
             shutil.rmtree(part, ignore_errors=True)
         prune(keep=self.folder)
@@ -105,11 +107,34 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
-    """What an entry takes, and when it was last used (seconds since 1970)."""
+    """What an entry takes, when it was last used (seconds since 1970), and its trace's path ("" unknown)."""
 
     folder: Path
     size_bytes: int
     used_s: float
+    trace: str = ""
+
+
+def limit() -> int:
+    """Return how much all entries may take together: what the user has set, else 20 GiB."""
+    try:
+        chosen = json.loads((cache_folder() / _LIMIT).read_text("utf-8"))["largest_bytes"]
+        return int(chosen) if isinstance(chosen, int) and chosen >= 0 else _LARGEST_BYTES
+    except (OSError, ValueError, KeyError, TypeError):
+        return _LARGEST_BYTES
+
+
+def set_limit(size: int) -> None:
+    """Set how much all entries may take, and remove what is too much; windows and commands follow it.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / _LIMIT).write_text(json.dumps({"largest_bytes": size}), "utf-8")
+    prune()
 
 
 def entries() -> list[EntryFacts]:
@@ -119,7 +144,7 @@ def entries() -> list[EntryFacts]:
     for folder in root.iterdir() if root.is_dir() else ():
         try:
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            found.append(EntryFacts(folder, size, folder.stat().st_mtime))
+            found.append(EntryFacts(folder, size, folder.stat().st_mtime, stored.path_in(folder / _PARSE)))
         except OSError:
             continue
     return sorted(found, key=lambda entry: -entry.used_s)
@@ -132,22 +157,33 @@ def clear() -> int:
     return size
 
 
-def prune(keep: Path, largest_bytes: int = _LARGEST_BYTES) -> None:
+def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
     """Remove entries that were not used for long, then the oldest while all take too much.
+
+    `largest_bytes` is the `limit` unless given; the entry `keep` stays.
 
     Parts of parses that another program did not finish, and parses of other versions of this one,
     go after a day.
     """
+    most = limit() if largest_bytes is None else largest_bytes
     now = time.time()
     total = 0
     for entry in entries():
         total += entry.size_bytes
         old = now - entry.used_s > _LONGEST_UNUSED_S
-        if entry.folder != keep and (old or total > largest_bytes):
+        if entry.folder != keep and (old or total > most):
             shutil.rmtree(entry.folder, ignore_errors=True)
             total -= entry.size_bytes
             continue
-        for part in entry.folder.iterdir():
-            stale = now - part.stat().st_mtime > 86_400
-            if part.name not in (_PARSE, _EXPORT) and stale:
-                shutil.rmtree(part, ignore_errors=True)
+        for part in _leftovers(entry.folder):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Return what nobody can want any more; another program may be removing it just now."""
+    yesterday = time.time() - 86_400
+    try:
+        others = [part for part in folder.iterdir() if part.name not in (_PARSE, _EXPORT)]
+        return [part for part in others if part.stat().st_mtime < yesterday]
+    except OSError:
+        return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -49,6 +50,7 @@ def save(folder: Path, trace: Trace) -> None:
     session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
     meta = {
         "version": VERSION,
+        "path": os.fsencode(trace.path.absolute()).decode("utf-8", "surrogateescape"),
         "session": session,
         "tables": tables,
         "names": len(trace.names),
@@ -58,6 +60,14 @@ def save(folder: Path, trace: Trace) -> None:
     for name in _OWNERS:
         meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
     (folder / _META).write_text(json.dumps(meta), "utf-8")
+
+
+def path_in(folder: Path) -> str:
+    """Return the path of the trace that is stored in a folder, "" where it is not told."""
+    try:
+        return str(json.loads((folder / _META).read_text("utf-8")).get("path", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 def load(folder: Path, path: Path, source: Source) -> Trace:

@@ -1,0 +1,33 @@
+"""`lightbox cache`: what is stored of traces, so that they open at once."""
+
+from __future__ import annotations
+
+import time
+
+import typer
+
+from viewer.readers import cache
+
+GIB = 2**30
+
+
+def print_cache() -> None:
+    """Print the stored traces, the one used last first."""
+    held = cache.entries()
+    for entry in held:
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
+        typer.echo(f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {entry.trace or entry.folder}")
+    total = sum(entry.size_bytes for entry in held)
+    limit = cache.limit() / GIB
+    typer.echo(f"{total / 1e6:>10,.1f} MB of at most {limit:,.4g} GiB, in {cache.cache_folder()}")
+
+
+def clear_cache() -> None:
+    """Remove all stored traces and say how much that was; windows that show them go on."""
+    typer.echo(f"removed {cache.clear() / 1e6:,.1f} MB")
+
+
+def limit_cache(gib: float) -> None:
+    """Set how much may be stored."""
+    cache.set_limit(round(gib * GIB))
+    print_cache()
