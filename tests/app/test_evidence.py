@@ -9,6 +9,7 @@ from viewer.app.command_palette import CommandPalette, matching
 from viewer.panels.details import DetailsPanel
 from viewer.panels.events import EventsPanel
 from viewer.rows import EventRef
+from viewer.rows.presets import launch_rows
 from viewer.state.work import join_all
 from viewer.trace import Kind
 
@@ -56,6 +57,17 @@ def test_the_other_end_of_a_launch_has_a_key(window):
     assert action.isEnabled()
     action.trigger()
     assert call < 0 or (window.state.chosen.kind, window.state.chosen.index) == (Kind.API, call)
+
+
+def test_launch_distance_comes_into_view_and_goes_by_its_key(window, qtbot):
+    rows = window.state.rows
+    keys = set(launch_rows(rows.roots))
+    seen = lambda: {placed.row.key for placed in window.timeline.canvas.placed}  # noqa: E731
+    assert not keys & seen()
+    qtbot.keyClick(window, Qt.Key.Key_Q)
+    qtbot.waitUntil(lambda: bool(keys & seen()))
+    qtbot.keyClick(window, Qt.Key.Key_Q)
+    qtbot.waitUntil(lambda: not keys & seen())
 
 
 def test_panels_come_to_the_front_and_go_again(window, qtbot):
