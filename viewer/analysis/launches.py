@@ -52,6 +52,12 @@ class Launches:
                 self._api_of[kind] = np.full(len(wanted), -1, np.int32)
         return self._api_of[kind]
 
+    def prepare(self) -> None:
+        """Find the calls of all operations now; what was needed to find them goes."""
+        for kind in GPU_KINDS:
+            self.api_of(kind)
+        self.__dict__.pop("_calls", None)
+
     def latency_ns(self, kind: Kind) -> Int64:
         """Return operation start - call start for each operation, `UNKNOWN` without a record."""
         return self._since(kind, self._trace.api.start_ns)

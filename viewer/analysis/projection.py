@@ -10,7 +10,6 @@ import pandas as pd
 
 from viewer.analysis.at_once import each
 from viewer.analysis.launched import Cover, ranges_of
-from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ def project(study: Study, mode: Projection) -> pd.DataFrame:
         `depth` (of the range among those of its track), `ops` (operations covered), `busy_ns` (sum of
         their durations).
     """
-    for kind in GPU_KINDS:
-        study.launches.api_of(kind)
+    study.launches.prepare()
     tables = each(lambda process: _of_process(study, process.index, mode), study.trace.processes)
     held = [table for table in tables if len(table)]
     table = pd.concat(held, ignore_index=True) if held else _table(study, 0, [])

@@ -15,7 +15,7 @@ from viewer.analysis.launches import Launches
 from viewer.analysis.order import GpuOrder, gpu_order, rows_of_gpu
 from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
 from viewer.analysis.tally import Tally
-from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace import Kind, Trace
 from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ class Study:
 
     def prepare(self) -> None:
         """Compute now what a selection needs, so that the first one does not wait."""
-        for kind in GPU_KINDS:
-            self.launches.api_of(kind)
+        self.launches.prepare()
 
         def one(gpu: int) -> None:
             self.holes(gpu)

@@ -128,7 +128,7 @@ def _from_events(work: _Work, number: int, lane: Lane) -> None:
     work.first[number] = first
     before = np.maximum(first - 1, 0)
     over = np.where(first > 0, np.maximum(lane.end_ns[before] - edges, 0), 0)
-    work.busy[number] = lane.busy_ns[first] - over
+    work.busy[number] = lane.busy_ns(low, high)[first - low] - over
     longest = np.maximum.reduceat(keys, first - low)[:-1]
     longest[first[:-1] == first[1:]] = 0
     tail = np.flatnonzero(over[:-1])

@@ -64,11 +64,11 @@ class Lane:
     def __len__(self) -> int:
         return len(self.start_ns)
 
-    @cached_property
-    def busy_ns(self) -> Int64:
-        """Busy time before each event, shape (n + 1,)."""
-        out = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.end_ns - self.start_ns, out=out[1:])
+    def busy_ns(self, low: int = 0, high: int | None = None) -> Int64:
+        """Return the busy time from event `low` to each event of a run, shape (high - low + 1,)."""
+        length = self.end_ns[low:high] - self.start_ns[low:high]
+        out = np.zeros(len(length) + 1, np.int64)
+        np.cumsum(length, out=out[1:])
         return out
 
     def event(self, at: int) -> int:
@@ -96,13 +96,9 @@ class Lane:
         longest = np.zeros(buckets, np.int64)
         held = counts > 0
         longest[held] = np.maximum.reduceat(self.keys(), first[:-1][held])
-        return Grid(bits, first_bucket, first, self.busy_before(edges, first), longest)
-
-    def busy_before(self, times_ns: Int64, first: npt.NDArray[np.signedinteger]) -> Int64:
-        """Return the busy time before instants, given the first event that starts at or after each."""
         before = np.maximum(first - 1, 0)
-        over = np.where(first > 0, np.maximum(self.end_ns[before] - times_ns, 0), 0)
-        return np.asarray(self.busy_ns[first] - over)
+        over = np.where(first > 0, np.maximum(self.end_ns[before] - edges, 0), 0)
+        return Grid(bits, first_bucket, first, self.busy_ns()[first] - over, longest)
 
 
 def _bucket_bits(start_ns: Int64, last_end_ns: int) -> int:

@@ -108,7 +108,7 @@ class Scene:
     def prepare(self, row: Row) -> None:
         """Make now, in any thread, what drawing a row takes, so that the first frame of it does not wait."""
         for lane in self.lanes(row):
-            _ = lane.grid, lane.busy_ns
+            _ = lane.grid
         for expanded in (False, True):
             row_bands(row, expanded)
 
