@@ -95,7 +95,7 @@ class RangeTable:
 
     def _all_label(self) -> str:
         gpus = len(self.numbers.parts_ns)
-        return f"{gpus} GPUs, summed" if gpus > 1 else "In all"
+        return f"Sum of {gpus}" if gpus > 1 else "In all"
 
     def _label_width(self) -> int:
         labels = [*self._labels, self._all_label()]
