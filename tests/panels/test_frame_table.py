@@ -26,3 +26,16 @@ def test_words_take_the_room_that_numbers_leave(qtbot, width):
     assert widths[2] < advance("Mean per GPU") + 40
     room = table.viewport().width()
     assert sum(widths) == room or widths[0] == LEAST_WORDS < room
+
+
+def test_a_mark_keeps_its_colour_in_a_selected_row(qtbot):
+    red = 0xFFD64550
+    table = FrameTable((Column("k", "", lambda _: "●", colour=lambda _: red), COLUMNS[0]), "Table")
+    qtbot.addWidget(table)
+    table.resize(400, 200)
+    table.show()
+    table.set_frame(pd.DataFrame({"k": ["x"], "what": ["y"]}))
+    table.selectRow(0)
+    picture, cell = table.viewport().grab().toImage(), table.visualRect(table.model().index(0, 0))
+    y = cell.center().y()
+    assert red in {picture.pixelColor(x, y).rgba() for x in range(cell.left(), cell.right())}

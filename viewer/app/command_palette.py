@@ -73,6 +73,7 @@ class CommandPalette(QDialog):
         self.list.setItemDelegate(_KeyedItem(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setMinimumHeight(_LINE)
         self.setStyleSheet("CommandPalette { border: 1px solid palette(dark); }")
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)

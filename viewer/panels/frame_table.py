@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
+from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPalette
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from viewer.panels.table_view import DenseTable
 
@@ -164,6 +164,15 @@ class EditableFrameModel(FrameModel):
         return flags | Qt.ItemFlag.ItemIsEditable if self.columns[index.column()].editable else flags
 
 
+class _Mark(QStyledItemDelegate):
+    """A mark that keeps its colour in a selected row."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        if (colour := index.data(Qt.ItemDataRole.ForegroundRole)) is not None:
+            option.palette.setColor(QPalette.ColorRole.HighlightedText, colour)
+
+
 class FrameTable(DenseTable):
     """A table on a FrameModel, with copy and the habits that all docks share.
 
@@ -184,6 +193,7 @@ class FrameTable(DenseTable):
         super().__init__(name, parent)
         self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
         self._natural: list[int] = []
+        self._mark = _Mark(self)
         self.setModel(self.frame_model)
         if editable:
             self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
@@ -210,6 +220,7 @@ class FrameTable(DenseTable):
         mode = Qt.TextElideMode.ElideNone if any("\n" in t for t in titles) else Qt.TextElideMode.ElideRight
         self.horizontalHeader().setTextElideMode(mode)
         for number, column in enumerate(self.frame_model.columns):
+            self.setItemDelegateForColumn(number, self.itemDelegate() if column.title else self._mark)
             width = min(self._content_width(number) + 4, WIDEST) if column.title else MARK_WIDTH
             self.setColumnWidth(number, width)
         self._natural = [self.columnWidth(number) for number in range(len(self.frame_model.columns))]
