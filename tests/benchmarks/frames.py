@@ -18,6 +18,7 @@ from viewer.readers import read
 from viewer.rows import build_rows
 from viewer.rows.presets import PRESETS
 from viewer.state import Hover, ViewState
+from viewer.state.work import is_anything_running
 from viewer.timeline.paint import make_frame, paint_frame
 from viewer.timeline.timeline import Timeline
 
@@ -48,6 +49,8 @@ def main(path: Path, renderer: str, scale: float) -> None:
     timeline.resize(1600, 900)
     timeline.show()
     app.processEvents()
+    while is_anything_running():
+        app.processEvents()
     canvas = timeline.canvas
     group = f"frames, {renderer} at a scale of {scale:g}, {len(canvas.placed)} rows"
     frame_ms, p95_ms, mark_ms = _BUDGETS.get((renderer, scale), (None, None, None))

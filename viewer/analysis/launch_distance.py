@@ -67,9 +67,10 @@ def launch_distance(study: Study, gpu: int) -> LaunchDistance:
     for position, kind in enumerate(GPU_KINDS):
         mine = order.kind == position
         if mine.any():
-            queued[mine] = study.launches.queued_ns(kind)[order.index[mine]]
-    known = queued != UNKNOWN
-    times, queued = order.start_ns[known], queued[known]
+            queued[mine] = study.launches.queued_ns(kind, order.index[mine])
+    times, known = order.start_ns, queued != UNKNOWN
+    if not known.all():
+        times, queued = times[known], queued[known]
     idle = study.parts[gpu].intervals("idle")
     ends = idle.end_ns[idle.lengths >= MIN_IDLE_NS]
     first = np.searchsorted(times, ends, side="left")

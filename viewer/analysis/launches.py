@@ -62,9 +62,12 @@ class Launches:
         """Return operation start - call start for each operation, `UNKNOWN` without a record."""
         return self._since(kind, self._trace.api.start_ns)
 
-    def queued_ns(self, kind: Kind) -> Int64:
-        """Return operation start - call end, 0 where that is negative, `UNKNOWN` without a record."""
-        queued = self._since(kind, self._trace.api.end_ns)
+    def queued_ns(self, kind: Kind, rows: _Rows | None = None) -> Int64:
+        """Return operation start - call end, 0 where that is negative, `UNKNOWN` without a record.
+
+        `rows` are the operations asked for, shape (n,); all by default.
+        """
+        queued = self._since(kind, self._trace.api.end_ns, rows)
         return np.where(queued == UNKNOWN, UNKNOWN, np.maximum(queued, 0))
 
     def ops_of(self, api_index: int) -> list[tuple[Kind, int]]:
@@ -89,11 +92,13 @@ class Launches:
         begun = int(np.searchsorted(spans.start_ns, end_ns, side="left"))
         return begun - int(np.searchsorted(spans.end_ns, start_ns, side="right"))
 
-    def _since(self, kind: Kind, times: Int64) -> Int64:
-        calls = self.api_of(kind)
+    def _since(self, kind: Kind, times: Int64, rows: _Rows | None = None) -> Int64:
+        calls, start = self.api_of(kind), self._trace.events[kind].start_ns
+        if rows is not None:
+            calls, start = calls[rows], start[rows]
         known = calls >= 0
         out = np.full(len(calls), UNKNOWN, np.int64)
-        out[known] = self._trace.events[kind].start_ns[known] - times[calls[known]]
+        out[known] = start[known] - times[calls[known]]
         return out
 
     def _span(self, gpu: int) -> _Spans:

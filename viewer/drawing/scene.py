@@ -109,6 +109,8 @@ class Scene:
         """Make now, in any thread, what drawing a row takes, so that the first frame of it does not wait."""
         for lane in self.lanes(row):
             _ = lane.grid
+        if row.kind is RowKind.LAUNCHES and row.gpu is not None:
+            self.curve(row.gpu)
         for expanded in (False, True):
             row_bands(row, expanded)
 
