@@ -96,13 +96,14 @@ class Slices:
 
     def step(self, time_ns: int, direction: int, rows: Indices | None = None) -> int | None:
         """Return the first slice that starts after an instant, or (direction -1) the last before it."""
-        numbers = np.arange(len(self)) if rows is None else rows
-        starts = self._start[numbers]
+        starts = self._start if rows is None else self._start[rows]
         if direction > 0:
             at = int(np.searchsorted(starts, time_ns, side="right"))
         else:
             at = int(np.searchsorted(starts, time_ns, side="left")) - 1
-        return int(numbers[at]) if 0 <= at < len(numbers) else None
+        if not 0 <= at < len(starts):
+            return None
+        return at if rows is None else int(rows[at])
 
     def at(self, gpu: int, time_ns: int) -> int | None:
         """Return the slice of a GPU that holds an instant, None outside all."""
