@@ -69,5 +69,5 @@ def opened():
 def window(open_window, opened):
     """A window on that trace."""
     made = open_window()
-    made._on_opened(opened)
+    made.films.hang(opened)
     return made

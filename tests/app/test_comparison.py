@@ -53,12 +53,12 @@ def test_it_ends_without_a_trace(window, comparison, qtbot):
     assert window.timeline.isVisible()
     assert comparison.has_ended
     window.state.axis.zoom(0.5, 10_000_000)
-    window.close_trace()
+    window.films.close()
     assert window.pages.currentWidget() is window.welcome
 
 
 def test_closing_the_trace_ends_it(window, comparison):
-    window.close_trace()
+    window.films.close()
     assert comparison.has_ended
     assert window.pages.currentWidget() is window.welcome
 

@@ -147,7 +147,7 @@ def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
         window.open(demo_path)
     assert window.settings.recent() == (demo_path,)
     assert window.windowTitle().startswith(demo_path.name)
-    window.close_trace()
+    window.films.close()
     assert window.pages.currentWidget() is window.welcome
     assert not any(dock.isVisible() for dock in window.docks)
 

@@ -189,13 +189,13 @@ def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
 
 
 _FILE = (
-    Command("open", "Open…", "File", lambda w: w.choose_file(), ("Ctrl+O",), short="Open"),
+    Command("open", "Open…", "File", lambda w: w.films.choose_file(), ("Ctrl+O",), short="Open"),
     Command("demo", "Open the demo", "File", lambda w: w.open(None), ("Ctrl+Shift+O",)),
     Command(
         "open-session",
         "Open session…",
         "File",
-        lambda w: w.choose_session(),
+        lambda w: w.films.choose_session(),
         ("Ctrl+Alt+O",),
         group="session",
     ),
@@ -203,7 +203,7 @@ _FILE = (
         "save-session",
         "Save session as…",
         "File",
-        lambda w: w.save_session(),
+        lambda w: w.films.save_session(),
         ("Ctrl+Shift+S",),
         _trace,
         group="session",
@@ -211,7 +211,7 @@ _FILE = (
     Command("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _trace, group="compare"),
     Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
     Command("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _trace, group="export"),
-    Command("close", "Close the trace", "File", lambda w: w.close_trace(), ("Ctrl+W",), _trace, group="end"),
+    Command("close", "Close the trace", "File", lambda w: w.films.close(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
 _EDIT = (

@@ -14,7 +14,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QGuiApplication,
 )
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer import __version__
 from viewer.analysis.alignment import align
@@ -27,15 +27,15 @@ from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
 from viewer.app.dropping import DropHint, local_files, one_at_a_time
 from viewer.app.exports import save_table
+from viewer.app.films import Films
 from viewer.app.fitting import fit_to_screen, limit_docks
 from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
 from viewer.app.notices import NoticeBar, ProgressStrip
-from viewer.app.opening import Opened, Opening
-from viewer.app.session_store import SessionFile, is_session, read_session
-from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
+from viewer.app.opening import Opening
+from viewer.app.sessions import SessionKeeper
 from viewer.app.settings import Settings
 from viewer.app.status import StatusBar
 from viewer.app.theme import Look
@@ -49,11 +49,8 @@ from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, work
-from viewer.state.session import Session, apply_session, carry_over, take_session
-from viewer.state.session_json import SessionError
 from viewer.timeline.timeline import Renderer, Timeline
 
-FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
 FIRST_SIZE = (1440, 860)
 NO_ROW = "Point at a row first, or choose one with the arrow keys"
@@ -76,6 +73,7 @@ class MainWindow(QMainWindow):
     state: ViewState
     timeline: Timeline
     opening: Opening
+    films: Films
     find_bar: FindBar
 
     def __init__(
@@ -83,17 +81,15 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.settings, self.look = settings, look
-        self.is_demo = False
         self._docks_shown = True
         self._layout = QByteArray()
         self.state = ViewState(self)
         self.timeline = Timeline(self.state, renderer)
         self.opening = Opening(self)
         self.sessions = SessionKeeper(self.state, self)
-        self._session: SessionFile | None = None
-        self._early: Session | None = None
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
+        self.films = Films(self)
         self.find_bar = FindBar(self.state)
         self.status = StatusBar(self.state, self)
         self.setStatusBar(self.status)
@@ -113,7 +109,7 @@ class MainWindow(QMainWindow):
         self._connect(crashes)
         self._restore()
         self._take_theme(look.theme)
-        self._show_page()
+        self.show_page()
 
     def _central(self) -> QWidget:
         centre = QWidget()
@@ -126,17 +122,11 @@ class MainWindow(QMainWindow):
         return centre
 
     def _connect(self, crashes: CrashGuard) -> None:
-        state, opening = self.state, self.opening
+        state = self.state
         crashes.happened.connect(self._on_crash)
         self.look.changed.connect(self._take_theme)
-        opening.started.connect(self.progress.start)
-        opening.progress.connect(self.progress.set_progress)
-        opening.ended.connect(self.progress.hide)
-        opening.opened.connect(self._on_opened)
-        opening.failed.connect(self._on_failed)
         self.sessions.told.connect(self.notice.tell)
-        self.progress.cancelled.connect(self._cancel_opening)
-        self.welcome.open_requested.connect(self.choose_file)
+        self.welcome.open_requested.connect(self.films.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
@@ -171,134 +161,13 @@ class MainWindow(QMainWindow):
         command.run(self)
         self.refresh()
 
-    # Opening
+    # What is open
 
     def open(self, path: Path | None) -> None:
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
-        self.notice.hide()
-        self._session = None
-        if path is not None and is_session(path):
-            self._open_session(path)
-        else:
-            self.opening.open(path)
+        self.films.open(path)
 
-    def _open_session(self, path: Path) -> None:
-        try:
-            session = read_session(path)
-        except SessionError as error:
-            self.notice.tell(f"{path.name} {error}.", severity="error")
-            return
-        except OSError as error:
-            self.notice.tell(f"{path.name} cannot be read: {error.strerror or error}.", severity="error")
-            return
-        trace = session.find_trace() or ask_for_trace(session, FILES, self)
-        if trace is not None:
-            self._session = session
-            self.opening.open(trace)
-
-    def choose_session(self) -> None:
-        """Ask for a session file and open its trace as it says."""
-        recent = self.settings.recent()
-        path = ask_for_session(str(recent[0].parent) if recent else "", self)
-        if path is not None:
-            self.open(path)
-
-    def save_session(self) -> None:
-        """Ask for a file and write the session into it."""
-        if self.state.study is None:
-            return
-        path = ask_where_to_save(self.state.study.trace.path, self)
-        if path is not None:
-            try:
-                self.sessions.save_to(path)
-            except OSError as error:
-                self.notice.tell(f"The session was not saved: {error.strerror or error}", severity="error")
-
-    def choose_file(self) -> None:
-        """Ask for a file and open it."""
-        recent = self.settings.recent()
-        folder = str(recent[0].parent) if recent else ""
-        name, _ = QFileDialog.getOpenFileName(self, "Open a trace", folder, FILES)
-        if name:
-            self.open(Path(name))
-
-    def close_trace(self) -> None:
-        """Look at nothing."""
-        if self._early is not None:
-            self.opening.cancel()
-            self._early = None
-        self.sessions.end()
-        self.state.set_study(None)
-        self.notice.hide()
-        self._show_page()
-
-    def _on_opened(self, result: Opened) -> None:
-        study, state = result.study, self.state
-        if study.trace.partial:
-            self._show_early(result)
-            return
-        opened, self._session = self._session, None
-        early, self._early = self._early, None
-        left, selection = take_session(state), state.selection
-        old = state.study.trace.path if state.study and opened is None and early is None else None
-        is_same = old == study.trace.path and result.fingerprint == self.sessions.fingerprint
-        told = [
-            *(f"Class rules, {e}: left out" for e in study.rules.errors),
-            *study.trace.notes,
-        ]
-        if is_same:
-            self._take(result)
-            apply_session(state, left)
-        else:
-            self.sessions.end()
-            self._take(result)
-            state.rows.show_first()
-            told += self.sessions.begin(result.fingerprint, opened)
-            if early is not None:
-                carry_over(state, early, left)
-                state.select(selection)
-            if not result.is_demo:
-                self.settings.add_recent(study.trace.path)
-        self.is_demo = result.is_demo
-        self._show_page()
-        if told:
-            self.notice.tell("\n".join(told))
-
-    def _show_early(self, result: Opened) -> None:
-        """Show the GPUs of a trace whose rest is still being read, unless all of it is shown already."""
-        shown = self.state.study.trace if self.state.study else None
-        if shown is not None and shown.path == result.study.trace.path and not shown.partial:
-            return
-        self.sessions.end()
-        self._take(result)
-        self.state.rows.show_first()
-        self._early = take_session(self.state)
-        self.is_demo = result.is_demo
-        self.progress.set_note("the GPUs are shown, all else follows")
-        self._show_page()
-
-    def _take(self, result: Opened) -> None:
-        self.timeline.prepared = result.scene
-        self.state.set_study(result.study, result.roots)
-
-    def _cancel_opening(self) -> None:
-        self.opening.cancel()
-        self._say_incomplete("")
-
-    def _on_failed(self, reason: str) -> None:
-        self.notice.tell(reason, severity="error")
-        self._say_incomplete(reason)
-
-    def _say_incomplete(self, reason: str) -> None:
-        """Say that what is shown of a trace is not all of it."""
-        if self._early is None or self.state.study is None:
-            return
-        path = None if self.is_demo else self.state.study.trace.path
-        told = f"{reason} " if reason else ""
-        text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
-        self.notice.tell(text, "Read the rest", lambda: self.open(path), "error" if reason else "warning")
-
-    def _show_page(self) -> None:
+    def show_page(self) -> None:
         trace = self.state.study.trace if self.state.study else None
         self.welcome.set_recent(self.settings.recent())
         if trace:
@@ -307,7 +176,7 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
         self.status.setVisible(trace is not None)
         self._show_docks(trace is not None)
-        name = "demo" if trace and self.is_demo else trace.path.name if trace else ""
+        name = "demo" if trace and self.films.is_demo else trace.path.name if trace else ""
         self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
         self.refresh()
 

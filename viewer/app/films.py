@@ -1,0 +1,176 @@
+"""Films: opens traces and sessions, and hangs what was read in the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from viewer.app.opening import Opened
+from viewer.app.session_store import SessionFile, is_session, read_session
+from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
+from viewer.state.session import Session, apply_session, carry_over, take_session
+from viewer.state.session_json import SessionError
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+
+FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
+
+
+class Films(QObject):
+    """Takes one trace from the light box and hangs another.
+
+    Attributes
+    ----------
+    is_demo : bool
+        Whether the trace that hangs is the built-in demo.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.is_demo = False
+        self._session: SessionFile | None = None
+        self._early: Session | None = None
+        opening, progress = window.opening, window.progress
+        opening.started.connect(progress.start)
+        opening.progress.connect(progress.set_progress)
+        opening.ended.connect(progress.hide)
+        opening.opened.connect(self.hang)
+        opening.failed.connect(self._on_failed)
+        progress.cancelled.connect(self._cancel)
+
+    def open(self, path: Path | None) -> None:
+        """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
+        self._window.notice.hide()
+        self._session = None
+        if path is not None and is_session(path):
+            self._open_session(path)
+        else:
+            self._window.opening.open(path)
+
+    def _open_session(self, path: Path) -> None:
+        try:
+            session = read_session(path)
+        except SessionError as error:
+            self._window.notice.tell(f"{path.name} {error}.", severity="error")
+            return
+        except OSError as error:
+            self._window.notice.tell(
+                f"{path.name} cannot be read: {error.strerror or error}.", severity="error"
+            )
+            return
+        trace = session.find_trace() or ask_for_trace(session, FILES, self._window)
+        if trace is not None:
+            self._session = session
+            self._window.opening.open(trace)
+
+    def choose_session(self) -> None:
+        """Ask for a session file and open its trace as it says."""
+        recent = self._window.settings.recent()
+        path = ask_for_session(str(recent[0].parent) if recent else "", self._window)
+        if path is not None:
+            self.open(path)
+
+    def save_session(self) -> None:
+        """Ask for a file and write the session into it."""
+        if self._window.state.study is None:
+            return
+        path = ask_where_to_save(self._window.state.study.trace.path, self._window)
+        if path is not None:
+            try:
+                self._window.sessions.save_to(path)
+            except OSError as error:
+                self._window.notice.tell(
+                    f"The session was not saved: {error.strerror or error}", severity="error"
+                )
+
+    def choose_file(self) -> None:
+        """Ask for a file and open it."""
+        recent = self._window.settings.recent()
+        folder = str(recent[0].parent) if recent else ""
+        name, _ = QFileDialog.getOpenFileName(self._window, "Open a trace", folder, FILES)
+        if name:
+            self.open(Path(name))
+
+    def close(self) -> None:
+        """Look at nothing."""
+        if self._early is not None:
+            self._window.opening.cancel()
+            self._early = None
+        self._window.sessions.end()
+        self._window.state.set_study(None)
+        self._window.notice.hide()
+        self._window.show_page()
+
+    def hang(self, result: Opened) -> None:
+        """Show what was opened, as its session left it."""
+        study, state = result.study, self._window.state
+        if study.trace.partial:
+            self._show_early(result)
+            return
+        opened, self._session = self._session, None
+        early, self._early = self._early, None
+        left, selection = take_session(state), state.selection
+        old = state.study.trace.path if state.study and opened is None and early is None else None
+        is_same = old == study.trace.path and result.fingerprint == self._window.sessions.fingerprint
+        told = [
+            *(f"Class rules, {e}: left out" for e in study.rules.errors),
+            *study.trace.notes,
+        ]
+        if is_same:
+            self._take(result)
+            apply_session(state, left)
+        else:
+            self._window.sessions.end()
+            self._take(result)
+            state.rows.show_first()
+            told += self._window.sessions.begin(result.fingerprint, opened)
+            if early is not None:
+                carry_over(state, early, left)
+                state.select(selection)
+            if not result.is_demo:
+                self._window.settings.add_recent(study.trace.path)
+        self.is_demo = result.is_demo
+        self._window.show_page()
+        if told:
+            self._window.notice.tell("\n".join(told))
+
+    def _show_early(self, result: Opened) -> None:
+        """Show the GPUs of a trace whose rest is still being read, unless all of it is shown already."""
+        shown = self._window.state.study.trace if self._window.state.study else None
+        if shown is not None and shown.path == result.study.trace.path and not shown.partial:
+            return
+        self._window.sessions.end()
+        self._take(result)
+        self._window.state.rows.show_first()
+        self._early = take_session(self._window.state)
+        self.is_demo = result.is_demo
+        self._window.progress.set_note("the GPUs are shown, all else follows")
+        self._window.show_page()
+
+    def _take(self, result: Opened) -> None:
+        self._window.timeline.prepared = result.scene
+        self._window.state.set_study(result.study, result.roots)
+
+    def _cancel(self) -> None:
+        self._window.opening.cancel()
+        self._say_incomplete("")
+
+    def _on_failed(self, reason: str) -> None:
+        self._window.notice.tell(reason, severity="error")
+        self._say_incomplete(reason)
+
+    def _say_incomplete(self, reason: str) -> None:
+        """Say that what is shown of a trace is not all of it."""
+        if self._early is None or self._window.state.study is None:
+            return
+        path = None if self.is_demo else self._window.state.study.trace.path
+        told = f"{reason} " if reason else ""
+        text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
+        self._window.notice.tell(
+            text, "Read the rest", lambda: self.open(path), "error" if reason else "warning"
+        )
