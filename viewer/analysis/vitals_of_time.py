@@ -104,7 +104,8 @@ def iteration_vitals(study: Study, laps: Laps, scope: Scope) -> Iterator[Vital]:
         "iterations",
         ITERATIONS,
         "iterations taken",
-        f"{len(picked)} of {laps.count}",
+        f"{len(picked)} of {laps.count}"
+        + (", no steady state" if scope.laps and not scope.is_steady else ""),
         "text",
         "Warm-up, checkpoints, evaluations and outliers are left out. Steady: within 5 % of the median, at "
         "least half of those after the warm-up, and three.",
