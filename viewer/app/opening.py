@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QThread, Signal
 
 from viewer.analysis.study import Study
-from viewer.app.session_store import fingerprint
+from viewer.app.session_store import fingerprint, read_session, stored_path
 from viewer.demo import default_demo
 from viewer.drawing.scene import Scene
 from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
 from viewer.state.memory import give_back
+from viewer.state.session_json import SessionError
 from viewer.trace import Kind, Trace
 
 log = logging.getLogger("viewer.app")
@@ -103,17 +104,32 @@ def study_trace(
         progress(what, READ_SHARE + (1 - READ_SHARE) * number / len(steps))
         made = step()
     roots: tuple[Row, ...] = made  # type: ignore[assignment]
-    return Opened(study, roots, is_demo, fingerprint(trace.path), _scene(study, roots))
+    print_ = fingerprint(trace.path)
+    return Opened(study, roots, is_demo, print_, _scene(study, roots, _unfolded_before(print_)))
 
 
-def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
-    """Make the scene, ready for the first view: the folded processes."""
+def _scene(study: Study, roots: tuple[Row, ...], unfolded: Set[str] = frozenset()) -> Scene:
+    """Make the scene, ready for the first view: the processes, and what is unfolded below them."""
     scene = Scene(study)
     _ = scene.palette, study.trace.extent_ns
     scene.prepare_states()
-    for root in roots:
-        scene.prepare(root)
+    shown = list(roots)
+    while shown:
+        row = shown.pop()
+        scene.prepare(row)
+        if row.key in unfolded:
+            shown.extend(row.children)
     return scene
+
+
+def _unfolded_before(trace_fingerprint: str) -> frozenset[str]:
+    """Return the keys of the rows that the session kept of a trace unfolds."""
+    if not trace_fingerprint:
+        return frozenset()
+    try:
+        return read_session(stored_path(trace_fingerprint)).session.rows.expanded
+    except (OSError, SessionError):
+        return frozenset()
 
 
 def warm_up(opened: Opened, cancelled: Asked) -> None:
