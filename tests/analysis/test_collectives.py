@@ -67,14 +67,15 @@ def test_waiting_and_transfer_fill_the_bar():
     maker, _ = job([(0, 1, 2, 3)])
     study = study_of(maker)
     held, kernels = study.collectives, study.trace.kernels
-    one = held.set_of(5)
-    assert one is not None
-    assert (
-        one.wait_ns + one.transfer_ns == kernels.end_ns[one.kernels] - kernels.start_ns[one.kernels]
-    ).all()
-    assert one.wait_ns[one.gpus.index(one.last_gpu)] == 0
-    assert one.shortest_ns == (kernels.end_ns - kernels.start_ns)[one.kernels].min()
+    for one in held.sets_table.to_dict("records"):
+        rows = held.groups[one["group"]].kernels[:, one["set"]]
+        lengths = kernels.end_ns[rows] - kernels.start_ns[rows]
+        assert (held.wait_ns[rows] <= lengths).all()
+        assert held.wait_ns[one["kernel"]] == 0, "the last arriver waits for nobody"
+        assert one["wait_ns"] == held.wait_ns[rows].sum()
+        assert one["shortest_ns"] == lengths.min()
     table = held.table
+    assert (table["wait_ns"] + table["transfer_ns"]).sum() == (kernels.end_ns - kernels.start_ns).sum()
     assert table["others_waited_ns"].sum() == table["wait_ns"].sum()
     assert table["last"].sum() == 40
     total = table[["exposed_wait_ns", "exposed_transfer_ns", "exposed_unmatched_ns"]].sum(axis=1)
@@ -127,7 +128,7 @@ def test_send_and_receive_are_matched_in_pairs_only():
 def test_one_gpu_has_nobody_to_wait_for():
     held = study_of(TraceMaker().kernel(0, 10, NAME)).collectives
     assert (held.groups, held.notes) == ((), ())
-    assert held.set_of(0) is None
+    assert held.wait_ns.tolist() == [-1]
     assert held.table["exposed_unmatched_ns"].tolist() == [10]
     assert len(held.sets_table) == len(held.groups_table) == 0
 

@@ -54,34 +54,6 @@ class Group:
     communicator: int | None = None
 
 
-@dataclass(frozen=True)
-class MatchedSet:
-    """One collective over its ranks.
-
-    Attributes
-    ----------
-    group, number : int
-        Which group, and which of its sets.
-    gpus : tuple of int
-    kernels : ndarray of int64, shape (members,)
-    wait_ns, transfer_ns : ndarray of int64, shape (members,)
-        They fill each member's bar.
-    last_gpu : int
-        The last arriver.
-    shortest_ns : int
-        The shortest duration: about what the transfer takes.
-    """
-
-    group: int
-    number: int
-    gpus: tuple[int, ...]
-    kernels: Indices
-    wait_ns: Int64
-    transfer_ns: Int64
-    last_gpu: int
-    shortest_ns: int
-
-
 @dataclass(frozen=True, eq=False)
 class Collectives:
     """The matched collectives of a trace.
@@ -137,20 +109,6 @@ class Collectives:
         wait = (exposed & self.waits(gpu)).total()
         transfer = (exposed & self.transfers(gpu)).total()
         return wait, transfer, exposed.total() - wait - transfer
-
-    def set_of(self, kernel: int) -> MatchedSet | None:
-        """Return the set of a kernel (an index into ``trace.kernels``), None where it is not matched."""
-        group = int(self._set_of[0][kernel])
-        return None if group < 0 else self.set_at(group, int(self._set_of[1][kernel]))
-
-    def set_at(self, group: int, number: int) -> MatchedSet:
-        """Return one set of a group."""
-        held, kernels = self.groups[group], self.trace.kernels
-        rows = held.kernels[:, number]
-        length = kernels.end_ns[rows] - kernels.start_ns[rows]
-        waits = self.wait_ns[rows]
-        last = int(self.last_gpu[rows[0]])
-        return MatchedSet(group, number, held.gpus, rows, waits, length - waits, last, int(length.min()))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -261,17 +219,6 @@ class Collectives:
             )
             for gpu in self.trace.gpus
         ]
-
-    @cached_property
-    def _set_of(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Group and set of every kernel, -1 where it is not matched."""
-        group = np.full(len(self.trace.kernels), -1, np.int32)
-        number = group.copy()
-        for position, held in enumerate(self.groups):
-            sets = np.flatnonzero(held.matched)
-            group[held.kernels[:, sets]] = position
-            number[held.kernels[:, sets]] = sets
-        return group, number
 
 
 _COLUMNS = ("sets", "wait_ns", "transfer_ns", "last", "others_waited_ns")

@@ -18,8 +18,6 @@ class CopyStory:
 
     Attributes
     ----------
-    throughput_gb_s : float
-        10⁹ bytes a second.
     hidden_ns, copy_only_ns : int
         Beside a kernel, and beside none; they sum to its duration.
     queues_with_kernels : bool
@@ -28,7 +26,6 @@ class CopyStory:
         Whether its host side is pageable memory: then the call waits for it.
     """
 
-    throughput_gb_s: float
     hidden_ns: int
     copy_only_ns: int
     queues_with_kernels: bool
@@ -55,7 +52,6 @@ def copy_story(study: Study, kind: Kind, index: int) -> CopyStory:
     hidden = int((covered.compute | covered.communication).covered(start, end))
     kernels = trace.kernels.name_id[trace.kernels.of(stream.index)]
     return CopyStory(
-        int(events.columns["bytes"][index]) / max(end - start, 1),
         hidden,
         end - start - hidden,
         bool((~study.classes.is_comm(kernels)).any()),

@@ -11,7 +11,6 @@ from viewer.analysis.causes import NEAR_ZERO_NS
 from viewer.analysis.launches import UNKNOWN
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
-from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -36,11 +35,6 @@ class LaunchDistance:
     times_ns: Int64
     queued_ns: Int64
     dry_ns: Int64
-
-    @cached_property
-    def peak_ns(self) -> int:
-        """The longest that any operation was queued, 0 without operations."""
-        return int(self.queued_ns.max(initial=0))
 
     def at(self, time_ns: int) -> int | None:
         """Return how long the operation that started last was queued, None before the first."""

@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from viewer.analysis.launches import UNKNOWN
-from viewer.analysis.said import said_ns
 from viewer.trace import GPU_KINDS, Kind
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-
-NO_RECORD = "no launch record: what launched it is not known"
-LAUNCHES_NOTHING = "launches nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +32,6 @@ class Link:
     latency_ns: tuple[int | None, ...]
     queued_ns: tuple[int | None, ...]
 
-    @property
-    def is_negative(self) -> bool:
-        """Whether an operation starts before its launch does, which no GPU can: its clock is early."""
-        return any(ns is not None and ns < 0 for ns in self.latency_ns)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are two ends."""
-        return self.call is not None and bool(self.operations)
-
 
 def link_of(study: Study, kind: Kind, index: int) -> Link | None:
     """Return the launch that a GPU operation or an API call belongs to, None for other kinds of events."""
@@ -65,32 +51,6 @@ def other_end(study: Study, kind: Kind, index: int) -> tuple[Kind, int] | None:
     if kind is Kind.API:
         return min(link.operations, key=lambda op: int(study.trace.events[op[0]].start_ns[op[1]]))
     return Kind.API, link.call
-
-
-def link_text(study: Study, kind: Kind, index: int) -> str:
-    """Say what is known of a launch in a line, "" for events that have none."""
-    link = link_of(study, kind, index)
-    if link is None:
-        return ""
-    if link.call is None:
-        return NO_RECORD
-    if not link.operations:
-        return LAUNCHES_NOTHING
-    call = study.trace.names[int(study.trace.api.name_id[link.call])]
-    if kind is Kind.API:
-        count = len(link.operations)
-        known = [ns for ns in link.latency_ns if ns is not None]
-        what = f"{count:,} operation{'s' if count > 1 else ''}"
-        said = f"launches {what}, the first {said_ns(min(known))} later"
-    else:
-        at = link.operations.index((kind, index))
-        latency, queued = link.latency_ns[at], link.queued_ns[at]
-        assert latency is not None
-        assert queued is not None
-        said = f"launched by {call}, latency {said_ns(latency)}, queued {said_ns(queued)}"
-    if link.is_negative:
-        said += "; negative: the GPU's clock is early against the CPU's"
-    return said
 
 
 def _link(study: Study, call: int) -> Link:

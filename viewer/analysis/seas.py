@@ -72,8 +72,3 @@ def find_seas(start_ns: Int64, end_ns: Int64) -> Seas:
     stop = hits[np.append(np.flatnonzero(new)[1:] - 1, len(hits) - 1)] + IN_A_ROW
     ends = np.maximum.reduceat(np.append(end_ns, end_ns[-1]), np.stack((first, stop), 1).ravel())[::2]
     return Seas(first, stop, start_ns[first], ends, before[stop] - before[first])
-
-
-def small_kernels(start_ns: Int64, end_ns: Int64) -> int:
-    """Return how many kernels last under 10 µs."""
-    return int((end_ns - start_ns < SMALL_NS).sum())

@@ -11,7 +11,6 @@ from viewer.drawing.colour import mix
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.timeline.fonts import font
 
-CHOICES = ("system", "light", "dark")
 TEXT_PX = 13
 
 

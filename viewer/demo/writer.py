@@ -32,7 +32,6 @@ class Writer:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         self._waiting: dict[str, list[pa.Table]] = defaultdict(list)
         self._held: dict[str, int] = defaultdict(int)
         self._created: set[str] = set()

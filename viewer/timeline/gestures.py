@@ -113,11 +113,6 @@ class Gestures(QObject):
             return bool(handler(watched, event))  # type: ignore[operator]
         return False
 
-    @property
-    def is_dragging(self) -> bool:
-        """Whether a button is down for a drag."""
-        return self._drag is not None
-
     # Mouse
 
     def _press(self, strip: TimeStrip, event: QMouseEvent) -> bool:
