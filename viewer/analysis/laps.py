@@ -178,6 +178,16 @@ class Laps:
             }
         )
 
+    def mean_parts(self, study: Study) -> pd.DataFrame:
+        """Return the five parts of each lap as means over the GPUs, `compute_only_ns` and so on, whole ns."""
+        parts = [f"{part}_ns" for part in PARTS]
+        means = self.table(study).groupby("lap")[parts].mean()
+        return means.round().astype(np.int64)
+
+    def median_of(self, laps: Sequence[int]) -> int:
+        """Return the median length of some laps, ns."""
+        return int(np.median(self.duration_ns[list(laps)]))
+
     @property
     def median_ns(self) -> int:
         """Median length of the laps after the warm-up, of all where there is none."""

@@ -11,15 +11,13 @@ from viewer.analysis.classify import CLASSES
 from viewer.analysis.holes import HoleNumbers
 from viewer.analysis.intervals import union
 from viewer.analysis.order import rows_of_gpu
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import PARTS, without_kernel
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.laps import Laps, LapShare
     from viewer.analysis.study import Study
-
-_COPY_ONLY, _IDLE = PARTS.index("copy_only"), PARTS.index("idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class RangeNumbers:
     @property
     def no_kernel_ns(self) -> Int64:
         """Time in which no kernel runs on any stream: copy only and idle, shape (gpus,)."""
-        return np.asarray(self.parts_ns[:, _COPY_ONLY] + self.parts_ns[:, _IDLE])
+        return without_kernel(self.parts_ns)
 
     @property
     def kernels(self) -> int:

@@ -18,7 +18,7 @@ from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
 PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
-IDLE = PARTS.index("idle")
+COPY_ONLY, IDLE = PARTS.index("copy_only"), PARTS.index("idle")
 
 _PART_OF_BITS = np.array([4, 0, 2, 1, 3, 0, 2, 1], np.uint8)
 """Part by what runs: bit 1 compute, bit 2 communication, bit 4 copies."""
@@ -144,6 +144,11 @@ def gpu_parts(trace: Trace, covered: Occupancy) -> GpuParts:
     """Cut a GPU's time into its five parts."""
     states = split((covered.compute, covered.communication, covered.copies), _PART_OF_BITS, IDLE)
     return GpuParts(trace.window_ns, states, covered.has_graphs)
+
+
+def without_kernel(parts_ns: Int64) -> Int64:
+    """Return the time without a kernel on any stream, copy only and idle; parts have the shape (..., 5)."""
+    return np.asarray(parts_ns[..., COPY_ONLY] + parts_ns[..., IDLE])
 
 
 def split(

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.analysis.intervals import Intervals, union
 from viewer.analysis.order import rows_of_gpu
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import PARTS, without_kernel
 from viewer.analysis.scope import Scope
 from viewer.trace import GPU_KINDS, Kind
 
@@ -79,7 +79,7 @@ def reconcile(study: Study, scope: Scope, what: What, claimed: float, laps: Laps
 
 def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
     parts = scope.parts(study)
-    idle, copy = parts[:, PARTS.index("idle")].sum(), parts[:, PARTS.index("copy_only")].sum()
+    idle, no_kernel = parts[:, PARTS.index("idle")].sum(), without_kernel(parts).sum()
     exposed = parts[:, PARTS.index("exposed_comm")].sum()
     gaps, busiest, sums = [], [], []
     for gpu, within in enumerate(scope.within):
@@ -89,11 +89,11 @@ def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
         sums.append(max(within.total() - _sum(study, gpu, within), 0))
     return (
         _reading(scope, "idle", idle, "Nothing runs on any stream, kernel or copy.", ours=True),
-        _reading(scope, "no kernel", idle + copy, "No kernel on any stream: copies count as idle."),
+        _reading(scope, "no kernel", no_kernel, "No kernel on any stream: copies count as idle."),
         _reading(
             scope,
             "no compute kernel",
-            idle + copy + exposed,
+            no_kernel + exposed,
             "No compute kernel on any stream: copies and exposed communication count as idle.",
         ),
         _reading(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.boards import SharedBoard
 from viewer.analysis.measure import class_numbers, clip_window, parts_of
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import PARTS, without_kernel
 from viewer.analysis.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.report_laps import lap_facts
 from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
@@ -116,12 +116,12 @@ def _board(study: Study, board: SharedBoard, start_ns: int, end_ns: int) -> dict
 
 
 def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
-    parts = parts_of(study, start_ns, end_ns).tolist()
+    parts = parts_of(study, start_ns, end_ns)
     return [
         {
             "launches": study.launches.count(gpu, start_ns, end_ns),
-            **{f"{part}_ns": ns for part, ns in zip(PARTS, of_gpu, strict=True)},
-            "no_kernel_ns": of_gpu[PARTS.index("copy_only")] + of_gpu[PARTS.index("idle")],
+            **{f"{part}_ns": ns for part, ns in zip(PARTS, of_gpu.tolist(), strict=True)},
+            "no_kernel_ns": int(without_kernel(of_gpu)),
             **exposed_facts(study, gpu, start_ns, end_ns),
             "classes": {
                 c.name: {"sum_ns": c.sum_ns, "union_ns": c.union_ns, "kernels": c.kernels}

@@ -10,7 +10,7 @@ import numpy as np
 from viewer.analysis.copies import in_front
 from viewer.analysis.intervals import Intervals
 from viewer.analysis.laps import Laps
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import without_kernel
 from viewer.analysis.scope import Scope
 from viewer.analysis.vital import Evidence, Vital, longest, longest_slices
 
@@ -69,7 +69,7 @@ def time_vitals(study: Study, scope: Scope) -> Iterator[Vital]:
             spots=spots,
         )
     spots = _spots(study, scope, "copy_only", "idle")
-    without = parts[:, PARTS.index("copy_only")] + parts[:, PARTS.index("idle")]
+    without = without_kernel(parts)
     yield Vital(
         "no_kernel",
         TIME,

@@ -264,8 +264,6 @@ def _iterations(facts: ReportFacts) -> str:
     laps, study = facts.laps, facts.study
     if laps is None:
         return html.section("Iterations", "iterations", "<p>No iterations were found.</p>")
-    keys = [f"{part}_ns" for part in PARTS]
-    means = laps.table(study).groupby("lap")[keys].mean().round().astype(np.int64).reset_index(drop=True)
     frame = pd.DataFrame(
         {
             "lap": np.arange(laps.count),
@@ -273,7 +271,7 @@ def _iterations(facts: ReportFacts) -> str:
             "start_ns": laps.edges_ns[:-1],
             "length_ns": laps.duration_ns,
             "skew_ns": laps.skew_ns,
-            **{key: means[key] for key in keys},
+            **laps.mean_parts(study),
             "flag": [flag or "" for flag in laps.flags],
         }
     ).head(MOST_LAPS)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSpli
 
 from viewer.analysis.candidates import Candidate
 from viewer.analysis.laps import Laps
-from viewer.analysis.parts import PARTS
 from viewer.analysis.scope import lap_scope
 from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
@@ -60,8 +59,7 @@ def lap_frame(laps: Laps, study: Study, which: str) -> pd.DataFrame:
     table = laps.table(study)
     labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus], object)
     if which == MEAN:
-        means = table.groupby("lap")[[f"{p}_ns" for p in PARTS]].mean().round().astype(np.int64)
-        table = table[table["gpu"] == 0].set_index("lap").assign(**means)
+        table = table[table["gpu"] == 0].set_index("lap").assign(**laps.mean_parts(study))
         table = table.reset_index()
         table["duration_ns"] = laps.duration_ns
         table["gpu"] = "all"
@@ -72,11 +70,11 @@ def lap_frame(laps: Laps, study: Study, which: str) -> pd.DataFrame:
 
 def steady_text(laps: Laps, steady: Sequence[int], by_hand: bool) -> str:
     """Say in one line which laps are steady, or plainly that none are."""
-    lengths = laps.duration_ns[laps.warm_up :]
     if not steady:
-        low, middle, high = (format_ns(int(f(lengths))) for f in (np.min, np.median, np.max))
+        lengths = laps.duration_ns[laps.warm_up :]
+        low, middle, high = (format_ns(int(ns)) for ns in (lengths.min(), laps.median_ns, lengths.max()))
         return f"No steady state: {low} to {high}, median {middle}. All laps after the warm-up count."
-    median = format_ns(int(np.median(laps.duration_ns[list(steady)])))
+    median = format_ns(laps.median_of(steady))
     left_out = [f for i, f in enumerate(laps.flags) if f and i not in steady]
     counted = [f"{left_out.count(f)} {f}" for f in dict.fromkeys(left_out)]
     left = f", left out: {', '.join(counted)}" if counted else ""

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
+from viewer.analysis.parts import IDLE, PARTS
 from viewer.analysis.slice_tables import KIND_TEXT, PLACE_TEXT
 from viewer.analysis.slices import CAUSES, PLACES, SLICE_KINDS
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
@@ -34,7 +35,7 @@ from viewer.state.work import Worker
 from viewer.trace import Kind
 
 TYPING_PAUSE_MS = 150
-_PART_OF = {"idle": 4, "copy_only": 3, "exposed_comm": 2}
+_PART_OF = {kind: PARTS.index(kind) for kind in SLICE_KINDS}
 _ALWAYS = ("kind", "start_ns", "duration_ns", "cause")
 _NO_GPU = "No GPU work was recorded, so there are no slices."
 _PART_OF_TEXT = {KIND_TEXT[kind]: part for kind, part in _PART_OF.items()}
@@ -45,8 +46,8 @@ def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tupl
     """Return the columns of groups, of single slices and of totals."""
 
     def colour(kind: str) -> int:
-        part = _PART_OF.get(kind, _PART_OF_TEXT.get(kind, 4))
-        return theme.text_faint if part == _PART_OF["idle"] else theme.parts[part]
+        part = _PART_OF.get(kind, _PART_OF_TEXT.get(kind, IDLE))
+        return theme.text_faint if part == IDLE else theme.parts[part]
 
     dot = Column("kind", "", lambda _: "●", colour=colour, tip="The kind of slice")
     length = partial(Column, text=format_ns, number=True)

@@ -126,7 +126,7 @@ class ViewState(QObject):
             self.hover_changed.emit()
 
     def set_overlay(self, name: str, on: bool) -> None:
-        """Switch an overlay: "idle" or "exposed"."""
+        """Switch an overlay: "idle", "exposed" or "waiting"."""
         self.set_overlays(self.overlays | {name} if on else self.overlays - {name})
 
     def set_overlays(self, overlays: frozenset[str]) -> None:
