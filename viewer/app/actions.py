@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from viewer.app.comparison import compare_with
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.exports import export_picture, export_report
+from viewer.app.go_to import ask_where
 from viewer.app.store_limit import ask_limit
 from viewer.rows.presets import launch_rows
 from viewer.state import ViewState, navigation
@@ -162,7 +163,7 @@ def _switch_launch_rows(w: MainWindow) -> None:
 
 def _preset(name: str, title: str, key: str) -> Command:
     return Command(
-        f"preset-{name.split()[0]}", title, "View/Rows", lambda w: w.apply_preset(name),
+        f"preset-{name.split()[0]}", title, "View/Rows", lambda w: w.state.rows.apply_preset(name),
         (key,), _trace,
         lambda w: w.state.rows.preset == name,
     )  # fmt: skip
@@ -279,7 +280,7 @@ _GO = (
             lambda w: w.state.axis.can_back, short="‹"),
     Command("forward", "Forward", "Go", lambda w: w.state.axis.forward(), ("Shift+Backspace",),
             lambda w: w.state.axis.can_forward, short="›"),
-    Command("go-to", "Go to a time…", "Go", lambda w: w.ask_where(), ("Ctrl+G",), _trace),
+    Command("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w), ("Ctrl+G",), _trace),
     Command("next-lap", "Next iteration", "Go", _lap(1), ("]",), _laps, group="laps", short="›"),
     Command("previous-lap", "Previous iteration", "Go", _lap(-1), ("[",), _laps, group="laps", short="‹"),
     Command("fit-lap", "Fit the iteration", "Go", lambda w: navigation.fit_lap(w.state), ("\\",), _laps,
@@ -340,7 +341,7 @@ def key_text(command: Command) -> str:
     return _KEY_NAMES.get(text, text)
 
 
-_KEY_NAMES = {"Return": "Enter", "Esc": "Esc", "-": "−"}
+_KEY_NAMES = {"Return": "Enter", "-": "−"}
 
 
 def _action(command: Command, window: MainWindow) -> QAction:

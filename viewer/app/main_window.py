@@ -29,7 +29,6 @@ from viewer.app.dropping import DropHint, local_files, one_at_a_time
 from viewer.app.exports import save_table
 from viewer.app.films import Films
 from viewer.app.fitting import fit_to_screen, limit_docks
-from viewer.app.go_to import ask_where
 from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
@@ -168,6 +167,7 @@ class MainWindow(QMainWindow):
         self.films.open(path)
 
     def show_page(self) -> None:
+        """Show the timeline of what is open, or the welcome page, and say in the title which it is."""
         trace = self.state.study.trace if self.state.study else None
         self.welcome.set_recent(self.settings.recent())
         if trace:
@@ -199,10 +199,6 @@ class MainWindow(QMainWindow):
         """Return the row under the pointer, on its header or its lanes, else the keyboard's."""
         return self.timeline.pointed_row() or self.timeline.headers.current_row()
 
-    def apply_preset(self, name: str) -> None:
-        """Unfold and hide the rows of a preset."""
-        self.state.rows.apply_preset(name)
-
     def choose_theme(self, choice: str) -> None:
         """Follow the system's theme, or stay light or dark; also at the next start."""
         self.settings.set(remembered.THEME, choice)
@@ -230,11 +226,8 @@ class MainWindow(QMainWindow):
             self.state.list_events(row.key)
 
     def show_panel(self, kind: type[Panel]) -> None:
-        """Bring a panel's dock to the front."""
-        for dock in self.docks:
-            if isinstance(dock.widget(), kind):
-                dock.show()
-                dock.raise_()
+        """Bring the panel of this kind to the front."""
+        self.bring_panel(kind.title)
 
     def is_panel_shown(self, title: str) -> bool:
         """Whether a panel is seen, in front of the others."""
@@ -242,7 +235,7 @@ class MainWindow(QMainWindow):
         return any(dock.isVisible() and not dock.widget().visibleRegion().isEmpty() for dock in docks)
 
     def bring_panel(self, title: str) -> None:
-        """Bring a panel to the front."""
+        """Bring the panel of this title to the front."""
         for dock in self.docks:
             if dock.objectName() == f"dock-{title}":
                 dock.show()
@@ -252,10 +245,6 @@ class MainWindow(QMainWindow):
         """Go to the row filter."""
         self.tools.filter_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.tools.filter_box.selectAll()
-
-    def ask_where(self) -> None:
-        """Ask for a time and go there."""
-        ask_where(self.state, self)
 
     def keep(self) -> None:
         """Keep the selected range as a measurement, once."""

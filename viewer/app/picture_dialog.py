@@ -130,6 +130,7 @@ class PictureDialog(QDialog):
         """Put the picture on the clipboard: as an image, and as SVG where a program takes that."""
         content = QMimeData()
         content.setImageData(self._image)
+        # What is too much for an SVG is still worth having as an image.
         with suppress(PictureError):
             content.setData("image/svg+xml", svg_bytes(self.view(), *self._size(), self._scene))
         QGuiApplication.clipboard().setMimeData(content)

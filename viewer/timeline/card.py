@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
-from viewer.drawing.palette import LIGHT, Theme
+from viewer.drawing.theme import LIGHT, Theme
 from viewer.timeline.strip import guard
 
 PADDING = 12

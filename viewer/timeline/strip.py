@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
-from viewer.drawing.palette import LIGHT, Theme
 from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
 
 log = logging.getLogger("viewer.timeline")
