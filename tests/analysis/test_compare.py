@@ -3,6 +3,7 @@
 import pytest
 
 from viewer.analysis.compare import PER_LAP, compare
+from viewer.analysis.scope import lap_scope
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import vitals
 from viewer.demo import DemoOptions, make_demo
@@ -10,7 +11,8 @@ from viewer.readers import read
 
 
 def sheet_of(study, chosen=None):
-    return vitals(study, study.laps(), chosen=chosen)
+    laps = study.laps()
+    return vitals(study, laps, lap_scope(laps, chosen) if chosen else None)
 
 
 def test_a_run_against_itself_differs_in_nothing(demo_study):

@@ -217,13 +217,12 @@ def test_groups_gather_what_is_alike():
     assert groups["text"].iloc[0] == "4 idle slices of 4.01 ms, waiting, inside load batch #"
 
 
-def test_finding_one_s_way_from_slice_to_slice():
+def test_finding_a_slice_by_its_place():
     found = slices_of(TraceMaker().kernel(0, 10 * US).kernel(30 * US, 40 * US).kernel(80 * US, 90 * US))
-    assert found.step(0, 1) == 0
-    assert found.step(10 * US, 1) == 1
-    assert found.step(10 * US, -1) is None
-    assert found.step(90 * US, -1) == 1
-    assert found.step(0, 1, found.select(min_ns=30 * US)) == 1
+    assert [found.exactly(a * US, b * US) for a, b in ((10, 30), (40, 80), (10, 80), (41, 80))] == [
+        0, 1, None, None,
+    ]  # fmt: skip
+    assert found.select(min_ns=30 * US).tolist() == [1]
     assert (found.at(0, 15 * US), found.at(0, 30 * US), found.at(0, 79 * US)) == (0, None, 1)
 
 

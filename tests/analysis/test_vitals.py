@@ -123,7 +123,7 @@ def test_a_range_and_chosen_laps_are_scopes_too(demo_of):
     whole = vitals(study, study.laps(), scope=scope)
     assert whole.scope is scope
     assert whole["idle"].value == sum(int(p.totals(start, end)[4]) for p in study.parts)
-    one = vitals(study, study.laps(), chosen=[4])
+    one = vitals(study, study.laps(), scope=lap_scope(study.laps(), [4]))
     assert one.scope.laps == (4,)
     assert one["iteration"].value == study.laps().duration_ns[4]
 

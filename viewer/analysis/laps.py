@@ -123,10 +123,9 @@ class Laps:
         """Return the starts and the ends of a GPU's laps, shape (laps,) each."""
         return self.starts[gpu, :-1], self.starts[gpu, 1:]
 
-    def lap_at(self, time_ns: int, gpu: int | None = None) -> int | None:
-        """Return the lap that holds an instant, by a GPU's own boundaries or the earliest ones."""
-        edges = self.edges_ns if gpu is None else self.starts[gpu]
-        lap = int(np.searchsorted(edges, time_ns, side="right")) - 1
+    def lap_at(self, time_ns: int) -> int | None:
+        """Return the lap that holds an instant, by the earliest boundaries; None outside all."""
+        lap = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
         return lap if 0 <= lap < self.count else None
 
     def inside(self, start_ns: int, end_ns: int) -> list[int]:

@@ -191,8 +191,9 @@ def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[C
     return tuple(numbers)
 
 
-def _top(study: Study, sums: dict[int, int], count: int = 3) -> tuple[Family, ...]:
+def _top(study: Study, sums: dict[int, int]) -> tuple[Family, ...]:
+    """Return the three families with most time."""
     total = sum(sums.values())
     names = study.trace.names
-    best = sorted((-ns, key) for key, ns in sums.items() if ns)[:count]
+    best = sorted((-ns, key) for key, ns in sums.items() if ns)[:3]
     return tuple(Family(names[key], -ns, -ns / total) for ns, key in best)

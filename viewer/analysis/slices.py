@@ -94,16 +94,11 @@ class Slices:
                 held &= self.table[column].isin(list(wanted)).to_numpy()
         return np.flatnonzero(held)
 
-    def step(self, time_ns: int, direction: int, rows: Indices | None = None) -> int | None:
-        """Return the first slice that starts after an instant, or (direction -1) the last before it."""
-        starts = self._start if rows is None else self._start[rows]
-        if direction > 0:
-            at = int(np.searchsorted(starts, time_ns, side="right"))
-        else:
-            at = int(np.searchsorted(starts, time_ns, side="left")) - 1
-        if not 0 <= at < len(starts):
-            return None
-        return at if rows is None else int(rows[at])
+    def exactly(self, start_ns: int, end_ns: int) -> int | None:
+        """Return the first slice that begins and ends just there, None where there is none."""
+        low, high = np.searchsorted(self._start, (start_ns, start_ns + 1))
+        same = np.flatnonzero(self.table["end_ns"].to_numpy()[low:high] == end_ns)
+        return int(low + same[0]) if len(same) else None
 
     def at(self, gpu: int, time_ns: int) -> int | None:
         """Return the slice of a GPU that holds an instant, None outside all."""

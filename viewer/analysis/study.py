@@ -53,7 +53,7 @@ class Study:
         self._laps: dict[int, Laps | None] = {}
         self._phases: dict[Laps, Phases] = {}
         self._projections: dict[Projection, pd.DataFrame] = {}
-        self._slices: dict[tuple[int, int], Slices] = {}
+        self._slices: dict[int, Slices] = {}
         self._distances: dict[int, LaunchDistance] = {}
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
             self._orders = {gpu.index: early.order(gpu.index) for gpu in trace.gpus}
@@ -133,9 +133,9 @@ class Study:
             self._laps[candidate] = find_laps(self, candidate)
         return self._laps[candidate]
 
-    def phases(self, candidate: int = 0) -> Phases | None:
-        """Return forward, backward and optimizer over the iterations by one of the `candidates`."""
-        laps = self.laps(candidate)
+    def phases(self) -> Phases | None:
+        """Return forward, backward and optimizer over the iterations by the best of the `candidates`."""
+        laps = self.laps()
         return self.phases_of(laps) if laps else None
 
     def phases_of(self, laps: Laps) -> Phases:
@@ -153,14 +153,13 @@ class Study:
 
         return find_collectives(self)
 
-    def slices(self, candidate: int = 0, min_ns: int = 10_000) -> Slices:
+    def slices(self, candidate: int = 0) -> Slices:
         """Return where GPUs are idle, only copy or communicate exposed, and why (definitions, section 7)."""
-        key = candidate, min_ns
-        if key not in self._slices:
+        if candidate not in self._slices:
             from viewer.analysis.slices import find_slices
 
-            self._slices[key] = find_slices(self, self.laps(candidate), min_ns)
-        return self._slices[key]
+            self._slices[candidate] = find_slices(self, self.laps(candidate))
+        return self._slices[candidate]
 
     def launch_distance(self, gpu: int) -> LaunchDistance:
         """Return how long the operations of a GPU were queued, over time."""

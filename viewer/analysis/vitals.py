@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table
 from viewer.analysis.ranks import compare_ranks, rank_table
-from viewer.analysis.scope import Scope, default_scope, lap_scope
+from viewer.analysis.scope import Scope, default_scope
 from viewer.analysis.syncs import syncs
 from viewer.analysis.vital import Vital, table
 from viewer.analysis.vitals_of_ranks import rank_vitals
@@ -77,26 +76,19 @@ class Vitals:
         return tuple(v for v in self.numbers if v.is_normal is False)
 
 
-def vitals(
-    study: Study,
-    laps: Laps | None = None,
-    chosen: Sequence[int] | None = None,
-    scope: Scope | None = None,
-) -> Vitals:
+def vitals(study: Study, laps: Laps | None = None, scope: Scope | None = None) -> Vitals:
     """Return the case sheet.
 
     Parameters
     ----------
     laps : Laps, optional
         The iterations; without any the numbers are those of the whole trace, and fewer.
-    chosen : sequence of int, optional
-        The laps to take the numbers from; by default the steady ones.
     scope : Scope, optional
-        A range of time instead.
+        Where to take the numbers from; by default the steady laps, without a steady state all after the
+        warm-up.
     """
     if scope is None:
-        chosen_laps = laps is not None and chosen is not None
-        scope = lap_scope(laps, chosen) if laps and chosen_laps else default_scope(study, laps)
+        scope = default_scope(study, laps)
     copied, waits = copies(study, scope), syncs(study, scope)
     lists = {
         "classes": class_table(study, scope),

@@ -40,9 +40,9 @@ def _vectorized(width: int, functor: str, arity: int) -> str:
     )
 
 
-def _nvjet(tile: str, layout: str, grid: tuple[int, int, int], shared: int = 213_504) -> Kernel:
+def _nvjet(tile: str, layout: str, grid: tuple[int, int, int]) -> Kernel:
     name = f"nvjet_tst_{tile}_{layout}"
-    return Kernel(name, name, grid, (384, 1, 1), 168, 0, shared, RUNTIME_LAUNCH_EX)
+    return Kernel(name, name, grid, (384, 1, 1), 168, 0, 213_504, RUNTIME_LAUNCH_EX)
 
 
 def _nccl(operation: str, channels: int) -> Kernel:

@@ -132,14 +132,14 @@ class Script:
         """Make a CUDA call that puts nothing on the GPU."""
         self.add(Step(Do.CALL, self.thread, api, round(us * 1e3), spread=spread))
 
-    def kernel(self, key: str, us: float, stream: int = COMPUTE) -> None:
+    def kernel(self, key: str, us: float) -> None:
         """Launch a kernel; a cold process first loads its module and allocates its output."""
         if self.cold and key not in self.loaded:
             self.loaded.add(key)
             self.call("cuLibraryLoadData", 1_900, 0.5)
             self.call("cudaMalloc_v3020", 420, 0.4)
         api = KERNELS[key].launched_by
-        self.add(Step(Do.KERNEL, self.thread, api, 4_600, round(us * 1e3), stream, kernel=key, spread=0.008))
+        self.add(Step(Do.KERNEL, self.thread, api, 4_600, round(us * 1e3), COMPUTE, kernel=key, spread=0.008))
 
     def collective(self, key: str, us: float, group: Group, stream: int, call: str) -> None:
         """Issue a collective as PyTorch does: NCCL's stream first waits for the compute stream."""

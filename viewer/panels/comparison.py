@@ -9,9 +9,6 @@ import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
 from viewer.analysis.compare import Compared, compare
-from viewer.analysis.laps import Laps
-from viewer.analysis.scope import Scope
-from viewer.analysis.study import Study
 from viewer.analysis.vitals import Vitals, vitals
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.panels.frame_table import Column, FrameTable
@@ -78,7 +75,7 @@ class ComparisonPanel(Panel):
         of_second = second, self.other.laps, self.other.scope
 
         def work(_asked: object) -> tuple[Vitals, Vitals]:
-            return _sheet(*of_first), _sheet(*of_second)
+            return vitals(*of_first), vitals(*of_second)
 
         self._worker.start(work, lambda sheets: self._show(*sheets))
 
@@ -86,10 +83,6 @@ class ComparisonPanel(Panel):
         self.show_empty("")
         self.table.set_frame(comparison_frame(compare(first, second)))
         self.what.setText(f"A: {first.scope.what}   ·   B: {second.scope.what}")
-
-
-def _sheet(study: Study, laps: Laps | None, scope: Scope | None) -> Vitals:
-    return vitals(study, laps, scope=scope)
 
 
 def comparison_frame(rows: tuple[Compared, ...]) -> pd.DataFrame:

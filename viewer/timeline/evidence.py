@@ -63,7 +63,7 @@ class Evidence(QObject):
             row = slices.table.iloc[number]
             if (int(row["start_ns"]), int(row["end_ns"])) == selection:
                 return number
-        return self.insight.slice_of(selection)
+        return slices.exactly(*selection)
 
     def _take_event(self) -> None:
         self._slice_first = False

@@ -9,7 +9,7 @@ from viewer.analysis.health import Finding
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind
-from viewer.state import ViewState, Window
+from viewer.state import ViewState
 from viewer.state.work import Worker
 
 
@@ -79,25 +79,6 @@ class Insight(QObject):
             told = [self.warnings[gpu] for gpu in gpus if gpu in self.warnings]
             return "\n".join(told) or self._lost.get(-1 if row.process is None else row.process, "")
         return ""
-
-    def slice_of(self, selection: Window | None, gpu: int | None = None) -> int | None:
-        """Return the number of the slice that is selected: the one that begins and ends with the selection.
-
-        Parameters
-        ----------
-        gpu : int, optional
-            Preferred, where slices of several GPUs do.
-        """
-        if self.slices is None or selection is None:
-            return None
-        first = self.slices.step(selection[0] - 1, 1)
-        best = None
-        starts, ends, gpus = (self.slices.table[c].to_numpy() for c in ("start_ns", "end_ns", "gpu"))
-        while first is not None and first < len(starts) and starts[first] == selection[0]:
-            if ends[first] == selection[1] and (best is None or gpus[first] == gpu):
-                best = first
-            first += 1
-        return best
 
 
 def _worded(slices: Slices) -> Slices:
