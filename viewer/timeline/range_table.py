@@ -22,7 +22,7 @@ from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
 _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
-_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 68, 32, 4, 56, 110
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
 _IDLE = PARTS.index("idle")
