@@ -5,7 +5,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.classify import Rules
 from viewer.analysis.launch_distance import launch_distance
 from viewer.analysis.launches import UNKNOWN
-from viewer.analysis.links import link_of, other_end
+from viewer.analysis.links import latency_ns, other_ends
 from viewer.analysis.study import Study
 from viewer.trace import Kind
 
@@ -24,33 +24,26 @@ def study():
 
 
 def test_both_ends_of_a_launch(study):
-    link = link_of(study, Kind.KERNEL, 0)
-    assert link.call == 0
-    assert link.operations == ((Kind.KERNEL, 0), (Kind.KERNEL, 2))
-    assert (link.latency_ns, link.queued_ns) == ((50, 40), (40, 30))
-    assert link == link_of(study, Kind.API, 0)
-    assert other_end(study, Kind.KERNEL, 2) == (Kind.API, 0)
-    assert other_end(study, Kind.API, 0) == (Kind.KERNEL, 2), "the operation that starts first"
+    assert other_ends(study, Kind.KERNEL, 2) == other_ends(study, Kind.KERNEL, 0) == [(Kind.API, 0)]
+    assert other_ends(study, Kind.API, 0) == [(Kind.KERNEL, 2), (Kind.KERNEL, 0)], "by their start"
+    assert [latency_ns(study, Kind.KERNEL, k) for k in (0, 2)] == [50, 40]
+    assert latency_ns(study, Kind.API, 0) == 40, "that of the first operation"
 
 
 def test_negative_latency_is_kept(study):
-    link = link_of(study, Kind.MEMCPY, 0)
-    assert (link.latency_ns, link.queued_ns) == ((-8,), (0,))
+    assert latency_ns(study, Kind.MEMCPY, 0) == latency_ns(study, Kind.API, 1) == -8
 
 
 def test_what_has_no_other_end(study):
-    assert other_end(study, Kind.KERNEL, 1) is None
-    assert link_of(study, Kind.KERNEL, 1).call is None
-    assert link_of(study, Kind.API, 2).operations == ()
-    assert other_end(study, Kind.API, 2) is None
-    assert link_of(study, Kind.NVTX, 0) is None
+    for kind, index in ((Kind.KERNEL, 1), (Kind.API, 2), (Kind.NVTX, 0)):
+        assert other_ends(study, kind, index) == []
+        assert latency_ns(study, kind, index) is None
 
 
 def test_equal_correlations_of_two_processes_make_no_false_link():
     maker = TraceMaker().call(0, 5, correlation=7, process=0).kernel(10, 20, correlation=7, process=1)
     study = study_of(maker)
-    assert link_of(study, Kind.KERNEL, 0).call is None
-    assert link_of(study, Kind.API, 0).operations == ()
+    assert other_ends(study, Kind.KERNEL, 0) == other_ends(study, Kind.API, 0) == []
 
 
 def test_launch_distance_and_where_the_queue_ran_dry():

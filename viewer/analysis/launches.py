@@ -58,9 +58,12 @@ class Launches:
             self.api_of(kind)
         self.__dict__.pop("_calls", None)
 
-    def latency_ns(self, kind: Kind) -> Int64:
-        """Return operation start - call start for each operation, `UNKNOWN` without a record."""
-        return self._since(kind, self._trace.api.start_ns)
+    def latency_ns(self, kind: Kind, rows: _Rows | None = None) -> Int64:
+        """Return operation start - call start for each operation, `UNKNOWN` without a record.
+
+        `rows` are the operations asked for, shape (n,); all by default.
+        """
+        return self._since(kind, self._trace.api.start_ns, rows)
 
     def queued_ns(self, kind: Kind, rows: _Rows | None = None) -> Int64:
         """Return operation start - call end, 0 where that is negative, `UNKNOWN` without a record.

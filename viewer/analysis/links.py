@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from viewer.analysis.launches import UNKNOWN
 from viewer.trace import GPU_KINDS, Kind
@@ -12,53 +13,27 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A launch.
+def other_ends(study: Study, kind: Kind, index: int) -> list[tuple[Kind, int]]:
+    """Return the call that launched an operation, or the operations that a call launched, by their start.
 
-    Attributes
-    ----------
-    call : int or None
-        The API call (index into ``trace.api``); None without a launch record.
-    operations : tuple of (Kind, int)
-        What it launched: table and index there. Of an operation without a record, that operation alone.
-    latency_ns, queued_ns : tuple of (int or None)
-        Of each operation, None without a record: its start less the call's start; its start less the call's
-        end, 0 where that is negative.
+    Empty without a launch record, for a call that launched nothing, and for other kinds of events.
     """
-
-    call: int | None
-    operations: tuple[tuple[Kind, int], ...]
-    latency_ns: tuple[int | None, ...]
-    queued_ns: tuple[int | None, ...]
-
-
-def link_of(study: Study, kind: Kind, index: int) -> Link | None:
-    """Return the launch that a GPU operation or an API call belongs to, None for other kinds of events."""
     if kind in GPU_KINDS:
         call = int(study.launches.api_of(kind)[index])
-        if call < 0:
-            return Link(None, ((kind, index),), (None,), (None,))
-        return _link(study, call)
-    return _link(study, index) if kind is Kind.API else None
-
-
-def other_end(study: Study, kind: Kind, index: int) -> tuple[Kind, int] | None:
-    """Return the call of an operation, or the first operation of a call; None where there is none."""
-    link = link_of(study, kind, index)
-    if link is None or link.call is None or not link.operations:
-        return None
+        return [(Kind.API, call)] if call >= 0 else []
     if kind is Kind.API:
-        return min(link.operations, key=lambda op: int(study.trace.events[op[0]].start_ns[op[1]]))
-    return Kind.API, link.call
+        events = study.trace.events
+        return sorted(study.launches.ops_of(index), key=lambda op: int(events[op[0]].start_ns[op[1]]))
+    return []
 
 
-def _link(study: Study, call: int) -> Link:
-    operations = tuple(study.launches.ops_of(call))
-    latency = tuple(_known(int(study.launches.latency_ns(k)[i])) for k, i in operations)
-    queued = tuple(_known(int(study.launches.queued_ns(k)[i])) for k, i in operations)
-    return Link(call, operations, latency, queued)
+def latency_ns(study: Study, kind: Kind, index: int) -> int | None:
+    """Return the latency of an operation, or of the first one that a call launched; None where it has none.
 
-
-def _known(ns: int) -> int | None:
+    Below zero, which no GPU can, its clock is early.
+    """
+    if kind not in GPU_KINDS:
+        ends = other_ends(study, kind, index)
+        return latency_ns(study, *ends[0]) if ends else None
+    ns = int(study.launches.latency_ns(kind, np.array([index], np.int32))[0])
     return None if ns == UNKNOWN else ns

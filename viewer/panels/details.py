@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
-from viewer.analysis.links import other_end
+from viewer.analysis.links import other_ends
 from viewer.analysis.name_stats import neighbour
 from viewer.drawing.theme import Theme
 from viewer.panels.detail_facts import Details, Section, details_of_event, details_of_slice
@@ -140,11 +140,10 @@ def follow_link(state: ViewState) -> bool:
     ref: EventRef | None = state.chosen
     if ref is None or state.study is None:
         return False
-    end = other_end(state.study, ref.kind, ref.index)
-    if end is None:
-        return False
-    go_to_event(state, *end)
-    return True
+    ends = other_ends(state.study, ref.kind, ref.index)
+    if ends:
+        go_to_event(state, *ends[0])
+    return bool(ends)
 
 
 def html_of(details: Details, theme: Theme) -> str:

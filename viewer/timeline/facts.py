@@ -179,10 +179,10 @@ def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
     if call < 0:
         yield "Launched by", "no launch record"
         return
-    start = int(trace.events[ref.kind].start_ns[ref.index])
     api = trace.api
     yield "Launched by", f"{trace.names[int(api.name_id[call])]} on {_thread(trace, api.owner_of(call))}"
-    queued, latency = max(0, start - int(api.end_ns[call])), start - int(api.start_ns[call])
+    this = np.array([ref.index], np.int32)
+    latency, queued = (int(ns(ref.kind, this)[0]) for ns in (launches.latency_ns, launches.queued_ns))
     yield "Latency", f"{format_ns(latency)}  (in the queue {format_ns(queued)})"
     if latency < 0:
         yield "", "it starts before its launch: this GPU's clock is early"

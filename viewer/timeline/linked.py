@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import QRect
 
+from viewer.analysis.links import latency_ns, other_ends
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
@@ -73,12 +74,7 @@ def ends_of_event(state: ViewState, event: EventRef) -> Ends | None:
     if study is None:
         return None
     others = linked_events(study, event)
-    latency = None
-    if others:
-        start = event_window(state, event)[0]
-        first = min(event_window(state, other)[0] for other in others)
-        latency = first - start if event.kind is Kind.API else start - first
-    return _ends(state, (event,), others, latency_ns=latency)
+    return _ends(state, (event,), others, latency_ns=latency_ns(study, event.kind, event.index))
 
 
 def ends_of_slice(state: ViewState, slices: Slices, number: int) -> Ends:
@@ -138,15 +134,9 @@ def _above(rows: Iterable[Row | None]) -> frozenset[str]:
 
 
 def linked_events(study: Study, event: EventRef) -> tuple[EventRef, ...]:
-    """Return the call that launched an operation, or the operations that a call launched."""
-    if event.kind in GPU_KINDS:
-        call = int(study.launches.api_of(event.kind)[event.index])
-        return (EventRef(Kind.API, call),) if call >= 0 else ()
-    if event.kind is Kind.API:
-        held = study.launches.ops_of(event.index)
-        held.sort(key=lambda op: int(study.trace.events[op[0]].start_ns[op[1]]))
-        return tuple(EventRef(kind, index) for kind, index in held[:MAX_LINKED])
-    return ()
+    """Return the other ends of the launch that an event belongs to, the first `MAX_LINKED`."""
+    ends = other_ends(study, event.kind, event.index)
+    return tuple(EventRef(kind, index) for kind, index in ends[:MAX_LINKED])
 
 
 def position_of(study: Study, row: Row, event: EventRef) -> int | None:
