@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.analysis.intervals import Intervals, union
 from viewer.analysis.order import rows_of_gpu
-from viewer.analysis.parts import PARTS, without_kernel
+from viewer.analysis.parts import COPY_ONLY, IDLE, PARTS, without_kernel
 from viewer.analysis.scope import Scope
 from viewer.trace import GPU_KINDS, Kind
 
@@ -79,7 +79,7 @@ def reconcile(study: Study, scope: Scope, what: What, claimed: float, laps: Laps
 
 def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
     parts = scope.parts(study)
-    idle, no_kernel = parts[:, PARTS.index("idle")].sum(), without_kernel(parts).sum()
+    idle, no_kernel = parts[:, IDLE].sum(), without_kernel(parts).sum()
     exposed = parts[:, PARTS.index("exposed_comm")].sum()
     gaps, busiest, sums = [], [], []
     for gpu, within in enumerate(scope.within):
@@ -144,7 +144,7 @@ def _compute(study: Study, scope: Scope) -> tuple[Reading, ...]:
     parts = scope.parts(study)
     alone = parts[:, PARTS.index("compute_only")].sum()
     compute = alone + parts[:, PARTS.index("hidden_comm")].sum()
-    busy = parts[:, : PARTS.index("idle")].sum()
+    busy = parts[:, :IDLE].sum()
     sums = sum(_sum(study, gpu, within) for gpu, within in enumerate(scope.within))
     return (
         _reading(scope, "compute", compute, "A compute kernel runs on some stream.", ours=True),
@@ -167,7 +167,7 @@ def _copies(study: Study, scope: Scope) -> tuple[Reading, ...]:
         _reading(
             scope,
             "copy only",
-            parts[:, PARTS.index("copy_only")].sum(),
+            parts[:, COPY_ONLY].sum(),
             "A copy runs and no kernel.",
             ours=True,
         ),

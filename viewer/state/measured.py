@@ -9,7 +9,7 @@ import pandas as pd
 
 from viewer.analysis.laps import Laps
 from viewer.analysis.measure import measure
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import IDLE, PARTS
 from viewer.analysis.study import Study
 from viewer.state.measurements import Measurement
 
@@ -41,7 +41,7 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
         if numbers is not None:
             gpus = max(len(numbers.parts_ns), 1)
             row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
-            row["idle_share"] = int(numbers.all_ns[-1]) / (gpus * max(numbers.length_ns, 1))
+            row["idle_share"] = int(numbers.all_ns[IDLE]) / (gpus * max(numbers.length_ns, 1))
             row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
             row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
         rows.append(row | {"note": item.note})

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import IDLE
 from viewer.drawing.bands import StateBand
 from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow, row_bands
@@ -21,8 +21,6 @@ from viewer.timeline.evidence import Evidence
 from viewer.timeline.paint import Frame, make_frame, paint_frame
 from viewer.timeline.paint_ends import paint_ends
 from viewer.timeline.strip import Grid, Strip
-
-_IDLE = PARTS.index("idle")
 
 
 class ShowsRows(ShowsNotes):
@@ -110,7 +108,7 @@ class ShowsRows(ShowsNotes):
                 if isinstance(band, StateBand):
                     part = study.parts[band.gpu].part_at(hover.time_ns)
                     top, bottom = (grid.row(placed.y + band.y + h) for h in (0, band.height))
-                    colour = self.theme.background if part == _IDLE else self.theme.parts[part]
+                    colour = self.theme.background if part == IDLE else self.theme.parts[part]
                     marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
 
 

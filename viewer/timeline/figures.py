@@ -5,7 +5,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from viewer.analysis.intervals import Intervals, window
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import IDLE
 from viewer.analysis.scope import Scope
 from viewer.analysis.study import Study
 from viewer.drawing.bands import hidden_lanes
@@ -13,8 +13,6 @@ from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind
 from viewer.rows.shares import occupancy, shares_below
 from viewer.state import ViewState, Window
-
-_IDLE = PARTS.index("idle")
 
 _shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictionary()
 """Shares inside a filter, by the key of the row above: headers are painted often, and they rarely change."""
@@ -35,7 +33,7 @@ def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> fl
     for gpu in gpus:
         if gpu is not None:
             within = scope.of(gpu).clip(*seen) if scope else window(*seen)
-            idle += int(study.parts[gpu].totals(within.start_ns, within.end_ns)[..., _IDLE].sum())
+            idle += int(study.parts[gpu].totals(within.start_ns, within.end_ns)[..., IDLE].sum())
             total += within.total()
     return 1 - idle / total if total else None
 

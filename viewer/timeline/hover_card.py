@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.collectives import Collectives
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import IDLE
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
@@ -26,7 +26,7 @@ WIDTH = 480
 _TITLE, _TEXT, _LINE = 12.5, 11, 17
 _TITLE_LINES = 3
 _MAX_CUT_GPUS = 24
-_NOTHING = {PARTS.index("idle"): "nothing on any stream"}
+_NOTHING = {IDLE: "nothing on any stream"}
 _NO_WARNINGS: Mapping[int, str] = {}
 
 
@@ -106,7 +106,7 @@ class HoverCard(Card):
             labels = gpu_names(study.trace)
             for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
                 part, names = running_at(study, gpu.index, time_ns)
-                colour = self.theme.parts[part] if part != PARTS.index("idle") else self.theme.hatch
+                colour = self.theme.parts[part] if part != IDLE else self.theme.hatch
                 what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
                 text = f"{PART_TITLES[part]}: {what}" if what else PART_TITLES[part]
                 items.append(Item(colour, labels[gpu.index], text))

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from viewer.analysis.laps import Laps
 from viewer.analysis.measure import RangeNumbers, measure
-from viewer.analysis.parts import PARTS
+from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import Theme
@@ -25,7 +25,6 @@ _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
-_IDLE = PARTS.index("idle")
 _AWAITED = "…"
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
@@ -69,8 +68,8 @@ class RangeTable:
         self._most = most_gpus
         self._hint = True
         self._column, self._share = _COLUMN, _SHARE
-        self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == _IDLE]
-        self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[_IDLE])
+        self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == IDLE]
+        self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
     def fit(self, width: int, height: int) -> None:
         """Leave out shares, what is said below the GPUs, then GPUs, until the table fits."""
