@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from viewer.analysis.copies import copies
-from viewer.analysis.health import Finding, findings
+from viewer.analysis.health import Finding
 from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table
@@ -112,5 +112,5 @@ def vitals(study: Study, laps: Laps | None = None, scope: Scope | None = None) -
     numbers += sync_vitals(study, scope, waits)
     numbers += rank_vitals(study, comparisons, laps, scope)
     labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
-    doubts = tuple(f for f in findings(study) if f.severity == "error")
+    doubts = tuple(f for f in study.findings if f.severity == "error")
     return Vitals(scope, tuple(numbers), lists, labels, doubts)

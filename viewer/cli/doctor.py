@@ -101,8 +101,6 @@ def _renderer() -> str:
 
 
 def _trace(path: Path) -> Iterator[tuple[str, str]]:
-    from viewer.analysis.health import findings
-
     study = open_study(path, "own")
     trace = study.trace
     session = trace.session
@@ -128,6 +126,6 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
     )
     for note in trace.notes:
         yield "note", note
-    for finding in findings(study):
+    for finding in study.findings:
         where = f" ({finding.where})" if finding.where else ""
         yield finding.severity, f"{finding.title.rstrip('.')}{where}. {finding.meaning}"

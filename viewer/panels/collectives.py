@@ -13,10 +13,9 @@ from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import MEASURING, Panel
-from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
-from viewer.state.places import go_to_event
+from viewer.state.places import go_to_event, reveal_gpu
 from viewer.state.work import Worker
 from viewer.trace import Kind
 
@@ -24,7 +23,7 @@ _NONE = (
     "No collectives run on more than one GPU here.\n"
     "NCCL kernels of several ranks in one recording are matched, and waiting told from transfer."
 )
-_PATTERNS = {"constant": "again and again", "rotating": "it rotates", "seldom": "seldom", "even": "even"}
+_PATTERNS = {"constant": "again and again", "rotating": "it rotates", "seldom": "seldom"}
 _length = partial(Column, text=format_ns, number=True)
 _count = partial(Column, text=format_count, number=True)
 
@@ -214,11 +213,7 @@ class CollectivesPanel(Panel):
             self._show_right()
 
     def _to_gpu(self, position: int) -> None:
-        gpu = _whole(self.ranks.frame_model.frame, "gpu", position)
-        rows = (row for root in self.state.rows.roots for row in root.walk())
-        row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == gpu), None)
-        if row is not None:
-            self.state.reveal(row.key)
+        reveal_gpu(self.state, _whole(self.ranks.frame_model.frame, "gpu", position))
 
     def _to_set(self, position: int) -> None:
         """Go to a set: its span is selected, and the last arriver's kernel."""

@@ -22,8 +22,8 @@ from viewer.analysis.health import Finding
 from viewer.analysis.study import Study
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
-from viewer.rows import RowKind
 from viewer.state import ViewState
+from viewer.state.places import reveal_gpu
 from viewer.state.work import Worker
 from viewer.timeline.fonts import STRONG, font
 
@@ -183,10 +183,7 @@ class DiagnosticsPanel(Panel):
 
     def _show(self, finding: Finding) -> None:
         if finding.gpu is not None:
-            rows = (row for root in self.state.rows.roots for row in root.walk())
-            row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == finding.gpu), None)
-            if row is not None:
-                self.state.reveal(row.key)
+            reveal_gpu(self.state, finding.gpu)
         if finding.time_ns is not None:
             start, end = self.state.axis.window
             half = (end - start) // 2

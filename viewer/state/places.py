@@ -48,6 +48,14 @@ def go_to_event(state: ViewState, kind: Kind, index: int, row: Row | None = None
         state.reveal(row.key)
 
 
+def reveal_gpu(state: ViewState, gpu: int) -> None:
+    """Scroll to the row of a GPU, and unfold what hides it."""
+    rows = (row for root in state.rows.roots for row in root.walk())
+    row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == gpu), None)
+    if row is not None:
+        state.reveal(row.key)
+
+
 def _is_of_track(row: Row, kind: Kind, index: int) -> bool:
     """Whether an NVTX row holds an event: a thread has one row a domain."""
     if kind is not Kind.NVTX:
