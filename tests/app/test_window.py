@@ -231,3 +231,10 @@ def test_a_failure_looks_like_one(window):
     assert window.notice.property("severity") == "error"
     window.notice.tell("Saved.")
     assert window.notice.property("severity") == "info"
+
+
+def test_a_theme_that_holds_already_styles_nothing_anew(window, look, qtbot):
+    with qtbot.assertNotEmitted(look.changed):
+        window.actions_by_id["theme-light"].trigger()
+    with qtbot.waitSignal(look.changed):
+        window.actions_by_id["theme-dark"].trigger()

@@ -29,6 +29,7 @@ class Look(QObject):
         super().__init__(app)
         self._app = app
         self.choice = choice
+        self._applied: Theme | None = None
         app.setStyle("Fusion")
         app.setFont(font(TEXT_PX))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._apply)
@@ -46,9 +47,14 @@ class Look(QObject):
         self._apply()
 
     def _apply(self) -> None:
-        self._app.setPalette(palette(self.theme))
-        self._app.setStyleSheet(style_sheet(self.theme))
-        self.changed.emit(self.theme)
+        """Take the theme that holds now, unless it holds already: all widgets are styled anew by it."""
+        theme = self.theme
+        if theme is self._applied:
+            return
+        self._applied = theme
+        self._app.setPalette(palette(theme))
+        self._app.setStyleSheet(style_sheet(theme))
+        self.changed.emit(theme)
 
 
 def palette(theme: Theme) -> QPalette:
