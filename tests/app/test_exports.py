@@ -119,3 +119,31 @@ def test_all_rows_shown_are_the_pinned_ones_too(dialog, window):
 def test_the_preview_fills_its_room(dialog, qtbot):
     room = dialog._scroll.viewport()
     qtbot.waitUntil(lambda: dialog.preview.pixmap().deviceIndependentSize().width() == room.width())
+
+
+def test_the_report_is_of_what_was_open_when_it_was_asked_for(window, opened, monkeypatch, tmp_path, qtbot):
+    window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
+
+    def ask(*_):
+        window.films.close()
+        return str(tmp_path / "r"), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    window.actions_by_id["report"].trigger()
+    qtbot.waitUntil(lambda: "The report is saved" in window.notice.label.text(), timeout=20_000)
+    assert "the hole" in (tmp_path / "r.html").read_text()
+
+
+def test_the_dialog_of_pictures_goes_with_its_trace(window, monkeypatch, tmp_path, crashes, qtbot):
+    window.actions_by_id["picture"].trigger()
+    dialog = window.findChild(PictureDialog)
+
+    def ask(*_):
+        window.films.close()
+        return str(tmp_path / "p.png"), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    with qtbot.assertNotEmitted(crashes.happened):
+        dialog.save()
+    assert not any(made.isVisible() for made in window.findChildren(PictureDialog))
+    assert not (tmp_path / "p.png").exists()

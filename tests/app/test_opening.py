@@ -1,16 +1,20 @@
 """Opening beside the window's own work: progress, failure, cancelling, results that come too late."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
-from tests.timeline.make import training
+from tests.timeline.make import study_of, training
 from viewer import readers
 from viewer.app import opening
+from viewer.app.opening import Opened
 from viewer.readers import Cancelled, ReadError
+from viewer.rows import build_rows
+from viewer.state import Note
 
 WAIT_S = 10
 
@@ -219,3 +223,79 @@ def test_who_cancels_half_way_is_told_what_is_missing(open_window, in_two_parts,
         pass
     assert not window.state.study.trace.partial
     assert window.state.laps is not None
+
+
+def test_what_is_asked_anew_of_half_a_trace_reads_the_rest(open_window, in_two_parts, qtbot):
+    path, go_on = in_two_parts
+    window = open_window()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.open(path)
+    window.apply_rules()
+    assert "try again" in window.status.currentMessage()
+    assert window.opening.is_busy
+    window.progress.button.click()
+    go_on.set()
+    window.opening.shut_down()
+    window.state.measurements.keep(*window.state.axis.window)
+    window.apply_rules()
+    qtbot.waitUntil(lambda: not window.state.study.trace.partial, timeout=60_000)
+    assert len(window.state.measurements.items) == 1
+    assert not window.progress.isVisible()
+
+
+def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_two_parts, opened, qtbot):
+    path, go_on = in_two_parts
+    window = open_window()
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.open(path)
+    window.state.measurements.keep(*window.state.axis.window)
+    window.state.axis.pan(window.state.axis.limits[1])
+    window.opening.cancel()
+    window.films.hang(opened)
+    low, high = opened.study.trace.window_ns
+    assert window.state.axis.window == (low, high)
+    assert window.state.measurements.items == ()
+    go_on.set()
+
+
+def test_nothing_that_is_held_outlives_its_trace(window, opened, qtbot):
+    from tests.timeline.test_gestures import move
+
+    timeline, state = window.timeline, window.state
+    left, canvas = Qt.MouseButton.LeftButton, timeline.canvas
+    begin = canvas.rect().center()
+    menu = timeline.notes.menu(canvas, QPointF(begin))
+    menu.popup(begin)
+    window.films.hang(opened)
+    assert not menu.isVisible()
+    for film in (lambda: window.films.hang(replace(opened, fingerprint="other")), window.films.close):
+        qtbot.mousePress(canvas, left, pos=begin)
+        move(canvas, begin + QPoint(40, 0), left)
+        assert state.selection is not None
+        film()
+        assert state.selection is None
+        move(canvas, begin + QPoint(90, 0), left)
+        qtbot.mouseRelease(canvas, left, pos=begin + QPoint(90, 0))
+        assert state.selection is None
+
+
+def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crashes, qtbot):
+    from tests.timeline.test_gestures import move
+
+    window.state.rows.apply_preset("everything")
+    for placed in window.timeline.canvas.placed:
+        window.state.rows.apply_preset("everything")
+        move(window.timeline.canvas, QPoint(300, placed.y + placed.height // 2))
+        study = study_of(training(ranks=1))
+        with qtbot.assertNotEmitted(crashes.happened):
+            window.films.hang(Opened(study, build_rows(study)))
+        study = study_of(training())
+        window.films.hang(Opened(study, build_rows(study)))
+
+
+def test_what_is_typed_into_a_note_stays_with_its_trace(window, opened):
+    state, notes = window.state, window.timeline.notes
+    notes.write(Note(1_000_000, 1_000_000))
+    notes.editor.setPlainText("why so late?")
+    window.films.hang(opened)
+    assert [note.text for note in state.notes.items] == ["why so late?"]

@@ -363,3 +363,42 @@ def test_a_row_filter_comes_back_into_its_box(visit, trace):
     assert again.tools.filter_box.text() == again.state.rows.filter_text == "rank 3"
     again.tools.filter_box.apply()
     assert again.state.rows.filter_text == "rank 3"
+
+
+def test_a_session_whose_trace_cannot_be_read_is_not_applied_to_the_next(visit, trace, tmp_path, qtbot):
+    window = visit(trace)
+    work_on(window)
+    file = tmp_path / "mine.lightbox.json"
+    window.sessions.save_to(file)
+    window.films.close()
+    trace.rename(kept := tmp_path / "kept.sqlite")
+    trace.write_bytes(kept.read_bytes()[:9000])
+    with qtbot.waitSignal(window.opening.failed, timeout=60_000):
+        window.open(file)
+    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        window.opening.open(kept)
+    window.state.measurements.keep(1, 2)
+    window.sessions.end()
+    assert [p.name for p in sessions_folder().iterdir()] == [stored_path(fingerprint(kept)).name]
+
+
+def test_no_session_of_another_trace_is_written_under_the_name_chosen(visit, trace, opened, monkeypatch):
+    window = visit(trace)
+    name = str(trace.with_name("mine.lightbox.json"))
+
+    def ask(*_):
+        window.films.hang(opened)
+        return name, ""
+
+    monkeypatch.setattr(sessions.QFileDialog, "getSaveFileName", ask)
+    window.actions_by_id["save-session"].trigger()
+    assert not Path(name).exists()
+    assert "another trace is open now" in window.notice.label.text()
+
+
+def test_a_note_in_the_making_is_kept_when_the_window_closes(visit, trace):
+    window = visit(trace)
+    window.timeline.notes.write(Note(MS, MS))
+    window.timeline.notes.editor.setPlainText("why so late?")
+    window.close()
+    assert [note.text for note in visit(trace).state.notes.items] == ["why so late?"]

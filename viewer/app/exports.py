@@ -35,13 +35,13 @@ def export_report(window: MainWindow) -> None:
     study = state.study
     if study is None:
         return
+    marker, scope = state.marker, state.scope
+    kept, notes = state.measurements.items, state.notes.items
     name, _ = QFileDialog.getSaveFileName(window, "Export report", f"{study.trace.path.stem}.html", PAGES)
     if not name:
         return
     path = Path(name)
     path = path if path.suffix else path.with_suffix(".html")
-    marker, scope = state.marker, state.scope
-    kept, notes = state.measurements.items, state.notes.items
     window.notice.tell("Finding the numbers of the report …")
 
     def work(_asked: Asked) -> None:

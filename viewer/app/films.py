@@ -77,10 +77,15 @@ class Films(QObject):
 
     def save_session(self) -> None:
         """Ask for a file and write the session into it."""
-        if self._window.state.study is None:
+        study = self._window.state.study
+        if study is None:
             return
-        path = ask_where_to_save(self._window.state.study.trace.path, self._window)
-        if path is not None:
+        path = ask_where_to_save(study.trace.path, self._window)
+        if path is not None and self._window.state.study is not study:
+            self._window.notice.tell(
+                f"{path.name} was not saved: another trace is open now", severity="error"
+            )
+        elif path is not None:
             try:
                 self._window.sessions.save_to(path)
             except OSError as error:
@@ -98,6 +103,7 @@ class Films(QObject):
 
     def close(self) -> None:
         """Look at nothing."""
+        self._window.state.leave()
         if self._early is not None:
             self._window.opening.cancel()
             self._early = None
@@ -112,8 +118,11 @@ class Films(QObject):
         if study.trace.partial:
             self._show_early(result)
             return
+        state.leave()
         opened, self._session = self._session, None
         early, self._early = self._early, None
+        if state.study is None or state.study.trace.path != study.trace.path:
+            early = None
         left, selection = take_session(state), state.selection
         old = state.study.trace.path if state.study and opened is None and early is None else None
         is_same = old == study.trace.path and result.fingerprint == self._window.sessions.fingerprint
@@ -140,10 +149,11 @@ class Films(QObject):
             self._window.notice.tell("\n".join(told))
 
     def _show_early(self, result: Opened) -> None:
-        """Show the GPUs of a trace whose rest is still being read, unless all of it is shown already."""
+        """Show the GPUs of a trace whose rest is still being read, unless they are shown already."""
         shown = self._window.state.study.trace if self._window.state.study else None
-        if shown is not None and shown.path == result.study.trace.path and not shown.partial:
+        if shown is not None and shown.path == result.study.trace.path:
             return
+        self._window.state.leave()
         self._window.sessions.end()
         self._take(result)
         self._window.state.rows.show_first()
@@ -156,11 +166,19 @@ class Films(QObject):
         self._window.timeline.prepared = result.scene
         self._window.state.set_study(result.study, result.roots)
 
+    def read_rest(self) -> None:
+        """Open again what is open."""
+        study = self._window.state.study
+        if study is not None:
+            self.open(None if self.is_demo else study.trace.path)
+
     def _cancel(self) -> None:
+        self._session = None
         self._window.opening.cancel()
         self._say_incomplete("")
 
     def _on_failed(self, reason: str) -> None:
+        self._session = None
         self._window.notice.tell(reason, severity="error")
         self._say_incomplete(reason)
 
@@ -168,9 +186,6 @@ class Films(QObject):
         """Say that what is shown of a trace is not all of it."""
         if self._early is None or self._window.state.study is None:
             return
-        path = None if self.is_demo else self._window.state.study.trace.path
         told = f"{reason} " if reason else ""
         text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
-        self._window.notice.tell(
-            text, "Read the rest", lambda: self.open(path), "error" if reason else "warning"
-        )
+        self._window.notice.tell(text, "Read the rest", self.read_rest, "error" if reason else "warning")

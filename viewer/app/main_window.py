@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QGuiApplication,
 )
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer import __version__
 from viewer.analysis.alignment import align
@@ -49,6 +50,7 @@ from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, work
 from viewer.timeline.timeline import Renderer, Timeline
+from viewer.trace import Trace
 
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
 FIRST_SIZE = (1440, 860)
@@ -124,6 +126,7 @@ class MainWindow(QMainWindow):
         state = self.state
         crashes.happened.connect(self._on_crash)
         self.look.changed.connect(self._take_theme)
+        state.leaving.connect(_close_menus)
         self.sessions.told.connect(self.notice.tell)
         self.welcome.open_requested.connect(self.films.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
@@ -145,8 +148,7 @@ class MainWindow(QMainWindow):
         diagnostics.align_requested.connect(self.align)
         diagnostics.checked.connect(self._say_findings)
         for dock in self.docks:
-            # Later: which of the tabs is seen is settled after the signal.
-            dock.visibilityChanged.connect(lambda _: QTimer.singleShot(0, self, self.refresh))
+            dock.visibilityChanged.connect(self._refresh_soon)
         self.status.clicked.connect(lambda: self.show_panel(DiagnosticsPanel))
         state.study_changed.connect(lambda: self.status.show_findings(()))
 
@@ -154,6 +156,10 @@ class MainWindow(QMainWindow):
         """Show in menus and tool bar what can be done now."""
         refresh_actions(self, self.actions_by_id)
         self.tools.refresh()
+
+    def _refresh_soon(self) -> None:
+        """Refresh when it is settled which of the docks' tabs is seen: that is after their signals."""
+        QTimer.singleShot(0, self, self.refresh)
 
     def do(self, command: Command) -> None:
         """Carry out a command of the table."""
@@ -285,8 +291,19 @@ class MainWindow(QMainWindow):
     def apply_rules(self) -> None:
         """Compute the numbers again with the kernel classes as they stand in the file now."""
         self.notice.hide()
-        if self.state.study is not None:
-            self.opening.study(self.state.study.trace)
+        self._study_again(lambda trace: trace)
+
+    def _study_again(self, made: Callable[[Trace], Trace]) -> None:
+        """Compute the numbers of the open trace, or of what is made of it, again."""
+        study = self.state.study
+        if study is None:
+            return
+        if self.opening.is_busy:
+            self.status.say("A trace is being opened: try again when it is there")
+        elif study.trace.partial:
+            self.films.read_rest()
+        else:
+            self.opening.study(made(study.trace))
 
     def _say_findings(self, findings: tuple[Finding, ...]) -> None:
         """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
@@ -299,8 +316,7 @@ class MainWindow(QMainWindow):
 
     def align(self, by_ns: dict[int, int]) -> None:
         """Move the times of some GPUs, and compute the numbers again."""
-        if self.state.study is not None:
-            self.opening.study(align(self.state.study.trace, by_ns))
+        self._study_again(lambda trace: align(trace, by_ns))
 
     def open_palette(self) -> None:
         """Offer every command by its name."""
@@ -357,6 +373,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.LAYOUT, bytes(layout.data()))
         settings.set(remembered.HEADER_WIDTH, self.timeline.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
+        self.state.leave()
         self.sessions.end()
         self.opening.shut_down()
         work.join_all()
@@ -376,3 +393,9 @@ class MainWindow(QMainWindow):
         self.open(files[0])
         if len(files) > 1:
             self.notice.tell(f"Opening {files[0].name}. {one_at_a_time(len(files) - 1)}.")
+
+
+def _close_menus() -> None:
+    """Close the menus that are open: what they offer is about a trace that goes."""
+    while (menu := QApplication.activePopupWidget()) is not None and menu.close():
+        pass

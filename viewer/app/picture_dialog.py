@@ -88,6 +88,7 @@ class PictureDialog(QDialog):
         self._fill(look)
         self._lay_out()
         self._connect()
+        state.leaving.connect(self.reject)
         self.refresh()
 
     def view(self) -> View:
@@ -138,9 +139,10 @@ class PictureDialog(QDialog):
 
     def save(self) -> None:
         """Ask for a file and write the picture."""
-        stem = self._state.study.trace.path.stem if self._state.study else "picture"
+        study = self._state.study
+        stem = study.trace.path.stem if study else "picture"
         name, kind = QFileDialog.getSaveFileName(self, "Save the picture", f"{stem}.png", PICTURES)
-        if name:
+        if name and self._state.study is study:
             self.write(Path(name), kind)
 
     def write(self, path: Path, kind: str = "") -> None:

@@ -36,6 +36,8 @@ class ViewState(QObject):
 
     Signals
     -------
+    leaving()
+        What is open is about to go: keep what is being written, let go of what is held, ask no more about it.
     study_changed()
         Another trace is open (or none); everything else has been reset.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
@@ -52,6 +54,7 @@ class ViewState(QObject):
         Scroll to this row key.
     """
 
+    leaving = Signal()
     study_changed = Signal()
     selection_changed = Signal()
     event_changed = Signal()
@@ -86,8 +89,13 @@ class ViewState(QObject):
         self.steady_choice: frozenset[int] | None = None
         self.axis.changed.connect(self._leave_lap)
 
+    def leave(self) -> None:
+        """Say that what is open is about to go; who keeps any of it does so after this."""
+        self.leaving.emit()
+
     def set_study(self, study: Study | None, roots: tuple[Row, ...] = ()) -> None:
         """Look at another trace, from the start."""
+        self.leave()
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
         self.listed_key = ""

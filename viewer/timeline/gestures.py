@@ -87,6 +87,7 @@ class Gestures(QObject):
         self._edge_pan = QTimer(self, interval=EDGE_PAN_MS)
         self._edge_pan.timeout.connect(self._pan_at_edge)
         self._under: tuple[TimeStrip, QPointF] | None = None
+        state.leaving.connect(self.let_go)
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
             QEvent.Type.MouseMove: self._move,
@@ -343,6 +344,13 @@ class Gestures(QObject):
         self.state.select(drag.selection)
         self.dragging.emit(False)
         return True
+
+    def let_go(self) -> None:
+        """Forget the drag in hand and where the pointer is: they were on another trace."""
+        drag, self._drag, self._under = self._drag, None, None
+        self._edge_pan.stop()
+        if drag is not None and drag.moved:
+            self.dragging.emit(False)
 
     def _strip_key(self, strip: TimeStrip, event: QKeyEvent) -> bool:
         key = event.key()

@@ -45,6 +45,7 @@ class NoteGestures(QObject):
         self._held: tuple[int, QPointF, tuple[int, int]] | None = None
         self._has_moved = False
         self._drags = 0
+        state.leaving.connect(self.let_go)
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
             QEvent.Type.MouseMove: self._move,
@@ -101,6 +102,10 @@ class NoteGestures(QObject):
             return False
         strip.setCursor(Qt.CursorShape.OpenHandCursor)
         return True
+
+    def let_go(self) -> None:
+        """Drag no note any more: the list will be another one."""
+        self._held = None
 
     def _double_click(self, strip: NotedStrip, event: QMouseEvent) -> bool:
         spot = strip.note_at(event.position())

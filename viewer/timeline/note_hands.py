@@ -44,7 +44,7 @@ class NoteHands(QObject):
         self.editor.written.connect(self._keep)
         self.editor.given_up.connect(self._give_up)
         self._state.axis.changed.connect(self._follow)
-        self._state.study_changed.connect(self.editor.give_up)
+        self._state.leaving.connect(self.editor.finish)
 
     def write(self, note: Note | None = None) -> None:
         """Write a note; without one given, edit the one in hand, else one on what seems to be meant."""

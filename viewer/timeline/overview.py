@@ -39,6 +39,7 @@ class Overview(Strip):
         self._held: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
         state.found_changed.connect(self.refresh)
+        state.leaving.connect(self._let_go)
 
     def window_ns(self) -> tuple[int, int]:
         """Return the whole trace."""
@@ -155,6 +156,9 @@ class Overview(Strip):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Let go."""
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._held = None
 
     def wheelEvent(self, event: QWheelEvent) -> None:
