@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from viewer.analysis.intervals import Intervals, runs, union
 from viewer.analysis.kernel_tables import compute_only, kernels_in, seas_in, small_in
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Indices
+from viewer.analysis.launched import Indices, Mask
 from viewer.analysis.phases import OWN_IN_BACKWARD, PHASES, Phases
 from viewer.analysis.scope import Scope
 from viewer.analysis.seas import SMALL_NS, Seas
@@ -73,56 +74,34 @@ def phase_vitals(phases: Phases, laps: Laps, scope: Scope, rows: pd.DataFrame) -
 def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vital]:
     """Yield small kernels and launch seas, and those seas that are not the optimizer's."""
     optimizer = phases.phase("optimizer") if phases else None
-    count: list[int] = []
-    kernels: list[int] = []
-    time: list[int] = []
-    outside: list[int] = []
-    small: list[int] = []
-    part: list[float] = []
-    runs_of_small: list[Intervals] = []
-    spots: list[tuple[bool, int, Evidence]] = []
-    computed = 0
-    for gpu, within in enumerate(scope.within):
-        rows = compute_only(study, kernels_in(study, gpu, within))
-        seas = seas_in(study, rows)
-        own = optimizer.kernels[gpu] if optimizer else np.empty(0, np.int64)
-        strange = ~_mostly(seas, rows, own)
-        small.append(small_in(study, rows))
-        part.append(small[-1] / max(len(rows), 1))
-        computed += len(rows)
-        runs_of_small.append(_runs_of_small(study, rows))
-        count.append(len(seas))
-        kernels.append(int(seas.kernels.sum()))
-        time.append(int(seas.sum_ns.sum()))
-        outside.append(int(strange.sum()))
-        spots += [
-            (
-                bool(strange[i]),
-                int(seas.kernels[i]),
-                Evidence(int(seas.start_ns[i]), int(seas.end_ns[i]), gpu),
-            )
-            for i in range(len(seas))
-        ]
-    largest = max(spots, key=lambda s: s[:2])[2] if spots else None
-    of_gpu = tuple(
-        max((s for s in spots if s[2].gpu == gpu), key=lambda s: s[:2])[2] if count[gpu] else None
-        for gpu in range(len(count))
-    )
-    small_at = longest_slices(runs_of_small)
+    none = np.empty(0, np.int64)
+    held = [
+        _small_on(study, gpu, within, optimizer.kernels[gpu] if optimizer else none)
+        for gpu, within in enumerate(scope.within)
+    ]
+    small = [one.small for one in held]
+    time = [int(one.seas.sum_ns.sum()) for one in held]
+    outside = [int(one.is_strange.sum()) for one in held]
+    worst = [one.worst() for one in held]
+    largest = max((found for found in worst if found), key=lambda found: found[:2], default=None)
+    evidence = largest[2] if largest else None
+    of_gpu = tuple(found[2] if found else None for found in worst)
+    small_at = longest_slices([one.runs for one in held])
     text = "Runs of compute kernels in which every hundred in a row average under 10 µs, no gap over 1 ms."
     yield _counted("small_kernels", "small kernels", small, "Compute kernels under 10 µs.", small_at)
     yield Vital(
         "small_share",
         _SEAS,
         "small ones among the compute kernels",
-        sum(small) / max(computed, 1),
+        sum(small) / max(sum(one.computed for one in held), 1),
         "share",
         "Number of compute kernels under 10 µs over that of all compute kernels.",
-        per_gpu=tuple(part),
+        per_gpu=tuple(one.small / max(one.computed, 1) for one in held),
         evidence=longest(small_at),
         spots=small_at,
     )
-    yield _counted("launch_seas", "launch seas", count, text, of_gpu)
+    yield _counted("launch_seas", "launch seas", [len(one.seas) for one in held], text, of_gpu)
+    kernels = [int(one.seas.kernels.sum()) for one in held]
     yield _counted("sea_kernels", "kernels in launch seas", kernels, text, of_gpu)
     yield Vital(
         "sea_time",
@@ -133,7 +112,7 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         "Sum of their durations. " + text,
         share=sum(time) / max(scope.total_ns, 1),
         per_gpu=tuple(time),
-        evidence=largest,
+        evidence=evidence,
         spots=of_gpu,
     )
     yield Vital(
@@ -147,7 +126,7 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         per_gpu=tuple(outside),
         normal="none",
         is_normal=None if sum(outside) and not optimizer else not sum(outside),
-        evidence=largest,
+        evidence=evidence,
         spots=of_gpu,
     )
 
@@ -214,7 +193,45 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
         )
 
 
-def _mostly(seas: Seas, rows: Indices, own: Indices) -> np.ndarray:
+@dataclass(frozen=True)
+class _Small:
+    """The small kernels of one GPU among its compute kernels.
+
+    Attributes
+    ----------
+    computed, small : int
+        How many compute kernels there are, and how many of them last under 10 µs.
+    runs : Intervals
+        From where to where small ones follow each other.
+    is_strange : ndarray of bool, shape (seas,)
+        The seas of which the optimizer launched less than half.
+    """
+
+    gpu: int
+    computed: int
+    small: int
+    runs: Intervals
+    seas: Seas
+    is_strange: Mask
+
+    def worst(self) -> tuple[bool, int, Evidence] | None:
+        """Return the sea to look at: the largest of the strange ones, else of all. None without seas."""
+        if not len(self.seas):
+            return None
+        keys = list(zip(self.is_strange.tolist(), self.seas.kernels.tolist(), strict=True))
+        at = keys.index(max(keys))
+        place = Evidence(int(self.seas.start_ns[at]), int(self.seas.end_ns[at]), self.gpu)
+        return *keys[at], place
+
+
+def _small_on(study: Study, gpu: int, within: Intervals, of_optimizer: Indices) -> _Small:
+    rows = compute_only(study, kernels_in(study, gpu, within))
+    seas = seas_in(study, rows)
+    is_strange = ~_mostly(seas, rows, of_optimizer)
+    return _Small(gpu, len(rows), small_in(study, rows), _runs_of_small(study, rows), seas, is_strange)
+
+
+def _mostly(seas: Seas, rows: Indices, own: Indices) -> Mask:
     """Return which seas have at least half of their kernels in `own`."""
     before = np.append(0, np.cumsum(np.isin(rows, own)))
     return np.asarray((before[seas.stop] - before[seas.first]) * 2 >= seas.kernels)
