@@ -7,12 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
+from viewer.analysis import find_laps
 from viewer.app import films, session_store, sessions
 from viewer.app.session_store import fingerprint, read_session, sessions_folder, stored_path, write_atomically
 from viewer.cli import main
@@ -402,3 +404,21 @@ def test_a_note_in_the_making_is_kept_when_the_window_closes(visit, trace):
     window.timeline.notes.editor.setPlainText("why so late?")
     window.close()
     assert [note.text for note in visit(trace).state.notes.items] == ["why so late?"]
+
+
+def test_iterations_by_the_marker_of_a_session_are_found_beside_the_window(visit, trace, monkeypatch):
+    window = visit(trace)
+    window.state.set_marker(1)
+    window.state.measurements.keep(1, 2)
+    window.close()
+    found = []
+
+    def find(study, candidate):
+        found.append((candidate, threading.current_thread() is threading.main_thread()))
+        return original(study, candidate)
+
+    original = find_laps.find_laps
+    monkeypatch.setattr(find_laps, "find_laps", find)
+    assert visit(trace).state.marker == 1
+    assert (1, False) in found
+    assert (1, True) not in found

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from viewer.analysis.parts import PARTS
 from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
 from viewer.rows.tree import build_rows
-from viewer.state import ViewState
+from viewer.state import ViewState, work
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_steady_laps_are_chosen_by_hand_and_by_the_rule_again(qtbot, panel):
     assert panel.state.steady == ruled
 
 
-def test_another_marker_is_one_choice_away(panel):
+def test_another_marker_is_one_choice_away(panel, qtbot):
     candidates = panel.state.study.candidates
     assert [panel.marker.itemText(i) for i in range(panel.marker.count())] == [
         candidate_text(c) for c in candidates
@@ -69,8 +69,20 @@ def test_another_marker_is_one_choice_away(panel):
     other = next(i for i, c in enumerate(candidates) if i and c.what == "range")
     panel.marker.setCurrentIndex(other)
     panel.marker.activated.emit(other)
-    assert panel.state.marker == other
+    assert "Finding" in panel.steady.text()
+    qtbot.waitUntil(lambda: panel.state.marker == other)
     assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.laps.count))
+
+
+def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
+    said = panel.steady.text()
+    other = next(i for i, c in enumerate(panel.state.study.candidates) if i and c.what == "range")
+    panel.marker.activated.emit(other)
+    panel.marker.activated.emit(0)
+    assert panel.steady.text() == said
+    qtbot.waitUntil(lambda: not work.is_anything_running())
+    qtbot.wait(0)
+    assert panel.state.marker == 0
 
 
 def test_without_a_trace_it_says_what_to_do(qtbot):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
 from viewer.state.memory import give_back
+from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
 from viewer.trace import Kind, Trace
 
@@ -105,10 +106,13 @@ def study_trace(
         made = step()
     roots: tuple[Row, ...] = made  # type: ignore[assignment]
     print_ = fingerprint(trace.path)
-    return Opened(study, roots, is_demo, print_, _scene(study, roots, _unfolded_before(print_)))
+    before = _session_before(print_)
+    if before is not None and (marker := marker_of(study, before.laps)) is not None:
+        study.laps(marker)
+    return Opened(study, roots, is_demo, print_, _scene(study, roots, before.rows.expanded if before else ()))
 
 
-def _scene(study: Study, roots: tuple[Row, ...], unfolded: Set[str] = frozenset()) -> Scene:
+def _scene(study: Study, roots: tuple[Row, ...], unfolded: Collection[str] = ()) -> Scene:
     """Make the scene, ready for the first view: the processes, and what is unfolded below them."""
     scene = Scene(study)
     _ = scene.palette, study.trace.extent_ns
@@ -122,14 +126,14 @@ def _scene(study: Study, roots: tuple[Row, ...], unfolded: Set[str] = frozenset(
     return scene
 
 
-def _unfolded_before(trace_fingerprint: str) -> frozenset[str]:
-    """Return the keys of the rows that the session kept of a trace unfolds."""
+def _session_before(trace_fingerprint: str) -> Session | None:
+    """Return the session that is kept of a trace: what it shows is made ready beside the window."""
     if not trace_fingerprint:
-        return frozenset()
+        return None
     try:
-        return read_session(stored_path(trace_fingerprint)).session.rows.expanded
+        return read_session(stored_path(trace_fingerprint)).session
     except (OSError, SessionError):
-        return frozenset()
+        return None
 
 
 def warm_up(opened: Opened, cancelled: Asked) -> None:

@@ -18,6 +18,7 @@ from viewer.panels.lap_chart import LapChart
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
+from viewer.state.work import Worker
 
 MEAN, EACH = "mean of the GPUs", "every GPU"
 _NO_LAPS = (
@@ -112,6 +113,7 @@ class IterationsPanel(Panel):
         self.filter.setToolTip("Count and list only what happens in these iterations, everywhere")
         self.by_hand = QPushButton("Take the selected as steady")
         self.by_rule = QPushButton("By the rule")
+        self._worker = Worker(self)
         self.table = FrameTable(COLUMNS, "Iterations")
         self.chart = LapChart()
         head = QHBoxLayout()
@@ -182,8 +184,19 @@ class IterationsPanel(Panel):
         self.table.set_frame(lap_frame(laps, state.study, which), shown)
         self.chart.show_laps(laps, state.steady, state.lap, self.theme)
 
+    def forget(self) -> None:
+        """Await no iterations of the trace before."""
+        self._worker.cancel()
+
     def _choose_marker(self, position: int) -> None:
-        self.state.set_marker(position)
+        """Find the iterations by another marker beside the window, then take it."""
+        study = self.state.study
+        if study is None or position == self.state.marker:
+            self._worker.cancel()
+            self.invalidate()
+            return
+        self.steady.setText("Finding the iterations…")
+        self._worker.start(lambda _: study.laps(position), lambda _: self.state.set_marker(position))
 
     def _lap(self, position: int) -> int:
         return int(self.table.frame_model.frame["lap"].to_numpy()[position])

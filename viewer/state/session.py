@@ -133,13 +133,20 @@ def _spans(state: ViewState) -> list[tuple[Note, Window]]:
     return [(note, note.span(state.study)) for note in state.notes.items]
 
 
+def marker_of(study: Study, choice: LapChoice) -> int | None:
+    """Return which of the study's candidates a session has chosen, None where it is not among them."""
+    same = [n for n, c in enumerate(study.candidates) if c.name == choice.marker_name]
+    if choice.marker in same:
+        return choice.marker
+    return same[0] if same else None
+
+
 def _apply_laps(state: ViewState, choice: LapChoice) -> None:
     assert state.study is not None
-    candidates = state.study.candidates
-    same = [n for n, c in enumerate(candidates) if c.name == choice.marker_name]
-    if choice.marker not in same and not same:
+    marker = marker_of(state.study, choice)
+    if marker is None:
         return
-    state.set_marker(choice.marker if choice.marker in same else same[0])
+    state.set_marker(marker)
     count = state.laps.count if state.laps is not None else 0
     if choice.lap is not None and 0 <= choice.lap < count:
         state.set_lap(choice.lap)
