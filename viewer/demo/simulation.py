@@ -62,8 +62,6 @@ class GroundTruth:
         Start of the first operation of each lap on each GPU.
     end_ns : ndarray of int64, shape (ranks,)
         End of the last operation.
-    loader_ns : ndarray of int64, shape (ranks, laps)
-        How long each rank waited for its batch.
     warm_up, checkpoints : tuple of int
         Laps that are slow at the start; laps that save a checkpoint.
     straggler : int or None
@@ -72,7 +70,6 @@ class GroundTruth:
 
     lap_start_ns: Int64
     end_ns: Int64
-    loader_ns: Int64
     warm_up: tuple[int, ...]
     checkpoints: tuple[int, ...]
     straggler: int | None
@@ -207,18 +204,14 @@ def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random
 def ground_truth(job: Job) -> GroundTruth:
     """Run the job and return what it knows of itself."""
     starts: list[Int64] = []
-    loaders: list[Int64] = []
     end = np.zeros(job.options.ranks, np.int64)
     for lap in job.run():
         on_gpu = lap.gpu_start_ns[:, 0] >= 0
         starts.append(lap.gpu_start_ns[on_gpu].min(axis=0))
         end = np.maximum(end, lap.gpu_end_ns.max(axis=0))
-        waits = [i for i, s in enumerate(lap.program.steps) if s.os_call == "poll"]
-        loaders.append((lap.call_end_ns - lap.call_start_ns)[waits].sum(axis=0))
     return GroundTruth(
         np.stack(starts, axis=1),
         end,
-        np.stack(loaders, axis=1),
         tuple(k for k in range(job.laps) if job.is_warm_up(k)),
         tuple(k for k in range(job.laps) if job.is_checkpoint(k)),
         job.options.straggler,

@@ -18,8 +18,6 @@ class Ticks:
     ----------
     origin : str
         The fixed part, "2 s" or "2 s 173 ms"; "" where the labels are counted from zero.
-    origin_ns : int
-        The instant it stands for.
     unit : str
         Of the labels: "s", "ms", "µs" or "ns".
     major : tuple of (int, str)
@@ -29,7 +27,6 @@ class Ticks:
     """
 
     origin: str
-    origin_ns: int
     unit: str
     major: tuple[tuple[int, str], ...]
     minor: tuple[int, ...]
@@ -49,7 +46,7 @@ def ticks(start_ns: int, end_ns: int, width_px: float, label_px: float = LABEL_P
     )
     small = _minor_step(step)
     minor = tuple(t for t in range(-(-start_ns // small) * small, end_ns + 1, small) if t % step)
-    return Ticks(_origin_text(origin_ns), origin_ns, unit, major, minor)
+    return Ticks(_origin_text(origin_ns), unit, major, minor)
 
 
 def _round_up(ns: float) -> int:

@@ -93,7 +93,7 @@ _COLUMNS = (
     _Column("no_kernel_ns", "no kernel", 84, format_ns),
     _Column("exposed_comm_ns", "exposed", 84, format_ns),
 )
-_NAME_WIDTH, _NOTE_WIDTH = 150, 110
+_NAME_WIDTH = 150
 
 
 def measurements_block(view: View, width: int) -> Block | None:

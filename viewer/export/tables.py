@@ -10,7 +10,6 @@ import pandas as pd
 
 from viewer.export.whole import write_whole
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".md")
 MOST_MARKDOWN_ROWS = 1000
 
 
@@ -19,7 +18,7 @@ class TableError(Exception):
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table by the suffix of its name, whole or not at all: one of `SUFFIXES`, anything else as CSV.
+    """Write a table by the suffix of its name, whole or not at all: Parquet, Markdown, TSV, all else as CSV.
 
     Raises
     ------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QNativeGestureEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
 from viewer.drawing.hit import HitResult
 from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
+from viewer.timeline.key_letters import letter_of
 from viewer.timeline.strip import guard
 
 NOTCH = 1.25
@@ -307,7 +307,7 @@ class Gestures(QObject):
         held = event.modifiers()
         if held & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
             return False
-        letter = _letter(event)
+        letter = letter_of(event)
         faster = 2 if held & Qt.KeyboardModifier.ShiftModifier else 1
         if letter in ("W", "S"):
             self.zoom(NOTCH**-faster if letter == "W" else NOTCH**faster)
@@ -381,23 +381,3 @@ class Gestures(QObject):
             strip.unsetCursor()
             return True
         return False
-
-
-_XKB = {25: "W", 38: "A", 39: "S", 40: "D"}
-_WINDOWS = {0x11: "W", 0x1E: "A", 0x1F: "S", 0x20: "D"}
-_MAC = {13: "W", 0: "A", 1: "S", 2: "D"}
-
-
-def _letter(event: QKeyEvent) -> str:
-    """Return the letter that a US keyboard has on this key."""
-    if sys.platform == "darwin":
-        known, code = _MAC, event.nativeVirtualKey()
-        physical = QApplication.platformName() == "cocoa"
-    else:
-        known = _WINDOWS if sys.platform == "win32" else _XKB
-        code = event.nativeScanCode()
-        physical = code > 1
-    if physical:
-        return known.get(code, "")
-    key = event.key()
-    return chr(key) if Qt.Key.Key_A <= key <= Qt.Key.Key_Z else ""
