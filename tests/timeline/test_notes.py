@@ -14,7 +14,8 @@ from viewer.rows import RowKind, build_rows
 from viewer.state import Measurement, Note
 from viewer.timeline.annotated import DRAFT
 from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
-from viewer.timeline.note_marks import broken, nearest_placed, paint_notes, place_notes
+from viewer.timeline.note_marks import paint_notes
+from viewer.timeline.note_places import broken, nearest_placed, place_notes
 from viewer.timeline.strip import Grid
 from viewer.timeline.timeline import Timeline
 

@@ -21,7 +21,8 @@ from viewer.timeline import legend, ruler
 from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.figures import bases, figure_in
 from viewer.timeline.fonts import font
-from viewer.timeline.note_marks import paint_notes, place_notes
+from viewer.timeline.note_marks import paint_notes
+from viewer.timeline.note_places import place_notes
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
 from viewer.timeline.paint_header import Look, paint_header
 from viewer.timeline.strip import Grid

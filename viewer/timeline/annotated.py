@@ -10,7 +10,8 @@ from PySide6.QtGui import QPainter, QPixmap
 
 from viewer.drawing.layout import PlacedRow
 from viewer.timeline.dimensions import dimensions, paint_dimensions
-from viewer.timeline.note_marks import NoteSpot, paint_notes, paint_places, place_notes
+from viewer.timeline.note_marks import paint_notes, paint_places
+from viewer.timeline.note_places import NoteSpot, place_notes
 from viewer.timeline.strip import Grid, OnTimeAxis
 
 DRAFT = -1

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.timeline.fonts import font, metrics
-from viewer.timeline.note_marks import EMPTY_SIZE_PX, LINE_PX, TEXT_PX
+from viewer.timeline.note_places import EMPTY_SIZE_PX, LINE_PX, TEXT_PX
 
 _FRAME_PX = 12
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.state import ViewState
 from viewer.timeline.gestures import CLICK_PX
-from viewer.timeline.note_marks import NoteSpot
+from viewer.timeline.note_places import NoteSpot
 from viewer.timeline.strip import Grid, guard
 
 
