@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from viewer.analysis.measure import parts_of
+from viewer.export.report import html_report, report_facts
 from viewer.panels.measurements import MeasurementsPanel, total_text
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState
@@ -90,3 +91,21 @@ def test_idle_is_given_as_a_share_and_each_gpu_on_hover(panel):
     tip = model.data(model.index(0, 1), Qt.ItemDataRole.ToolTipRole)
     assert tip.count("\n") == len(parts)
     assert "Rank 5 GPU 5: compute " in tip
+
+
+def test_a_range_of_which_nothing_was_recorded_has_no_numbers(panel):
+    kept, (low, high) = panel.state.measurements, panel.state.study.trace.span_ns
+    kept.keep(high + MS, high + 2 * MS, "of another trace")
+    kept.keep(low, low + MS)
+    frame = panel.table.frame_model.frame
+    assert frame["length_ns"].tolist() == [MS, MS]
+    assert frame["idle_ns"].isna().tolist() == [True, False]
+    model = panel.table.frame_model
+    shown = [str(model.data(model.index(0, at)) or "") for at in range(model.columnCount())]
+    assert not any("nan" in text for text in shown)
+    assert "nothing was recorded" in panel._per_gpu(0)
+    assert total_text(panel.state, kept.items)
+    facts = report_facts(panel.state.study, 0, None, kept.items, ())
+    page = html_report(facts)
+    assert "of another trace" in page
+    assert ">nan" not in page.lower()

@@ -15,7 +15,7 @@ from viewer.drawing.format import NS_UNITS, format_instant, format_ns, format_sh
 from viewer.drawing.theme import Theme
 from viewer.export.view import PictureError, View
 from viewer.state import Window
-from viewer.state.measured import measurement_frame
+from viewer.state.measured import measurement_frame, part_text
 from viewer.timeline import marks
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.range_table import RangeTable
@@ -88,10 +88,10 @@ _COLUMNS = (
     _Column("start_ns", "begin", 130, _begin),
     _Column("length_ns", "length", 84, format_ns),
     _Column("lap_share", "of iteration", 84, _share),
-    _Column("idle_ns", "idle", 84, format_ns),
-    _Column("copy_only_ns", "copy", 84, format_ns),
-    _Column("no_kernel_ns", "no kernel", 84, format_ns),
-    _Column("exposed_comm_ns", "exposed", 84, format_ns),
+    _Column("idle_ns", "idle", 84, part_text),
+    _Column("copy_only_ns", "copy", 84, part_text),
+    _Column("no_kernel_ns", "no kernel", 84, part_text),
+    _Column("exposed_comm_ns", "exposed", 84, part_text),
 )
 _NAME_WIDTH = 150
 
@@ -109,10 +109,7 @@ def measurements_block(view: View, width: int) -> Block | None:
     needed = 2 * MARGIN + _NAME_WIDTH + sum(c.width for c in _COLUMNS)
     if needed > width:
         raise PictureError(f"the measurements' numbers need a picture {needed} pixels wide")
-    try:
-        frame = measurement_frame(view.study, view.measurements, view.laps)
-    except ValueError as error:
-        raise PictureError(str(error)) from error
+    frame = measurement_frame(view.study, view.measurements, view.laps)
 
     def paint(painter: QPainter, rect: QRect) -> None:
         theme = view.theme

@@ -9,12 +9,11 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
 
 from viewer.analysis.intervals import union
-from viewer.analysis.measure import measure
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
-from viewer.state.measured import measurement_frame
+from viewer.state.measured import measurement_frame, numbers_of, part_text
 from viewer.state.navigation import show_range
 
 COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
@@ -32,7 +31,7 @@ def _argb(colour: str) -> int:
 
 
 def _mean(key: str, title: str, tip: str) -> Column:
-    return Column(key, f"{title}\n{_MEAN}", format_ns, number=True, tip=f"{tip}; {_MEAN}")
+    return Column(key, f"{title}\n{_MEAN}", part_text, number=True, tip=f"{tip}; {_MEAN}")
 
 
 COLUMNS = (
@@ -142,7 +141,9 @@ class MeasurementsPanel(Panel):
         if study is None:
             return ""
         item = self.state.measurements.items[position]
-        numbers = measure(study, item.start_ns, item.end_ns, self.state.laps, details=False)
+        numbers = numbers_of(study, item, self.state.laps, details=False)
+        if numbers is None:
+            return f"{item.name}: nothing was recorded then"
         lines = [f"{item.name}: double-click shows it with the numbers of each GPU"]
         for gpu, parts in zip(study.trace.gpus, numbers.parts_ns, strict=True):
             held = (f"{what} {format_ns(ns)}" for what, ns in zip(_PARTS, parts.tolist(), strict=True) if ns)

@@ -8,15 +8,34 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.laps import Laps
-from viewer.analysis.measure import measure
+from viewer.analysis.measure import RangeNumbers, measure
 from viewer.analysis.parts import IDLE, PARTS
 from viewer.analysis.study import Study
+from viewer.drawing.format import format_ns
 from viewer.state.measurements import Measurement
 
 _COLUMNS = (
     "colour", "name", "start_ns", "length_ns", "lap_share", "idle_ns", "idle_share", "no_kernel_ns",
     "exposed_comm_ns", "note", "compute_only_ns", "hidden_comm_ns", "copy_only_ns",
 )  # fmt: skip
+
+
+def numbers_of(
+    study: Study, item: Measurement, laps: Laps | None, *, details: bool = True
+) -> RangeNumbers | None:
+    """Measure a kept range (as `measure`); None where nothing of it was recorded.
+
+    Such ranges come with a session of another trace, and from beside one that is compared with a longer one.
+    """
+    try:
+        return measure(study, item.start_ns, item.end_ns, laps, details=details)
+    except ValueError:
+        return None
+
+
+def part_text(ns: float) -> str:
+    """Return a part of a kept range as people read it, "–" where nothing of the range was recorded."""
+    return "–" if np.isnan(ns) else format_ns(int(ns))
 
 
 def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: Laps | None) -> pd.DataFrame:
@@ -26,8 +45,8 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
     -------
     DataFrame
         The five parts and `no_kernel_ns` are means over the GPUs, int64 ns; `idle_share` is idle over all
-        time of the GPUs; `lap_share` is the length over that of the iteration that holds its middle, NaN
-        outside all.
+        time of the GPUs; all of these are NaN where nothing of the range was recorded. `lap_share` is the
+        length over that of the iteration that holds its middle, NaN outside all.
     """
     rows = []
     for item in items:
@@ -37,7 +56,7 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
             "start_ns": item.start_ns,
             "length_ns": item.length_ns,
         }
-        numbers = measure(study, item.start_ns, item.end_ns, laps) if study else None
+        numbers = numbers_of(study, item, laps) if study else None
         if numbers is not None:
             gpus = max(len(numbers.parts_ns), 1)
             row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
