@@ -289,6 +289,7 @@ def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crash
         study = study_of(training(ranks=1))
         with qtbot.assertNotEmitted(crashes.happened):
             window.films.hang(Opened(study, build_rows(study)))
+        assert window.row_in_hand() in (None, *(r for root in window.state.rows.roots for r in root.walk()))
         study = study_of(training())
         window.films.hang(Opened(study, build_rows(study)))
 

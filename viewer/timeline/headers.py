@@ -56,6 +56,7 @@ class RowHeaders(QTreeView):
         self.theme: Theme = LIGHT
         self.evidence: Evidence | None = None
         self.pointed_row: Row | None = None
+        state.leaving.connect(lambda: self._set_hovered(None))
         self._unfolded: set[str] = set()
         self._is_following = False
         self._is_filtered = False
