@@ -11,6 +11,7 @@ from PySide6.QtGui import QDropEvent
 from tests.timeline.make import study_of, training
 from viewer import readers
 from viewer.app import opening
+from viewer.app.comparison import start_comparison
 from viewer.app.opening import Opened
 from viewer.readers import Cancelled, ReadError
 from viewer.rows import build_rows
@@ -300,3 +301,17 @@ def test_what_is_typed_into_a_note_stays_with_its_trace(window, opened):
     notes.editor.setPlainText("why so late?")
     window.films.hang(opened)
     assert [note.text for note in state.notes.items] == ["why so late?"]
+
+
+def test_a_comparison_that_is_still_read_shows_its_progress_when_another_file_has_failed(
+    window, reader, qtbot
+):
+    start_comparison(window, Path("slow.sqlite"))
+    qtbot.waitUntil(reader.begun["slow"].is_set)
+    window.open(Path("bad.sqlite"))
+    with qtbot.waitSignal(window.opening.failed):
+        reader.go_on["bad"].set()
+    assert window.progress.isVisible()
+    assert "slow.sqlite" in window.progress.label.text()
+    reader.go_on["slow"].set()
+    qtbot.waitUntil(lambda: not window.progress.isVisible())

@@ -122,7 +122,8 @@ class Comparison(QObject):
         opening = self.opening
         opening.started.connect(window.progress.start)
         opening.progress.connect(window.progress.set_progress)
-        opening.ended.connect(window.progress.hide)
+        opening.ended.connect(self._follow_progress)
+        window.opening.ended.connect(self._follow_progress)
         opening.failed.connect(self._on_failed)
         opening.opened.connect(self._on_opened)
         window.progress.cancelled.connect(self._on_cancelled)
@@ -145,6 +146,7 @@ class Comparison(QObject):
         window.state.study_changed.disconnect(self.end)
         window.look.changed.disconnect(self._take_theme)
         window.progress.cancelled.disconnect(self._on_cancelled)
+        window.opening.ended.disconnect(self._follow_progress)
         if self.link is not None:
             self.link.release()
         if self.dock is not None:
@@ -164,6 +166,14 @@ class Comparison(QObject):
         if event.type() == QEvent.Type.Close:
             self.opening.shut_down()
         return False
+
+    def _follow_progress(self) -> None:
+        """Show what is still being opened, here or in the window; nothing else has a strip of its own."""
+        busy = next((o for o in (self._window.opening, self.opening) if o.is_busy), None)
+        if busy is None:
+            self._window.progress.hide()
+        else:
+            self._window.progress.start(busy.name)
 
     def _on_failed(self, reason: str) -> None:
         self._window.notice.tell(reason)

@@ -205,6 +205,11 @@ class Opening(QObject):
         return self._job is not None
 
     @property
+    def name(self) -> str:
+        """What is being opened, "" for nothing."""
+        return self._job.name if self._job is not None else ""
+
+    @property
     def is_warming(self) -> bool:
         """Whether rows are still being prepared for the trace that is open."""
         return bool(self._running)
