@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -212,24 +213,22 @@ class MainWindow(QMainWindow):
 
     def switch_pin(self) -> None:
         """Pin the row in hand, or take it off."""
-        if (row := self.row_in_hand()) is None:
-            self.status.say(NO_ROW)
-        else:
-            self.state.rows.set_pinned(row.key, row.key not in self.state.rows.pinned)
+        rows = self.state.rows
+        self._with_row(lambda row: rows.set_pinned(row.key, row.key not in rows.pinned))
 
     def hide_row(self) -> None:
         """Hide the row in hand."""
-        if (row := self.row_in_hand()) is None:
-            self.status.say(NO_ROW)
-        else:
-            self.state.rows.set_hidden([row.key], True)
+        self._with_row(lambda row: self.state.rows.set_hidden([row.key], True))
 
     def list_row(self) -> None:
         """List the events of the row in hand."""
+        self._with_row(lambda row: self.state.list_events(row.key))
+
+    def _with_row(self, act: Callable[[Row], object]) -> None:
         if (row := self.row_in_hand()) is None:
             self.status.say(NO_ROW)
         else:
-            self.state.list_events(row.key)
+            act(row)
 
     def show_panel(self, kind: type[Panel]) -> None:
         """Bring the panel of this kind to the front."""
