@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSplitter, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
 from viewer.analysis.candidates import Candidate
 from viewer.analysis.laps import Laps
@@ -106,9 +106,13 @@ class IterationsPanel(Panel):
         self.marker.setAccessibleName("What marks the iterations")
         self.marker.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.marker.setMinimumContentsLength(38)
+        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.which.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.which.setAccessibleName("Whose parts to list")
         self.steady = QLabel()
         self.steady.setObjectName("soft")
+        self.steady.setWordWrap(True)
+        self.steady.setContentsMargins(8, 2, 8, 0)
         self.filter = QPushButton("Filter to the selected")
         self.filter.setToolTip("Count and list only what happens in these iterations, everywhere")
         self.by_hand = QPushButton("Take the selected as steady")
@@ -120,7 +124,7 @@ class IterationsPanel(Panel):
         head.setContentsMargins(8, 4, 8, 0)
         for widget in (QLabel("Marker"), self.marker, QLabel("Parts"), self.which):
             head.addWidget(widget)
-        head.addWidget(self.steady, 1)
+        head.addStretch(1)
         head.addWidget(self.filter)
         head.addWidget(self.by_hand)
         head.addWidget(self.by_rule)
@@ -133,6 +137,7 @@ class IterationsPanel(Panel):
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
+        layout.addWidget(self.steady)
         layout.addWidget(split, 1)
         self.marker.activated.connect(self._choose_marker)
         self.which.activated.connect(lambda _: self._fill())
