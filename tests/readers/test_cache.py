@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,13 +65,19 @@ def test_the_second_opening_is_the_same_trace(shared_trace, name, monkeypatch):
         assert again.source.row(Kind.KERNEL, row) == fresh.source.row(Kind.KERNEL, row)
 
 
-def test_a_large_trace_is_stored_while_it_is_shown(file, monkeypatch):
-    monkeypatch.setattr("viewer.readers._LARGE_EVENTS", 0)
+def test_what_is_read_first_lies_in_the_store_already(file):
     whole = read(file)
-    for thread in threading.enumerate():
-        if thread.name == "lightbox-store":
-            thread.join()
     assert same(cache.Entry.of(file).load(file), whole)
+    assert not whole.kernels.start_ns.flags.writeable
+
+
+def test_a_table_that_is_stored_again_leaves_what_is_mapped_as_it_was(file, tmp_path):
+    events = read(file, cache=False).kernels
+    writer = stored.Writer(tmp_path)
+    first = writer.put(events)
+    later = writer.put(replace(events, start_ns=events.start_ns + 7))
+    assert first.start_ns.tolist() == events.start_ns.tolist()
+    assert later.start_ns.tolist() == (events.start_ns + 7).tolist()
 
 
 def test_a_changed_file_is_read_again(file, small):
@@ -102,13 +109,20 @@ def test_another_version_is_ignored(file, monkeypatch):
     assert len(read(file).kernels) == 1
 
 
-def test_a_full_disk_is_no_obstacle(file, monkeypatch):
-    def full(folder, trace):
-        (folder / "kernel.arrow").write_bytes(b"half")
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("tables", range(12))
+def test_a_full_disk_is_no_obstacle(file, monkeypatch, tables):
+    written = []
 
-    monkeypatch.setattr(stored, "save", full)
-    assert len(read(file).kernels) == 1
+    def full(target, table):
+        if len(written) == tables:
+            target.write_bytes(b"half")
+            raise OSError(28, "No space left on device")
+        written.append(target)
+        write(target, table)
+
+    write = stored._write
+    monkeypatch.setattr(stored, "_write", full)
+    assert same(read(file), read(file, cache=False))
     assert list(cache.Entry.of(file).folder.iterdir()) == []
 
 

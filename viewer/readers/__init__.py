@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -31,8 +30,6 @@ __all__ = [
 
 _EXPORT_SHARE = 0.6
 """How much of the progress bar the export of a report takes."""
-_LARGE_EVENTS = 500_000
-"""From here on nobody waits for the store to be written."""
 
 
 def read(
@@ -55,8 +52,8 @@ def read(
     cache : bool
         Whether to use and fill the store of parsed traces.
     early : callable, optional
-        Called once, with a `Trace.partial`, as soon as the operations of the GPUs are read; not for a stored
-        trace, which is there at once.
+        Called once, in a thread of its own, with a `Trace.partial` as soon as the operations of the GPUs are
+        read; not for a stored trace, which is there at once.
 
     Raises
     ------
@@ -78,21 +75,16 @@ def read(
         progress = _part_of(progress, _EXPORT_SHARE, 1.0)
         kind = sniff(tables_path)
     tables = open_tables(tables_path, kind)
+    source = FileSource(partial(open_tables, tables_path))
     try:
-        source = FileSource(partial(open_tables, tables_path))
-        trace = build(path, tables, source, progress, cancelled, early)
+        if not cache:
+            return build(path, tables, source, progress, cancelled, early)
+        with store.Storing(entry) as storing:
+            trace = build(path, tables, source, progress, cancelled, early, storing.keep)
+            storing.finish(trace)
+        return trace
     finally:
         tables.close()
-    return _stored(trace, entry) if cache else trace
-
-
-def _stored(trace: Trace, entry: store.Entry) -> Trace:
-    """Store a trace and return it: a small one mapped from the store, a large one while it is written."""
-    if sum(map(len, trace.events.values())) < _LARGE_EVENTS:
-        saved = entry.save(trace)
-        return (entry.load(trace.path) if saved else None) or trace
-    threading.Thread(target=entry.save, args=(trace,), name="lightbox-store").start()
-    return trace
 
 
 def _part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,13 @@ from viewer.readers.errors import Cancel, Progress, check
 from viewer.readers.facts import FileFacts, read_diagnostics, read_facts, session_of
 from viewer.readers.identity import Identity, identify
 from viewer.readers.interning import Interner, StringTable
-from viewer.readers.loose import PROCESS_MASK, Loose, Reading, settle
+from viewer.readers.loose import PROCESS_MASK, Loose, Reading
 from viewer.readers.schema import TABLE_OF
+from viewer.readers.settling import Keep, Settler
 from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
+from viewer.trace.names import Names
 
 Early = Callable[[Trace], None]
 
@@ -43,6 +46,7 @@ def build(
     progress: Progress | None = None,
     cancelled: Cancel | None = None,
     early: Early | None = None,
+    keep: Keep = lambda events: events,
 ) -> Trace:
     """Read all that a trace needs from a file's tables.
 
@@ -51,7 +55,10 @@ def build(
     path : Path
         What the user opened; `tables` may come from an export of it.
     early : callable, optional
-        Called with a `Trace.partial` as soon as the operations of the GPUs are read.
+        Called with a `Trace.partial` as soon as the operations of the GPUs are read, in a thread of its own
+        while the rest is read.
+    keep : callable, optional
+        Called with each table once it is sorted; returns it from where it is to stay.
     """
     steps = _Steps(tables, progress, cancelled)
     steps.begin("names", "StringIds")
@@ -61,54 +68,98 @@ def build(
     reading = Reading(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
     reading.notes += facts.notes
     loose = {kind: Loose.empty(kind) for kind in Kind}
+    settler = Settler(loose, keep, cancelled)
+    assembly = _Assembly(path, reading, facts, source, loose, settler)
     _read_gpus(reading, loose, steps)
-    if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
-        early(_assembled(path, reading, facts, loose, {}, source, partial=True))
-    nvtx = _read_rest(reading, facts, loose, steps)
+    with ThreadPoolExecutor(1, "lightbox-early") as beside:
+        partial = assembly.partial()
+        if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
+            shown = beside.submit(lambda: early(partial()))
+        else:
+            shown = None
+        nvtx = _read_rest(reading, facts, loose, steps)
+    if shown is not None:
+        shown.result()
     check(cancelled)
     steps.begin("sorting")
     facts.thread_names.update(nvtx.thread_names)
-    return _assembled(path, reading, facts, loose, nvtx.domains, source)
+    return assembly.whole(nvtx.domains)
 
 
-def _assembled(
-    path: Path,
-    reading: Reading,
-    facts: FileFacts,
-    loose: dict[Kind, Loose],
-    domains: Mapping[tuple[int, int], str],
-    source: Source,
-    partial: bool = False,
-) -> Trace:
-    """Make the trace: number owners and names, and sort; empties `loose` unless it is a partial one."""
-    tables, interner = reading.tables, reading.interner
-    calls = {int(one): interner.text(int(one)) for one in np.unique(loose[Kind.API].name)}
-    identity = identify(loose, facts, Boards(tables), domains, calls)
-    names, final = interner.finish([column for one in loose.values() for column in _name_columns(one)])
-    if not partial:
-        _note_hidden(reading, loose[Kind.ON_CPU], identity)
-    events = _settle_all(loose, identity, final, reading.cancelled, keep=partial)
-    diagnostics = read_diagnostics(tables, facts.shift_ns)
-    if "DIAGNOSTIC_EVENT" in tables.names:
-        reading.counts["DIAGNOSTIC_EVENT"] = len(diagnostics)
-    has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in domains.values()
-    rows = {kind: len(table) for kind, table in events.items()}
-    return Trace(
-        path=path,
-        session=session_of(facts, tables, rows, has_nccl=has_nccl),
-        names=names,
-        processes=tuple(identity.processes),
-        gpus=tuple(identity.gpus),
-        streams=tuple(identity.streams),
-        threads=tuple(identity.threads),
-        tracks=tuple(identity.tracks),
-        events=events,
-        counts=dict(reading.counts),
-        diagnostics=diagnostics,
-        notes=tuple(reading.notes + tables.notes),
-        source=source,
-        partial=partial,
-    )
+@dataclass(frozen=True)
+class _Assembly:
+    """Makes a trace of what was read: numbers owners and names, and sorts."""
+
+    path: Path
+    reading: Reading
+    facts: FileFacts
+    source: Source
+    loose: dict[Kind, Loose]
+    settler: Settler
+
+    def partial(self) -> Callable[[], Trace]:
+        """Return what makes a trace of what the GPUs did, in any thread.
+
+        The names of the GPUs' operations get their ids here, and keep them.
+        """
+        identity = self._identify({})
+        names, final = self._intern()
+
+        def make() -> Trace:
+            events = {kind: Events.empty(kind, identity.owners(kind)) for kind in Kind}
+            events |= self.settler.settle(GPU_KINDS, identity, final)
+            return self._trace(identity, names, events, {}, partial=True)
+
+        return make
+
+    def whole(self, domains: Mapping[tuple[int, int], str]) -> Trace:
+        """Return the trace; the loose tables are used up."""
+        identity = self._identify(domains)
+        names, final = self._intern()
+        _note_hidden(self.reading, self.loose[Kind.ON_CPU], identity)
+        events = self.settler.settle(Kind, identity, final)
+        self.loose.clear()
+        return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains)
+
+    def _identify(self, domains: Mapping[tuple[int, int], str]) -> Identity:
+        interner = self.reading.interner
+        calls = {int(one): interner.text(int(one)) for one in np.unique(self.loose[Kind.API].name)}
+        return identify(self.loose, self.facts, Boards(self.reading.tables), domains, calls)
+
+    def _intern(self) -> tuple[Names, UInt32]:
+        return self.reading.interner.finish([c for one in self.loose.values() for c in _name_columns(one)])
+
+    def _trace(
+        self,
+        identity: Identity,
+        names: Names,
+        events: dict[Kind, Events],
+        domains: Mapping[tuple[int, int], str],
+        partial: bool = False,
+    ) -> Trace:
+        reading, tables = self.reading, self.reading.tables
+        diagnostics = read_diagnostics(tables, self.facts.shift_ns)
+        counts = dict(reading.counts)
+        if "DIAGNOSTIC_EVENT" in tables.names:
+            counts["DIAGNOSTIC_EVENT"] = len(diagnostics)
+        has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in domains.values()
+        rows = {kind: len(table) for kind, table in events.items()}
+        return Trace(
+            path=self.path,
+            session=session_of(self.facts, tables, rows, has_nccl=has_nccl),
+            names=names,
+            processes=tuple(identity.processes),
+            gpus=tuple(identity.gpus),
+            streams=tuple(identity.streams),
+            threads=tuple(identity.threads),
+            tracks=tuple(identity.tracks),
+            events=events,
+            counts=counts,
+            diagnostics=diagnostics,
+            notes=tuple(reading.notes + tables.notes),
+            source=self.source,
+            partial=partial,
+        )
 
 
 class _Steps:
@@ -169,22 +220,6 @@ def _read_rest(
 def _name_columns(loose: Loose) -> list[AnyArray]:
     short = loose.columns.get("short_id")
     return [loose.name] if short is None else [loose.name, short]
-
-
-def _settle_all(
-    loose: dict[Kind, Loose], identity: Identity, final: UInt32, cancelled: Cancel | None, keep: bool
-) -> dict[Kind, Events]:
-    """Settle all tables, two at once, the large ones first; empties `loose` unless they are to be kept."""
-
-    def one(kind: Kind) -> Events:
-        check(cancelled)
-        table = loose[kind] if keep else loose.pop(kind)
-        return settle(table, lambda key: identity.owner(kind, key), identity.owners(kind), final)
-
-    order = sorted(Kind, key=lambda kind: -len(loose[kind]))
-    with ThreadPoolExecutor(2, "lightbox-sort") as pool:
-        done = dict(zip(order, pool.map(one, order), strict=True))
-    return {kind: done[kind] for kind in Kind}
 
 
 def _note_hidden(reading: Reading, on_cpu: Loose, identity: Identity) -> None:

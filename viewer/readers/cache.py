@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import platformdirs
 import pyarrow as pa
@@ -23,6 +24,7 @@ from viewer.readers import stored
 from viewer.readers.errors import ReadError
 from viewer.readers.opening import open_tables
 from viewer.readers.source import FileSource
+from viewer.trace.events import Events
 from viewer.trace.model import Trace
 
 _PARSE = f"parse-{stored.VERSION}"
@@ -30,6 +32,8 @@ _EXPORT = "export"
 _LONGEST_UNUSED_S = 30 * 86_400
 _LARGEST_BYTES = 20 * 2**30
 _LIMIT = "limit.json"
+_MAPPED_FILES_STAY = os.name == "nt"
+"""Whether a folder cannot be renamed while files in it are mapped."""
 
 
 def cache_folder() -> Path:
@@ -72,21 +76,8 @@ class Entry:
 
     def save(self, trace: Trace) -> bool:
         """Store a trace, all or nothing; False where that failed, as on a full disk."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp(prefix="part-", dir=self.folder))
-        except OSError:
-            return False
-        try:
-            stored.save(part, trace)
-            part.rename(self.folder / _PARSE)
-        except (OSError, pa.ArrowException):
-            # Another program may have been faster: what it stored is the same.
-            return (self.folder / _PARSE).is_dir()
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-        prune(keep=self.folder)
-        return True
+        with Storing(self) as storing:
+            return storing.finish(trace)
 
     def export(self) -> Path | None:
         """Return the export that nsys made of a report, None where there is none."""
@@ -103,6 +94,54 @@ class Entry:
             shutil.rmtree(self.folder / _EXPORT, ignore_errors=True)
             return None
         return found
+
+
+class Storing:
+    """A parse on its way into an entry: each table goes there once it is sorted, and is used from there.
+
+    A full disk ends the storing, never the reading. Leaving it as a context removes what is not finished.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._part: Path | None = None
+        self._writer: stored.Writer | None = None
+        try:
+            entry.folder.mkdir(parents=True, exist_ok=True)
+            self._part = Path(tempfile.mkdtemp(prefix="part-", dir=entry.folder))
+            self._writer = stored.Writer(self._part)
+        except OSError:
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._part is not None:
+            shutil.rmtree(self._part, ignore_errors=True)
+
+    def keep(self, events: Events) -> Events:
+        """Write a table and return it mapped; where that fails, as it is."""
+        if self._writer is None or _MAPPED_FILES_STAY:
+            return events
+        try:
+            return self._writer.put(events)
+        except (OSError, pa.ArrowException):
+            self._writer = None
+            return events
+
+    def finish(self, trace: Trace) -> bool:
+        """Write the rest and give the entry its name, all or nothing; False where that failed."""
+        if self._writer is None or self._part is None:
+            return False
+        try:
+            self._writer.finish(trace)
+            self._part.rename(self._entry.folder / _PARSE)
+        except (OSError, pa.ArrowException):
+            # Another program may have been faster: what it stored is the same.
+            return (self._entry.folder / _PARSE).is_dir()
+        prune(keep=self._entry.folder)
+        return True
 
 
 @dataclass(frozen=True, slots=True)

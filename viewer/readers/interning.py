@@ -26,6 +26,7 @@ class Interner:
     def __init__(self) -> None:
         self._pieces: list[pa.Array] = [pa.array([""], pa.large_string())]
         self._size = 1
+        self._names: pa.Array = self._pieces[0]
 
     def add(self, texts: pa.Array | pa.ChunkedArray | Iterable[str]) -> int:
         """Add texts; the provisional id of the first is returned, the others follow."""
@@ -47,7 +48,7 @@ class Interner:
         raise IndexError(provisional)
 
     def finish(self, used: Sequence[AnyArray]) -> tuple[Names, UInt32]:
-        """Intern the texts whose provisional ids occur in `used`.
+        """Intern the texts whose provisional ids occur in `used`; ids that were given before stay.
 
         Returns
         -------
@@ -59,14 +60,15 @@ class Interner:
         marked[0] = True
         for ids in used:
             marked[ids] = True
-        kept = []
+        kept = [self._names]
         begin = 0
         for piece in self._pieces:
             kept.append(piece.filter(pa.array(marked[begin : begin + len(piece)])))
             begin += len(piece)
         encoded = pa.concat_arrays(kept).dictionary_encode()
         final = np.zeros(self._size, np.uint32)
-        final[marked] = encoded.indices.to_numpy()
+        final[marked] = encoded.indices.to_numpy()[len(self._names) :]
+        self._names = encoded.dictionary
         return Names(encoded.dictionary), final
 
 
@@ -95,6 +97,8 @@ class StringTable:
     def provisional(self, references: Column) -> UInt32:
         """Return the provisional ids of references to StringIds, 0 where there is no such string."""
         if self._dense is not None:
+            if not len(references) or (references.min() >= 0 and references.max() < len(self._dense)):
+                return self._dense[references]
             inside = (references >= 0) & (references < len(self._dense))
             found: UInt32 = self._dense[np.where(inside, references, 0)]
             found[~inside] = 0

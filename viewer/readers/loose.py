@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from viewer.readers.errors import Cancel
 from viewer.readers.interning import Interner, StringTable, distinct
 from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Columns, Field, Tables
-from viewer.trace.events import AnyArray, Events, Int64, Kind, UInt32
+from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 Codes = npt.NDArray[np.int32]
 Key = tuple[int, ...]
@@ -131,52 +131,3 @@ def narrow_rows(rows: Int64) -> AnyArray:
     """Return rowids as uint32 where they fit."""
     fits = not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < 2**32)
     return rows.astype(np.uint32) if fits else rows
-
-
-def settle(loose: Loose, owner_index: Callable[[Key], int | None], owners: int, final: UInt32) -> Events:
-    """Make Events: owners and names numbered, owners that are not shown dropped, sorted.
-
-    `loose` is sorted too and shares its arrays with the events, so that settling it again, when all the
-    names and owners of the file are known, costs little.
-    """
-    index_of = np.array([-1 if (i := owner_index(key)) is None else i for key in loose.owners], np.int32)
-    owner = index_of[loose.owner] if len(loose) else loose.owner
-    order = _order(owner, loose.start, loose.end)
-    if order is not None:
-        owner = owner[order]
-        for column in ("start", "end", "name", "owner"):
-            setattr(loose, column, getattr(loose, column)[order])
-        for name in loose.columns:
-            loose.columns[name] = loose.columns[name][order]
-    columns = dict(loose.columns)
-    if "short_id" in columns:
-        columns["short_id"] = final[columns["short_id"]]
-    offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
-    return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
-
-
-def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
-    """Return the order by (owner, start, -end) without owner -1; None where it is so already.
-
-    Files are nearly sorted: owners are brought together stably, then only those are sorted
-    whose events are not in order.
-    """
-    order: Int64 | None = None
-    if len(owner) and (int(owner.min()) < 0 or (np.diff(owner) < 0).any()):
-        small = int(owner.max()) < 2**16 - 1
-        key = (owner + 1).astype(np.uint16) if small else owner
-        order = np.argsort(key, kind="stable")
-        order = order[int((owner < 0).sum()) :]
-        owner, start, end = owner[order], start[order], end[order]
-    step = np.diff(start)
-    wrong = (step < 0) | ((step == 0) & (end[1:] > end[:-1]))
-    wrong &= owner[1:] == owner[:-1]
-    unsorted = np.unique(owner[1:][wrong])
-    if len(unsorted) and order is None:
-        order = np.arange(len(owner))
-    for one in unsorted.tolist():
-        begin, stop = np.searchsorted(owner, [one, one + 1])
-        inner = np.lexsort((-end[begin:stop], start[begin:stop]))
-        assert order is not None
-        order[begin:stop] = order[begin:stop][inner]
-    return order

@@ -17,7 +17,7 @@ from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
-VERSION = 2
+VERSION = 3
 """Raised whenever what is stored, or how it is read from the file, changes."""
 
 _META = "trace.json"
@@ -26,16 +26,18 @@ _OWNERS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def save(folder: Path, trace: Trace) -> None:
-    """Write a trace into an empty folder.
+class Writer:
+    """Writes a trace into an empty folder: each table as soon as it is sorted, the rest at the end.
 
-    Raises
-    ------
-    OSError
-        The disk is full, say.
+    All methods raise OSError where the disk is full, say.
     """
-    tables: dict[str, Any] = {}
-    for kind, events in trace.events.items():
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written: dict[Kind, tuple[Events, dict[str, Any]]] = {}
+
+    def put(self, events: Events) -> Events:
+        """Write a table; return it as it lies in the file, mapped into memory."""
         columns = {"start_ns": events.start_ns, "end_ns": events.end_ns, "name_id": events.name_id}
         zeros = {}
         for name, column in events.columns.items():
@@ -43,23 +45,38 @@ def save(folder: Path, trace: Trace) -> None:
                 columns[name] = column
             else:
                 zeros[name] = column.dtype.str
-        _write(folder / f"{kind}.arrow", pa.table(columns))
-        tables[kind] = {"rows": len(events), "offsets": events.offsets.tolist(), "zeros": zeros}
-    _write(folder / "names.arrow", pa.table({"name": trace.names.array}))
-    _write(folder / "diagnostics.arrow", pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
-    session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
-    meta = {
-        "version": VERSION,
-        "path": os.fsencode(trace.path.absolute()).decode("utf-8", "surrogateescape"),
-        "session": session,
-        "tables": tables,
-        "names": len(trace.names),
-        "counts": dict(trace.counts),
-        "notes": list(trace.notes),
-    }
-    for name in _OWNERS:
-        meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
-    (folder / _META).write_text(json.dumps(meta), "utf-8")
+        facts = {"rows": len(events), "offsets": events.offsets.tolist(), "zeros": zeros}
+        file = self._folder / f"{events.kind}.arrow"
+        # What was written before may be mapped: it keeps its file.
+        file.unlink(missing_ok=True)
+        _write(file, pa.table(columns))
+        found = _load_events(self._folder, events.kind, facts)
+        self._written[events.kind] = found, facts
+        return found
+
+    def finish(self, trace: Trace) -> None:
+        """Write what is left of a trace."""
+        tables: dict[str, Any] = {}
+        for kind, events in trace.events.items():
+            if kind not in self._written or self._written[kind][0] is not events:
+                self.put(events)
+            tables[kind] = self._written[kind][1]
+        folder = self._folder
+        _write(folder / "names.arrow", pa.table({"name": trace.names.array}))
+        _write(folder / "diagnostics.arrow", pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
+        session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
+        meta = {
+            "version": VERSION,
+            "path": os.fsencode(trace.path.absolute()).decode("utf-8", "surrogateescape"),
+            "session": session,
+            "tables": tables,
+            "names": len(trace.names),
+            "counts": dict(trace.counts),
+            "notes": list(trace.notes),
+        }
+        for name in _OWNERS:
+            meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
+        (folder / _META).write_text(json.dumps(meta), "utf-8")
 
 
 def path_in(folder: Path) -> str:

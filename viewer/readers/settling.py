@@ -1,0 +1,106 @@
+"""Loose events become sorted ones, each table once: what has found its place stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from viewer.readers.errors import Cancel, check
+from viewer.readers.identity import Identity
+from viewer.readers.loose import Codes, Loose
+from viewer.trace.events import Events, Int64, Kind, UInt32
+
+Keep = Callable[[Events], Events]
+"""Puts a table where it is to stay, and returns it from there."""
+
+
+class Settler:
+    """Sorts tables by owner and time.
+
+    Parameters
+    ----------
+    loose : dict of Kind to Loose
+        Tables as they were read. One that is settled shares its arrays with its events.
+    keep : callable
+        Called with each table that is settled.
+    """
+
+    def __init__(self, loose: dict[Kind, Loose], keep: Keep, cancelled: Cancel | None = None) -> None:
+        self._loose, self._keep, self._cancelled = loose, keep, cancelled
+        self._settled: dict[Kind, tuple[list[int], int, Events]] = {}
+
+    def settle(self, kinds: Iterable[Kind], identity: Identity, final: UInt32) -> dict[Kind, Events]:
+        """Return the events of some kinds, two tables at once, the large ones first.
+
+        Parameters
+        ----------
+        identity : Identity
+            The owners. A table is sorted anew only where they are others than when it was settled.
+        final : ndarray of uint32
+            The names' ids by their provisional ones; ids that were given stay.
+        """
+
+        def one(kind: Kind) -> Events:
+            check(self._cancelled)
+            loose, owners = self._loose[kind], identity.owners(kind)
+            index_of = [-1 if (i := identity.owner(kind, key)) is None else i for key in loose.owners]
+            if self._settled.get(kind, ())[:2] != (index_of, owners):
+                events = self._keep(settle(loose, np.array(index_of, np.int32), owners, final))
+                loose.start, loose.end = events.start_ns, events.end_ns
+                loose.columns.update({n: c for n, c in events.columns.items() if n != "short_id"})
+                self._settled[kind] = index_of, owners, events
+            return self._settled[kind][2]
+
+        order = sorted(kinds, key=lambda kind: -len(self._loose[kind]))
+        with ThreadPoolExecutor(2, "lightbox-sort") as pool:
+            return dict(zip(order, pool.map(one, order), strict=True))
+
+
+def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
+    """Make events: owners and names numbered, owners that are not shown (-1) dropped, sorted.
+
+    `loose` is sorted too and shares its arrays with the events.
+    """
+    owner = index_of[loose.owner] if len(loose) else loose.owner
+    order = _order(owner, loose.start, loose.end)
+    if order is not None:
+        owner = owner[order]
+        for column in ("start", "end", "name", "owner"):
+            setattr(loose, column, getattr(loose, column)[order])
+        for name in loose.columns:
+            loose.columns[name] = loose.columns[name][order]
+    columns = dict(loose.columns)
+    if "short_id" in columns:
+        columns["short_id"] = final[columns["short_id"]]
+    offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
+    return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
+
+
+def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
+    """Return the order by (owner, start, -end) without owner -1; None where it is so already.
+
+    Files are nearly sorted: owners are brought together stably, then only those are sorted
+    whose events are not in order.
+    """
+    order: Int64 | None = None
+    if len(owner) and (int(owner.min()) < 0 or (owner[1:] < owner[:-1]).any()):
+        small = int(owner.max()) < 2**16 - 1
+        key = (owner + 1).astype(np.uint16) if small else owner
+        order = np.argsort(key, kind="stable")
+        order = order[int((owner < 0).sum()) :]
+        owner, start, end = owner[order], start[order], end[order]
+    wrong = start[1:] <= start[:-1]
+    held = np.flatnonzero(wrong)
+    held = held[owner[held + 1] == owner[held]]
+    held = held[(start[held + 1] < start[held]) | (end[held + 1] > end[held])]
+    unsorted = np.unique(owner[held])
+    if len(unsorted) and order is None:
+        order = np.arange(len(owner))
+    for one in unsorted.tolist():
+        begin, stop = np.searchsorted(owner, [one, one + 1])
+        inner = np.lexsort((-end[begin:stop], start[begin:stop]))
+        assert order is not None
+        order[begin:stop] = order[begin:stop][inner]
+    return order
