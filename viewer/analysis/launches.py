@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.order import rows_of_gpu
+from viewer.analysis.order import GpuOrder
+from viewer.analysis.tally import Tally
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
@@ -19,26 +20,24 @@ _UInt64 = npt.NDArray[np.uint64]
 _Rows = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spans:
-    """First starts and last ends of what each call launched on one GPU, each sorted."""
-
-    start_ns: Int64
-    end_ns: Int64
-
-
 class Launches:
     """The launch records of a trace.
 
     An operation belongs to the call with the same (process, correlation id), the innermost where several
     share it. Correlation id 0 belongs to nobody.
+
+    Parameters
+    ----------
+    trace : Trace
+    order : callable
+        Gives a GPU's operations by start, see `Study.order`.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, order: Callable[[int], GpuOrder]) -> None:
+        self._trace, self._order = trace, order
         self._api_of: dict[Kind, _Rows] = {}
         self._ops: dict[Kind, tuple[_Rows, _Rows]] = {}
-        self._spans: dict[int, _Spans] = {}
+        self._spans: dict[int, tuple[Tally, Tally]] = {}
 
     def api_of(self, kind: Kind) -> _Rows:
         """Return the launching call of each operation: an index into `Trace.api`, -1 without a record."""
@@ -91,9 +90,9 @@ class Launches:
 
         What a call launched reaches from the start of its first operation on that GPU to the end of its last.
         """
-        spans = self._span(gpu)
-        begun = int(np.searchsorted(spans.start_ns, end_ns, side="left"))
-        return begun - int(np.searchsorted(spans.end_ns, start_ns, side="right"))
+        if gpu not in self._spans:
+            self._spans[gpu] = self._spans_of(gpu)
+        return sum(spans.count(start_ns, end_ns) for spans in self._spans[gpu])
 
     def _since(self, kind: Kind, times: Int64, rows: _Rows | None = None) -> Int64:
         calls, start = self.api_of(kind), self._trace.events[kind].start_ns
@@ -104,26 +103,29 @@ class Launches:
         out[known] = start[known] - times[calls[known]]
         return out
 
-    def _span(self, gpu: int) -> _Spans:
-        if gpu not in self._spans:
-            self._spans[gpu] = self._make_span(gpu)
-        return self._spans[gpu]
-
-    def _make_span(self, gpu: int) -> _Spans:
-        rows = [(kind, rows_of_gpu(self._trace, kind, gpu)) for kind in GPU_KINDS]
-        events = self._trace.events
-        calls = np.concatenate([self.api_of(kind)[index] for kind, index in rows])
-        start = np.concatenate([events[kind].start_ns[index] for kind, index in rows])
-        end = np.concatenate([events[kind].end_ns[index] for kind, index in rows])
+    def _spans_of(self, gpu: int) -> tuple[Tally, Tally]:
+        """Return what calls launched on a GPU: one operation, which stands in its order; or several."""
+        order = self._order(gpu)
+        calls = np.full(len(order), -1, np.int32)
+        for position, kind in enumerate(GPU_KINDS):
+            mine = order.kind == position
+            calls[mine] = self.api_of(kind)[order.index[mine]]
         known = calls >= 0
-        calls, start, end = calls[known], start[known], np.maximum(end[known], start[known] + 1)
-        order = np.argsort(calls, kind="stable")
-        calls = calls[order]
-        first = np.flatnonzero(np.concatenate(([True], calls[1:] != calls[:-1]))[: len(calls)])
-        if not len(first):
-            return _Spans(start, end)
-        return _Spans(
-            np.sort(np.minimum.reduceat(start[order], first)), np.sort(np.maximum.reduceat(end[order], first))
+        held = calls[known] - calls[known].min(initial=np.iinfo(np.int32).max)
+        alone = known.copy()
+        alone[known] = (np.bincount(held) == 1)[held]
+        rest = np.flatnonzero(known & ~alone)
+        rest = rest[np.argsort(calls[rest], kind="stable")]
+        first = np.flatnonzero(np.diff(calls[rest], prepend=-1))
+        start = end = np.empty(0, np.int64)
+        if len(first):
+            start = np.minimum.reduceat(order.start_ns[rest], first)
+            end = np.maximum.reduceat(np.maximum(order.end_ns[rest], order.start_ns[rest] + 1), first)
+            by_start = np.argsort(start, kind="stable")
+            start, end = start[by_start], end[by_start]
+        return (
+            Tally(order.start_ns, order.end_ns, np.zeros(len(order), np.uint8), alone),
+            Tally(start, end, np.zeros(len(start), np.uint8)),
         )
 
     @cached_property

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.classify import KernelClasses
-from viewer.analysis.intervals import Intervals, runs, sweep, union, window
+from viewer.analysis.intervals import EMPTY, Intervals, runs, sweep, union
 from viewer.analysis.order import rows_of_gpu
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
-from viewer.trace.lazy import cached_property
 
 PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
 COPY_ONLY, IDLE = PARTS.index("copy_only"), PARTS.index("idle")
@@ -103,7 +102,7 @@ class GpuParts:
         high = self.window_ns[1] if end_ns is None else end_ns
         wanted = [self.busy[PARTS.index(p)].clip(low, high) for p in parts if p != PARTS[IDLE]]
         if PARTS[IDLE] in parts:
-            wanted.append(window(low, high) - self._occupied)
+            wanted.append(self._idle(low, high))
         return reduce(or_, wanted)
 
     def next_slice(
@@ -122,9 +121,15 @@ class GpuParts:
             at = int(np.searchsorted(start, time_ns, side="left")) - 1
         return (int(start[at]), int(end[at])) if 0 <= at < len(start) else None
 
-    @cached_property
-    def _occupied(self) -> Intervals:
-        return reduce(or_, self.busy)
+    def _idle(self, low: int, high: int) -> Intervals:
+        """Return what the busy parts, which are disjoint, leave of [low, high)."""
+        if high <= low:
+            return EMPTY
+        held = [covered.clip(low, high) for covered in self.busy]
+        start = np.sort(np.concatenate([[low], *(c.end_ns for c in held)]), kind="stable")
+        end = np.sort(np.concatenate([*(c.start_ns for c in held), [high]]), kind="stable")
+        real = end > start
+        return Intervals(start[real], end[real])
 
 
 def occupancy(trace: Trace, classes: KernelClasses, gpu: int) -> Occupancy:

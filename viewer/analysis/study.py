@@ -12,10 +12,10 @@ from viewer.analysis.boards import SharedBoard, shared_boards
 from viewer.analysis.classify import KernelClasses, Rules, classify
 from viewer.analysis.holes import Holes, find_holes
 from viewer.analysis.launches import Launches
-from viewer.analysis.order import GpuOrder, gpu_order, rows_of_gpu
+from viewer.analysis.order import GpuOrder, gpu_order
 from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
 from viewer.analysis.tally import Tally
-from viewer.trace import Kind, Trace
+from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Study:
     @cached_property
     def launches(self) -> Launches:
         """Which API call launched which GPU operation (definitions, section 4)."""
-        return Launches(self.trace)
+        return Launches(self.trace, self.order)
 
     def order(self, gpu: int) -> GpuOrder:
         """Return a GPU's operations over all streams, by start."""
@@ -100,11 +100,12 @@ class Study:
     def families(self, gpu: int) -> Tally:
         """Return the kernels of a GPU, summed by family: the id of the short name."""
         if gpu not in self._families:
-            kernels = self.trace.kernels
-            rows = rows_of_gpu(self.trace, Kind.KERNEL, gpu)
-            rows = rows[np.argsort(kernels.start_ns[rows], kind="stable")]
-            family = kernels.columns["short_id"] if len(kernels) else kernels.name_id
-            self._families[gpu] = Tally(kernels.start_ns[rows], kernels.end_ns[rows], family[rows])
+            order, kernels = self.order(gpu), self.trace.kernels
+            is_kernel = order.kind == GPU_KINDS.index(Kind.KERNEL)
+            family = np.zeros(len(order), np.uint32)
+            if len(kernels):
+                family[is_kernel] = kernels.columns["short_id"][order.index[is_kernel]]
+            self._families[gpu] = Tally(order.start_ns, order.end_ns, family, is_kernel)
         return self._families[gpu]
 
     def prepare(self) -> None:

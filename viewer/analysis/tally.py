@@ -1,6 +1,8 @@
-"""Sums of durations by name, for any window, without touching all its events."""
+"""Sums of durations by name, and how many events touch a window, without going through all of them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +18,11 @@ class Tally:
     Parameters
     ----------
     start_ns, end_ns : ndarray of int64, shape (n,)
-        Sorted by start; they may overlap.
+        Sorted by start; they may overlap. They are kept, not copied.
     key : ndarray of unsigned int, shape (n,)
         What is summed apart, a name for instance.
+    counted : ndarray of bool, shape (n,), optional
+        Which of the events count; all by default.
 
     Attributes
     ----------
@@ -26,37 +30,75 @@ class Tally:
         The distinct keys, increasing.
     """
 
-    def __init__(self, start_ns: Int64, end_ns: Int64, key: npt.NDArray[np.generic]) -> None:
-        self.keys, self._key = np.unique(key, return_inverse=True)
-        self._key = self._key.astype(np.uint16 if len(self.keys) < 2**16 else np.int32)
+    def __init__(
+        self,
+        start_ns: Int64,
+        end_ns: Int64,
+        key: npt.NDArray[np.unsignedinteger[Any]],
+        counted: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.keys, self._code = coded(key, counted)
         self._start, self._end = start_ns, end_ns
         # Up to a block whose reach lies before an instant, nothing runs then.
         longest = np.maximum.reduceat(end_ns, np.arange(0, len(end_ns), _BLOCK)) if len(end_ns) else end_ns
         self._reach = np.maximum.accumulate(longest)
-        self._sorted_end = np.sort(np.maximum(end_ns, start_ns + 1))
-        blocks = len(start_ns) // _BLOCK
-        self._sums = np.zeros((blocks + 1, len(self.keys)), np.int64)
+        blocks, columns = len(start_ns) // _BLOCK, len(self.keys) + 1
         whole = slice(0, blocks * _BLOCK)
-        block = np.repeat(np.arange(1, blocks + 1), _BLOCK)
-        np.add.at(self._sums, (block, self._key[whole]), (end_ns - start_ns)[whole])
-        np.cumsum(self._sums, axis=0, out=self._sums)
+        place = np.repeat(np.arange(1, blocks + 1) * columns, _BLOCK) + self._code[whole]
+        sums = np.zeros((blocks + 1) * columns, np.int64)
+        np.add.at(sums, place, (end_ns - start_ns)[whole])
+        self._sums = np.cumsum(sums.reshape(-1, columns), axis=0)
+        held = (self._code[whole] < len(self.keys)).reshape(blocks, _BLOCK).sum(axis=1)
+        self._counts = np.concatenate(([0], np.cumsum(held)))
 
     def count(self, start_ns: int, end_ns: int) -> int:
         """Return how many events touch [start, end); one of length zero counts as one ns."""
-        begun = int(np.searchsorted(self._start, end_ns, side="left"))
-        return begun - int(np.searchsorted(self._sorted_end, start_ns, side="right"))
+        begun = self._begun(end_ns) - self._begun(start_ns)
+        running = self._running(start_ns)
+        runs = (self._end[running] > start_ns) & (self._code[running] < len(self.keys))
+        return begun + int(np.count_nonzero(runs))
 
     def sums(self, start_ns: int, end_ns: int) -> Int64:
         """Return the ns of each key inside [start, end), events clipped to it, shape (k,)."""
-        return np.asarray(self._before(end_ns) - self._before(start_ns))
+        return np.asarray(self._before(end_ns) - self._before(start_ns))[:-1]
 
-    def _before(self, time_ns: int) -> Int64:
+    def _begun(self, time_ns: int) -> int:
+        """Return how many events start before an instant."""
         begun = int(np.searchsorted(self._start, time_ns, side="left"))
         block = begun // _BLOCK
-        sums: Int64 = self._sums[block].copy()
-        rest = slice(block * _BLOCK, begun)
-        np.add.at(sums, self._key[rest], self._end[rest] - self._start[rest])
+        rest = self._code[block * _BLOCK : begun]
+        return int(self._counts[block]) + int(np.count_nonzero(rest < len(self.keys)))
+
+    def _running(self, time_ns: int) -> slice:
+        """Return a run of events that start before an instant, with all that are not over by then."""
+        begun = int(np.searchsorted(self._start, time_ns, side="left"))
         first = int(np.searchsorted(self._reach, time_ns, side="right")) * _BLOCK
-        running = slice(min(first, begun), begun)
-        np.subtract.at(sums, self._key[running], np.maximum(self._end[running] - time_ns, 0))
+        return slice(min(first, begun), begun)
+
+    def _before(self, time_ns: int) -> Int64:
+        running = self._running(time_ns)
+        block = running.stop // _BLOCK
+        sums: Int64 = self._sums[block].copy()
+        rest = slice(block * _BLOCK, running.stop)
+        np.add.at(sums, self._code[rest], self._end[rest] - self._start[rest])
+        np.subtract.at(sums, self._code[running], np.maximum(self._end[running] - time_ns, 0))
         return sums
+
+
+def coded(
+    key: npt.NDArray[np.unsignedinteger[Any]], counted: npt.NDArray[np.bool_] | None = None
+) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.unsignedinteger[Any]]]:
+    """Return the distinct keys, increasing, and each event's position among them.
+
+    Keys are small numbers, such as ids of names: nothing is sorted. Events that are not `counted` get the
+    position after the last.
+    """
+    used = np.zeros(int(key.max(initial=0)) + 1, bool)
+    used[key if counted is None else key[counted]] = True
+    keys = np.flatnonzero(used)
+    code_of = np.zeros(len(used), np.min_scalar_type(len(keys)))
+    code_of[keys] = np.arange(len(keys))
+    code = code_of[key]
+    if counted is not None:
+        code[~counted] = len(keys)
+    return keys.astype(key.dtype), code
