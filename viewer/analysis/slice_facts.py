@@ -35,7 +35,7 @@ Facts = list[tuple[str, str]]
 
 def slice_facts(study: Study, slices: Slices, number: int) -> Facts:
     """Return labels and values of a slice, for a card or a panel; what is not known is said, with why."""
-    row, words = slices.table.iloc[number], slices.shown.iloc[number]
+    row, words = slices.table.iloc[number], slices.words(number)
     facts = [
         ("Slice", f"{words['kind']}, {said_ns(int(row['duration_ns']))}"),
         ("GPU", words["gpu"]),

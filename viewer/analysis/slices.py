@@ -106,18 +106,25 @@ class Slices:
         at = int(np.searchsorted(starts, time_ns, side="right")) - 1
         return int(numbers[at]) if at >= 0 and time_ns < ends[at] else None
 
-    @cached_property
+    @property
     def shown(self) -> pd.DataFrame:
-        """The table in words, see `viewer.analysis.slice_tables.shown`."""
-        from viewer.analysis.slice_tables import shown
+        """The table in words, made anew; see `viewer.analysis.slice_words.words`."""
+        from viewer.analysis.slice_words import frame_of
 
-        return shown(self)
+        return frame_of(self)
+
+    def words(self, number: int) -> dict[str, Any]:
+        """Return one slice in words, see `viewer.analysis.slice_words.words`."""
+        from viewer.analysis.slice_words import words
+
+        return {key: column[0] for key, column in words(self, np.array([number])).items()}
 
     def totals(self, rows: npt.ArrayLike | None = None) -> pd.DataFrame:
         """Return the time by kind and cause, see `viewer.analysis.slice_tables.totals`."""
         from viewer.analysis.slice_tables import totals
 
-        return totals(self.table if rows is None else self.table.iloc[np.asarray(rows)])
+        table = self.table[["kind", "cause", "duration_ns"]]
+        return totals(table if rows is None else table.iloc[np.asarray(rows)])
 
     def groups(self, rows: npt.ArrayLike | None = None) -> pd.DataFrame:
         """Return slices alike as one line each, see `viewer.analysis.slice_tables.groups`."""
@@ -288,11 +295,16 @@ _ORDER = (
 
 def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
     none = np.empty(0, np.int64)
+
+    def taken(name: str) -> npt.NDArray[Any]:
+        """Join a column of all pieces, which let go of it."""
+        return np.concatenate([piece.pop(name) for piece in pieces]) if pieces else none
+
+    first = {name: taken(name) for name in ("start_ns", "gpu")}
+    order = np.lexsort((first["gpu"], first["start_ns"]))
     columns: dict[str, Any] = {
-        name: np.concatenate([piece[name] for piece in pieces]) if pieces else none for name in _ORDER
+        name: (first[name] if name in first else taken(name))[order] for name in _ORDER
     }
-    order = np.lexsort((columns["gpu"], columns["start_ns"]))
-    columns = {name: values[order] for name, values in columns.items()}
     columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(SLICE_KINDS))
     columns["place"] = pd.Categorical.from_codes(columns["place"], pd.Index(PLACES))
     columns["cause"] = pd.Categorical.from_codes(columns["cause"], pd.Index(CAUSES))

@@ -71,10 +71,15 @@ def _cell(value: Any) -> str:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Spell out columns that mix numbers and texts: a column of Parquet has one type."""
+    """Spell out categories, and columns that mix numbers and texts: a column of Parquet has one type."""
+    spelled = {
+        str(c): frame[c].astype(frame[c].cat.categories.dtype)
+        for c in frame
+        if isinstance(frame[c].dtype, pd.CategoricalDtype)
+    }
     mixed = {
         str(c): frame[c].map(lambda v: None if v is None else str(v))
         for c in frame
         if frame[c].dtype == object and frame[c].dropna().map(type).nunique() > 1
     }
-    return frame.assign(**mixed) if mixed else frame
+    return frame.assign(**spelled, **mixed) if spelled or mixed else frame

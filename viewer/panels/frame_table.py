@@ -94,9 +94,7 @@ class FrameModel(QAbstractTableModel):
         if self._sorted is None or self._sorted[0] >= len(self.columns):
             return np.arange(count, dtype=np.int32)
         column, descending = self._sorted
-        values = self.frame[self.columns[column].key].to_numpy()
-        if values.dtype.kind not in "iufb":
-            values = pd.Series(values).astype(str).rank(method="dense").to_numpy(np.int64)
+        values = _sortable(self.frame[self.columns[column].key])
         keys = -values.astype(np.float64 if values.dtype.kind == "f" else np.int64) if descending else values
         return np.argsort(keys, kind="stable").astype(np.int32)
 
@@ -145,6 +143,15 @@ class FrameModel(QAbstractTableModel):
             return False
         self.edited.emit(self.position(index), self.columns[index.column()].key, str(value))
         return True
+
+
+def _sortable(column: pd.Series) -> np.ndarray:
+    """Return numbers that stand in the order of a column."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.append(_sortable(pd.Series(column.cat.categories)), -1)[column.cat.codes]
+    if column.dtype.kind in "iufb":
+        return column.to_numpy()
+    return pd.Series(column).astype(str).rank(method="dense").to_numpy(np.int64)
 
 
 _ROLES = {

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from viewer.analysis.scope import Scope
+from viewer.analysis.slice_words import frame_of
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
@@ -52,7 +53,7 @@ class SliceView:
     numbers : ndarray of int64
         Their numbers, by start.
     each : DataFrame
-        `Slices.shown` of them, with their `number`.
+        Them in words, with their `number`.
     totals, groups : DataFrame
         `Slices.totals` and `Slices.groups` of them; `share` is of all slices of that kind, shown or not.
     text : str
@@ -70,26 +71,26 @@ class SliceView:
 def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
     """Filter the slices of a trace and gather them."""
     slices = study.slices(marker)
-    every = np.arange(len(slices.table), dtype=np.int64)
+    every = np.arange(len(slices), dtype=np.int64)
     if wanted.scope is not None:
         every = every[_inside(slices, every, wanted.scope)]
-    numbers = slices.select(
+    held = np.zeros(len(slices), bool)
+    held[every] = True
+    passed = slices.select(
         [wanted.kind] if wanted.kind else None,
         [wanted.cause] if wanted.cause else None,
         [wanted.place] if wanted.place else None,
         None if wanted.gpu is None else [wanted.gpu],
         wanted.least_ns,
     )
+    passed = passed[held[passed]]
+    numbers = passed[slices.table["duration_ns"].to_numpy()[passed] <= wanted.most_ns]
     if wanted.group is not None:
         numbers = np.intersect1d(numbers, wanted.group)
-    length = slices.table["duration_ns"].to_numpy()[numbers]
-    numbers = numbers[length <= wanted.most_ns]
-    numbers = np.intersect1d(numbers, every)
-    each = slices.shown.iloc[numbers].assign(number=numbers)
     return SliceView(
         slices,
         numbers,
-        each,
+        frame_of(slices, numbers).assign(number=numbers),
         _totals(slices, numbers, every),
         slices.groups(numbers),
         _text(slices, numbers, wanted),
@@ -103,8 +104,7 @@ def _totals(slices: Slices, numbers: Numbers, every: Numbers) -> pd.DataFrame:
 
 
 def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:
-    table = slices.table.iloc[numbers]
-    gpu, start, end = (table[c].to_numpy() for c in ("gpu", "start_ns", "end_ns"))
+    gpu, start, end = (slices.table[c].to_numpy()[numbers] for c in ("gpu", "start_ns", "end_ns"))
     held = np.zeros(len(numbers), bool)
     for number in np.unique(gpu).tolist():
         mine = gpu == number

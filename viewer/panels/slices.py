@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.analysis.parts import IDLE, PARTS
-from viewer.analysis.slice_tables import KIND_TEXT, PLACE_TEXT
+from viewer.analysis.slice_words import KIND_TEXT, PLACE_TEXT
 from viewer.analysis.slices import CAUSES, PLACES, SLICE_KINDS
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
@@ -291,5 +291,7 @@ _BEHIND = (
 
 def _says(frame: pd.DataFrame, key: str) -> bool:
     """Whether a column of words or shares says anything."""
-    values = frame[key].to_numpy()
-    return bool((values != "").any()) if values.dtype == object else bool((values > 0).any())
+    column = frame[key]
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return bool((column > 0).any())
+    return any(column.cat.categories[np.flatnonzero(np.bincount(column.cat.codes))] != "")

@@ -62,7 +62,7 @@ class Insight(QObject):
 
     def _find_slices(self, study: Study) -> None:
         marker = self._marker = self.state.marker
-        self._worker.start(lambda _: _worded(study.slices(marker)), self._take_slices)
+        self._worker.start(lambda _: study.slices(marker), self._take_slices)
 
     def _take_slices(self, slices: Slices) -> None:
         self.slices = slices
@@ -79,12 +79,6 @@ class Insight(QObject):
             told = [self.warnings[gpu] for gpu in gpus if gpu in self.warnings]
             return "\n".join(told) or self._lost.get(-1 if row.process is None else row.process, "")
         return ""
-
-
-def _worded(slices: Slices) -> Slices:
-    """Make the words of all slices too: a card must not wait for them."""
-    _ = slices.shown
-    return slices
 
 
 def _text(finding: Finding) -> str:

@@ -40,7 +40,7 @@ def slice_at(
 def slice_heading(study: Study, slices: Slices, number: int) -> tuple[str, str]:
     """Return the title and the subtitle of a slice: what it is and how long, on which GPU and where."""
     row = slices.table.iloc[number]
-    words = slices.shown.iloc[number]
+    words = slices.words(number)
     place = str(words["place"])
     if words["iteration"]:
         place = (
