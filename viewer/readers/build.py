@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from viewer.readers.identity import Identity, identify
 from viewer.readers.interning import Interner, StringTable
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading
 from viewer.readers.schema import TABLE_OF
-from viewer.readers.settling import Keep, Settler
+from viewer.readers.settling import Keep, Settler, presort
 from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
@@ -71,15 +71,14 @@ def build(
     settler = Settler(loose, keep, cancelled)
     assembly = _Assembly(path, reading, facts, source, loose, settler)
     _read_gpus(reading, loose, steps)
-    with ThreadPoolExecutor(1, "lightbox-early") as beside:
+    with ThreadPoolExecutor(2, "lightbox-beside") as beside:
+        tasks = []
         partial = assembly.partial()
         if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
-            shown = beside.submit(lambda: early(partial()))
-        else:
-            shown = None
-        nvtx = _read_rest(reading, facts, loose, steps)
-    if shown is not None:
-        shown.result()
+            tasks.append(beside.submit(lambda: early(partial())))
+        nvtx = _read_rest(reading, facts, loose, steps, beside)
+        for task in tasks:
+            task.result()
     check(cancelled)
     steps.begin("sorting")
     facts.thread_names.update(nvtx.thread_names)
@@ -194,9 +193,9 @@ def _read_gpus(reading: Reading, loose: dict[Kind, Loose], steps: _Steps) -> Non
 
 
 def _read_rest(
-    reading: Reading, facts: FileFacts, loose: dict[Kind, Loose], steps: _Steps
+    reading: Reading, facts: FileFacts, loose: dict[Kind, Loose], steps: _Steps, beside: Executor
 ) -> nvtx_table.Nvtx:
-    """Read what the CPU did."""
+    """Read what the CPU did; the calls are sorted `beside`, while NVTX and the rest are read."""
 
     def read(kind: Kind, reader: Callable[[], Loose]) -> None:
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
@@ -204,17 +203,23 @@ def _read_rest(
 
     if not len(loose[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
-    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, loose[Kind.API]))
+    sorting = beside.submit(presort, loose[Kind.API])
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events
     read(Kind.OSRT, lambda: cpu_tables.read_osrt(reading))
     read(Kind.OVERHEAD, lambda: cpu_tables.read_overhead(reading))
+    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, lambda: _sorted(sorting, loose[Kind.API])))
     ends = [int(one.end.max()) for one in loose.values() if len(one)]
     session_end_ns = max([facts.duration_ns or 0, *ends])
     nvtx_table.close_open_ranges(loose[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
     return nvtx
+
+
+def _sorted(sorting: Future[None], calls: Loose) -> Loose:
+    sorting.result()
+    return calls
 
 
 def _name_columns(loose: Loose) -> list[AnyArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 _SUFFIX = re.compile(r"_v\d+$")
 NO_STREAM = 0xFFFFFFFF
-_REMAINDERS = 1 << 24
+_LOW_BITS = np.uint32((1 << 24) - 1)
 
 _THREAD = Field("globalTid")
 _NAME = Field("nameId", np.uint32, NO_STRING)
@@ -78,7 +79,7 @@ def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
     return Loose(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
 
 
-def read_sync(reading: Reading, api: Loose) -> Loose:
+def read_sync(reading: Reading, calls: Callable[[], Loose]) -> Loose:
     """Read the synchronisations, named by the API call they belong to, else by their type."""
     fields = [
         Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
@@ -86,11 +87,11 @@ def read_sync(reading: Reading, api: Loose) -> Loose:
     ]  # fmt: skip
     columns, _ = read_spans(reading, TABLE_OF[Kind.SYNC], fields)
     process = columns.take("globalPid") & PROCESS_MASK
-    correlation = columns.take("correlationId")
+    correlation: UInt32 = columns.take("correlationId")
     types, values = distinct(columns.take("syncType"))
     labels = enum_labels(reading, "syncType")
     base = reading.interner.add([labels.get(value, SYNC_FALLBACK) for value in values.tolist()])
-    name = _names_of_calls(api, process, correlation)
+    name = _names_of_calls(calls(), process, correlation)
     name = np.where(name != 0, name, types.astype(np.uint32) + np.uint32(base))
     owner, owners = group(process)
     extra = {
@@ -114,25 +115,31 @@ def enum_labels(reading: Reading, column: str) -> dict[int, str]:
     return labels
 
 
-def _names_of_calls(api: Loose, process: Int64, correlation: AnyArray) -> UInt32:
-    """Return the name of the innermost API call of each (process, correlation), 0 where there is none."""
+def _names_of_calls(api: Loose, process: Int64, correlation: UInt32) -> UInt32:
+    """Return the name of the innermost API call of each (process, correlation), 0 where there is none.
+
+    The calls are sorted by process, as `presort` leaves them.
+    """
     names = np.zeros(len(process), np.uint32)
-    # A bit for each remainder leaves few calls that nobody asks for, and lies in the processor's cache.
-    asked = np.zeros(_REMAINDERS, bool)
-    asked[correlation % _REMAINDERS] = True
-    calls = np.flatnonzero(asked[api.columns["correlation"] % _REMAINDERS])
-    if not len(calls):
-        return names
-    keys = api.columns["correlation"][calls]
-    calls = calls[np.lexsort((api.start[calls], keys))]
-    callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)[api.owner[calls]]
+    callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
+    ids = np.asarray(api.columns["correlation"], np.uint32)
+    asked = np.zeros(int(_LOW_BITS) + 1, bool)
     for one in np.unique(process).tolist():
-        mine = process == one
-        theirs = calls[callers == one]
-        keys = api.columns["correlation"][theirs]
-        at = np.searchsorted(keys, correlation[mine], side="right") - 1
-        held = (at >= 0) & (keys[np.maximum(at, 0)] == correlation[mine]) if len(keys) else at >= 0
-        names[mine] = np.where(held, api.name[theirs[at]], 0) if len(theirs) else 0
+        mine, owners = process == one, np.flatnonzero(callers == one)
+        if not len(owners):
+            continue
+        low, high = np.searchsorted(api.owner, np.array([owners[0], owners[-1] + 1], np.int32))
+        # Few calls share the low bits of an id that is asked for, and so small a table lies in the cache.
+        wanted = correlation[mine]
+        asked[wanted & _LOW_BITS] = True
+        calls = low + np.flatnonzero(asked[ids[low:high] & _LOW_BITS])
+        asked[wanted & _LOW_BITS] = False
+        if len(calls):
+            calls = calls[np.lexsort((api.start[calls], ids[calls]))]
+            keys = ids[calls]
+            at = np.searchsorted(keys, wanted, side="right") - 1
+            held = (at >= 0) & (keys[np.maximum(at, 0)] == wanted)
+            names[mine] = np.where(held, api.name[calls[at]], 0)
     return names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.readers.errors import Cancel, check
 from viewer.readers.identity import Identity
-from viewer.readers.loose import Codes, Loose
+from viewer.readers.loose import PROCESS_MASK, Codes, Key, Loose, pid_of
 from viewer.trace.events import Events, Int64, Kind, UInt32
 
 Keep = Callable[[Events], Events]
@@ -58,24 +58,45 @@ class Settler:
             return dict(zip(order, pool.map(one, order), strict=True))
 
 
+def presort(loose: Loose) -> None:
+    """Sort a table of calls as it will most likely lie: by process, main thread, thread, and time.
+
+    It takes long for calls, and can be done before all owners of the file are known.
+    """
+
+    def place(key: Key) -> tuple[int, bool, int]:
+        thread = key[0] & ~PROCESS_MASK
+        return key[0] & PROCESS_MASK, thread != pid_of(key[0]), thread
+
+    by_place = sorted(range(len(loose.owners)), key=lambda at: place(loose.owners[at]))
+    loose.owners = [loose.owners[at] for at in by_place]
+    loose.owner = np.argsort(np.array(by_place, np.intp)).astype(np.int32)[loose.owner]
+    _sort(loose, loose.owner)
+
+
 def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
     """Make events: owners and names numbered, owners that are not shown (-1) dropped, sorted.
 
     `loose` is sorted too and shares its arrays with the events.
     """
-    owner = index_of[loose.owner] if len(loose) else loose.owner
-    order = _order(owner, loose.start, loose.end)
-    if order is not None:
-        owner = owner[order]
-        for column in ("start", "end", "name", "owner"):
-            setattr(loose, column, getattr(loose, column)[order])
-        for name in loose.columns:
-            loose.columns[name] = loose.columns[name][order]
+    owner = _sort(loose, index_of[loose.owner] if len(loose) else loose.owner)
     columns = dict(loose.columns)
     if "short_id" in columns:
         columns["short_id"] = final[columns["short_id"]]
     offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
     return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
+
+
+def _sort(loose: Loose, owner: Codes) -> Codes:
+    """Sort a table by `owner` and time; return `owner` in that order."""
+    order = _order(owner, loose.start, loose.end)
+    if order is None:
+        return owner
+    for column in ("start", "end", "name", "owner"):
+        setattr(loose, column, getattr(loose, column)[order])
+    for name in loose.columns:
+        loose.columns[name] = loose.columns[name][order]
+    return owner[order]
 
 
 def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
