@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewer.analysis.classify import KernelClasses
-from viewer.analysis.intervals import Intervals, union
+from viewer.analysis.intervals import EMPTY, NONE, Intervals, union
 from viewer.analysis.parts import Occupancy, split
+from viewer.analysis.tally import Tally
 from viewer.trace import GPU_KINDS, Kind, Trace
 
 _OCCUPIED, _COMPUTE, _COMMUNICATION, _COPY, _NOTHING = range(5)
@@ -43,33 +44,37 @@ class Holes:
     ----------
     stream : int or None
         Index of the stream with most time in compute kernels, None for a GPU without any.
+    own : tuple of Tally
+        What occupies the stream, disjoint.
     states : tuple of Intervals
-        Where the stream is occupied by any operation; then, where it is not, what the other streams do:
-        compute, communication without compute, copies without either.
+        What the other streams do where it is not occupied: compute, communication without compute, copies
+        without either.
     """
 
     stream: int | None
+    own: tuple[Tally, ...]
     states: tuple[Intervals, ...]
 
     def totals(self, start_ns: int, end_ns: int) -> HoleNumbers:
         """Return what the compute stream's gaps inside [start, end) are made of."""
-        occupied, compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
-        empty = end_ns - start_ns - occupied
+        compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
+        empty = end_ns - start_ns - sum(int(own.sums(start_ns, end_ns).sum()) for own in self.own)
         return HoleNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
 
 
 def find_holes(trace: Trace, classes: KernelClasses, covered: Occupancy, gpu: int) -> Holes:
     """Find the compute stream of a GPU and what fills its gaps."""
     stream = _compute_stream(trace, classes, gpu)
-    if stream is None:
-        own = union(np.empty(0, np.int64), np.empty(0, np.int64))
-    else:
-        rows = [(trace.events[k], trace.events[k].of(stream)) for k in GPU_KINDS]
-        own = union(
-            np.concatenate([e.start_ns[r] for e, r in rows]), np.concatenate([e.end_ns[r] for e, r in rows])
-        )
+    rows = [] if stream is None else [(e := trace.events[k], e.of(stream)) for k in GPU_KINDS]
+    tables = [(events.start_ns[held], events.end_ns[held]) for events, held in rows]
+    own = union(*(np.concatenate([NONE, *column]) for column in zip(*tables, strict=True))) if rows else EMPTY
     sets = (covered.compute, covered.communication, covered.copies, own)
-    return Holes(stream, split(sets, _STATE_OF_BITS, _NOTHING))
+    states = split(sets, _STATE_OF_BITS, _NOTHING)[_OCCUPIED + 1 :]
+    # Operations of a stream follow one another: then the tables say themselves when it is occupied.
+    if own.total() != sum(int((end - start).sum()) for start, end in tables):
+        tables = [(own.start_ns, own.end_ns)]
+    tallies = [Tally(start, end, np.zeros(len(start), np.uint8)) for start, end in tables]
+    return Holes(stream, tuple(tallies), states)
 
 
 def _compute_stream(trace: Trace, classes: KernelClasses, gpu: int) -> int | None:

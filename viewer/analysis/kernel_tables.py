@@ -9,7 +9,7 @@ import pandas as pd
 
 from viewer.analysis.classify import CLASSES
 from viewer.analysis.intervals import Intervals, union
-from viewer.analysis.launched import Indices
+from viewer.analysis.launched import Rows
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.scope import Scope
 from viewer.analysis.seas import SMALL_NS, Seas, find_seas
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 
-def kernels_in(study: Study, gpu: int, within: Intervals) -> Indices:
+def kernels_in(study: Study, gpu: int, within: Intervals) -> Rows:
     """Return the kernels of a GPU that touch a scope, by start; indices into ``trace.kernels``."""
     kernels = study.trace.kernels
     rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu).astype(np.int64)
@@ -27,7 +27,7 @@ def kernels_in(study: Study, gpu: int, within: Intervals) -> Indices:
     return rows[np.argsort(kernels.start_ns[rows], kind="stable")]
 
 
-def class_table(study: Study, scope: Scope, rows: tuple[Indices, ...] | None = None) -> pd.DataFrame:
+def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None) -> pd.DataFrame:
     """Return the kernels by class, over all GPUs.
 
     Parameters
@@ -66,7 +66,7 @@ def class_table(study: Study, scope: Scope, rows: tuple[Indices, ...] | None = N
 
 
 def top_kernels(
-    study: Study, scope: Scope, rows: tuple[Indices, ...] | None = None, count: int = 10
+    study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None, count: int = 10
 ) -> pd.DataFrame:
     """Return the kernel names that take most time over all GPUs.
 
@@ -110,18 +110,18 @@ def top_kernels(
     )
 
 
-def compute_only(study: Study, rows: Indices) -> Indices:
+def compute_only(study: Study, rows: Rows) -> Rows:
     """Return those of some kernels that are no communication."""
     return rows[~study.classes.is_comm(study.trace.kernels.name_id[rows])]
 
 
-def small_in(study: Study, rows: Indices) -> int:
+def small_in(study: Study, rows: Rows) -> int:
     """Return how many of some kernels last under 10 µs."""
     kernels = study.trace.kernels
     return int((kernels.end_ns[rows] - kernels.start_ns[rows] < SMALL_NS).sum())
 
 
-def seas_in(study: Study, rows: Indices) -> Seas:
+def seas_in(study: Study, rows: Rows) -> Seas:
     """Return the launch seas among some kernels of a GPU, communication left out."""
     held = compute_only(study, rows)
     return find_seas(study.trace.kernels.start_ns[held], study.trace.kernels.end_ns[held])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 Indices = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.signedinteger[Any]]
+"""Indices that are kept, in half the room."""
 Mask = npt.NDArray[np.bool_]
 
 MARK = 34

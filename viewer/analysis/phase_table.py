@@ -11,7 +11,7 @@ from viewer.analysis.classify import CLASSES
 from viewer.analysis.intervals import Intervals
 from viewer.analysis.kernel_tables import class_table, seas_in, small_in, top_kernels
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Indices
+from viewer.analysis.launched import Rows
 from viewer.analysis.phases import Phase, Phases
 from viewer.analysis.scope import Scope
 from viewer.trace.names import short_name
@@ -42,7 +42,7 @@ def _row(
     study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope, idle: tuple[Intervals, ...]
 ) -> dict[str, object]:
     kernels = study.trace.kernels
-    held: list[Indices] = []
+    held: list[Rows] = []
     small = seas = in_seas = sea_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
         mine = phase.kernels[gpu]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.intervals import Intervals, union
+from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Cover, Indices, Launched, Mask, ranges_of
+from viewer.analysis.launched import Cover, Indices, Launched, Mask, Rows, ranges_of
 from viewer.analysis.texts import in_phase, is_library_domain
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.events import Int64
@@ -37,20 +37,34 @@ class Phase:
         "forward", "backward", "optimizer", or the range owner's own launches inside backward.
     how : str
         By what it was found.
-    compute : tuple of Intervals, one per GPU
-        Union of its compute kernels; no communication.
     extent : tuple of Intervals, one per GPU
         Its stretches: from the first start to the last end of operations between which none of another phase
         and no boundary of a lap lies.
-    kernels : tuple of ndarray, one per GPU
-        Its kernels, compute and communication, indices into ``trace.kernels``, by start.
+    kernels, graphs : tuple of ndarray of int32, one per GPU
+        Its kernels, compute and communication, and its CUDA graphs: indices into their tables, by start.
     """
 
+    study: Study
     name: str
     how: str
-    compute: tuple[Intervals, ...]
     extent: tuple[Intervals, ...]
-    kernels: tuple[Indices, ...]
+    kernels: tuple[Rows, ...]
+    graphs: tuple[Rows, ...]
+
+    @property
+    def compute(self) -> tuple[Intervals, ...]:
+        """Union of its compute kernels and graphs on each GPU, no communication; made anew."""
+        kernels, graphs = self.study.trace.kernels, self.study.trace.events[Kind.GRAPH]
+        return tuple(
+            union(
+                np.concatenate((kernels.start_ns[held], graphs.start_ns[whole])),
+                np.concatenate((kernels.end_ns[held], graphs.end_ns[whole])),
+            )
+            for held, whole in zip(map(self._compute_kernels, self.kernels), self.graphs, strict=True)
+        )
+
+    def _compute_kernels(self, kernels: Rows) -> Rows:
+        return kernels[~self.study.classes.is_comm(self.study.trace.kernels.name_id[kernels])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,25 +152,25 @@ def find_phases(study: Study, laps: Laps) -> Phases:
         masks, said = _attributed(cover, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:
-            for name, on_gpu in _on_gpu(study, cover.launched, masks, laps, gpu).items():
+            for name, on_gpu in _on_gpu(cover.launched, masks, laps, gpu).items():
                 found[name][gpu] = on_gpu
     how[OWN_IN_BACKWARD] = how["backward"]
     phases = tuple(
-        Phase(name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
+        Phase(study, name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
         for name in _ALL
-        if any(len(kernels) for _, _, kernels in found[name])
+        if any(len(kernels) for _, kernels, _ in found[name])
     )
     compute = {
-        p.name: np.array([p.compute[g].covered(*laps.windows(g)) for g in range(gpus)]) for p in phases
+        p.name: np.array([covered.covered(*laps.windows(g)) for g, covered in enumerate(p.compute)])
+        for p in phases
     }
     nothing = np.zeros((gpus, laps.count), np.int64)
     both = (compute.get("forward", nothing) > 0) & (compute.get("backward", nothing) > 0)
     return Phases(phases, compute, both, laps.basis)
 
 
-_OnGpu = tuple[Intervals, Intervals, Indices]
-_NONE = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
-_NOTHING: _OnGpu = (_NONE, _NONE, np.empty(0, np.int64))
+_OnGpu = tuple[Intervals, Rows, Rows]
+_NOTHING: _OnGpu = (EMPTY, np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def _attributed(cover: Cover, process: int) -> tuple[dict[str, Mask], dict[str, str]]:
@@ -234,11 +248,10 @@ def _length(rows: slice) -> int:
     return int(rows.stop - rows.start)
 
 
-def _on_gpu(study: Study, ops: Launched, masks: dict[str, Mask], laps: Laps, gpu: int) -> dict[str, _OnGpu]:
-    """Return compute union, stretches and kernels of each phase on one GPU."""
+def _on_gpu(ops: Launched, masks: dict[str, Mask], laps: Laps, gpu: int) -> dict[str, _OnGpu]:
+    """Return stretches, kernels and graphs of each phase on one GPU."""
     kernel, graph = GPU_KINDS.index(Kind.KERNEL), GPU_KINDS.index(Kind.GRAPH)
     here = ops.gpu == gpu
-    is_comm = study.classes.is_comm(ops.name_id) & (ops.kind == kernel)
     phase = np.full(len(ops), -1, np.int64)
     for number, name in enumerate(_ALL):
         phase[masks[name]] = number
@@ -248,16 +261,15 @@ def _on_gpu(study: Study, ops: Launched, masks: dict[str, Mask], laps: Laps, gpu
     found = {}
     for number, name in enumerate(_ALL):
         mine = rows[phase[rows] == number]
-        compute = mine[((ops.kind[mine] == kernel) | (ops.kind[mine] == graph)) & ~is_comm[mine]]
-        covered = union(ops.start_ns[compute], ops.end_ns[compute])
-        found[name] = (covered, stretches[number], ops.index[mine[ops.kind[mine] == kernel]])
+        kinds, index = ops.kind[mine], ops.index[mine].astype(np.int32)
+        found[name] = (stretches[number], index[kinds == kernel], index[kinds == graph])
     return found
 
 
 def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[Intervals]:
     """Return per phase the stretches of operations, given by start, that nothing of another phase cuts."""
     if not len(start):
-        return [_NONE] * len(_ALL)
+        return [EMPTY] * len(_ALL)
     lap = np.searchsorted(edges, start, side="right")
     new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(lap) != 0)))
     first = np.flatnonzero(new)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from viewer.trace.events import Int64
 
-_BLOCK = 4096
+_BLOCK = 1024
 
 
 class Tally:

@@ -12,7 +12,7 @@ import pandas as pd
 from viewer.analysis.intervals import Intervals, runs, union
 from viewer.analysis.kernel_tables import compute_only, kernels_in, seas_in, small_in
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Indices, Mask
+from viewer.analysis.launched import Mask, Rows
 from viewer.analysis.phases import OWN_IN_BACKWARD, PHASES, Phases
 from viewer.analysis.scope import Scope
 from viewer.analysis.seas import SMALL_NS, Seas
@@ -224,20 +224,20 @@ class _Small:
         return *keys[at], place
 
 
-def _small_on(study: Study, gpu: int, within: Intervals, of_optimizer: Indices) -> _Small:
+def _small_on(study: Study, gpu: int, within: Intervals, of_optimizer: Rows) -> _Small:
     rows = compute_only(study, kernels_in(study, gpu, within))
     seas = seas_in(study, rows)
     is_strange = ~_mostly(seas, rows, of_optimizer)
     return _Small(gpu, len(rows), small_in(study, rows), _runs_of_small(study, rows), seas, is_strange)
 
 
-def _mostly(seas: Seas, rows: Indices, own: Indices) -> Mask:
+def _mostly(seas: Seas, rows: Rows, own: Rows) -> Mask:
     """Return which seas have at least half of their kernels in `own`."""
     before = np.append(0, np.cumsum(np.isin(rows, own)))
     return np.asarray((before[seas.stop] - before[seas.first]) * 2 >= seas.kernels)
 
 
-def _runs_of_small(study: Study, rows: Indices) -> Intervals:
+def _runs_of_small(study: Study, rows: Rows) -> Intervals:
     """Return from where to where kernels under 10 µs follow each other, without a longer one between."""
     kernels = study.trace.kernels
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]

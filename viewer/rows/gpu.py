@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.study import Projection, Study
+from viewer.analysis.tally import coded
 from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.rows.nesting import lanes
 from viewer.rows.tables import of_several, of_slice
@@ -26,12 +26,12 @@ _KIND_CODE = {kind: code for code, kind in enumerate(Kind)}
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The events of one table that share a name: their indices, and the sum of their durations."""
+    """The events of one table on a GPU that share a name: the sum of their durations."""
 
+    gpu: int
     kind: Kind
     name_id: int
     family: int
-    index: Indices
     sum_ns: int
 
 
@@ -100,34 +100,21 @@ def _rows_of(study: Study, gpu: int, kind: Kind) -> Indices:
 
 
 def _groups(study: Study, gpu: int, kinds: tuple[Kind, ...]) -> list[_Group]:
-    """Group a GPU's events by name, the longest sum first; indices stay in order of time."""
+    """Group a GPU's events by name, the longest sum first."""
     out: list[_Group] = []
     for kind in kinds:
         events, index = study.trace.events[kind], _rows_of(study, gpu, kind)
         if not len(index):
             continue
-        ids, code = _codes(events.name_id[index], len(study.trace.names))
-        order = np.argsort(code, kind="stable")
-        grouped = index[order]
-        bounds = np.searchsorted(code[order], np.arange(len(ids) + 1))
-        sums = np.add.reduceat((events.end_ns - events.start_ns)[grouped], bounds[:-1])
-        short = events.columns.get("short_id")
-        for position, name_id in enumerate(ids.tolist()):
-            held = grouped[bounds[position] : bounds[position + 1]]
-            family = int(short[held[0]]) if short is not None else name_id
-            out.append(_Group(kind, name_id, family, held, int(sums[position])))
+        ids, code = coded(events.name_id[index])
+        sums = np.zeros(len(ids), np.int64)
+        np.add.at(sums, code, events.end_ns[index] - events.start_ns[index])
+        first = np.zeros(len(ids), np.int32)
+        first[code[::-1]] = index[::-1]
+        family = events.columns["short_id"][first] if "short_id" in events.columns else ids
+        for name_id, named, sum_ns in zip(ids.tolist(), family.tolist(), sums.tolist(), strict=True):
+            out.append(_Group(gpu, kind, name_id, named, sum_ns))
     return sorted(out, key=lambda g: (-g.sum_ns, g.name_id))
-
-
-def _codes(name_id: npt.NDArray[np.uint32], names: int) -> tuple[Int64, npt.NDArray[np.unsignedinteger[Any]]]:
-    """Return the ids that occur and, for each event, which one; small codes are sorted by radix."""
-    held = np.zeros(names, bool)
-    held[name_id] = True
-    ids = np.flatnonzero(held)
-    small = np.uint16 if len(ids) <= np.iinfo(np.uint16).max else np.uint32
-    codes = np.zeros(names, small)
-    codes[ids] = np.arange(len(ids))
-    return ids.astype(np.int64), np.asarray(codes[name_id])
 
 
 def _total(groups: list[_Group]) -> int:
@@ -139,8 +126,16 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _load(study: Study, groups: list[_Group]) -> RowEvents:
-    kinds = list(dict.fromkeys(group.kind for group in groups))
-    parts = [(kind, np.concatenate([g.index for g in groups if g.kind is kind])) for kind in kinds]
+    """Gather the events of some groups of one GPU: of those that are alike, first that of the first group."""
+    parts = []
+    for kind in dict.fromkeys(group.kind for group in groups):
+        ids = [group.name_id for group in groups if group.kind is kind]
+        place = np.full(len(study.trace.names), len(ids), np.min_scalar_type(len(ids)))
+        place[ids] = np.arange(len(ids))
+        index = _rows_of(study, groups[0].gpu, kind)
+        of = place[study.trace.events[kind].name_id[index]]
+        held = of < len(ids)
+        parts.append((kind, index[held][np.argsort(of[held], kind="stable")]))
     return of_several(study.trace, parts)
 
 
