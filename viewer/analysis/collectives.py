@@ -13,6 +13,7 @@ import pandas as pd
 from viewer.analysis.collective_groups import Found, How, Sequence, find_groups, sequences
 from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.analysis.launched import Indices, Mask
+from viewer.analysis.narrow import Whole, narrow
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
@@ -60,7 +61,7 @@ class Collectives:
 
     Attributes
     ----------
-    wait_ns : ndarray of int64, shape (kernels,)
+    wait_ns : ndarray of int32 or int64, shape (kernels,)
         Of each kernel of the trace: latest start of its set - own start, at most its duration; -1 where it is
         not matched. The rest of the duration is transfer.
     last_gpu : ndarray of int16, shape (kernels,)
@@ -71,7 +72,7 @@ class Collectives:
 
     study: Study
     groups: tuple[Group, ...]
-    wait_ns: Int64
+    wait_ns: Whole
     last_gpu: npt.NDArray[np.int16]
     notes: tuple[str, ...]
 
@@ -246,7 +247,7 @@ def find_collectives(study: Study) -> Collectives:
         wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
         last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
     notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
-    return Collectives(study, tuple(groups), wait, last, notes)
+    return Collectives(study, tuple(groups), narrow(wait), last, notes)
 
 
 def _matched(trace: Trace, found: Found) -> Group | None:

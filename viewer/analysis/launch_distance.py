@@ -9,6 +9,7 @@ import numpy as np
 
 from viewer.analysis.causes import NEAR_ZERO_NS
 from viewer.analysis.launches import UNKNOWN
+from viewer.analysis.narrow import Whole, narrow
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
@@ -26,14 +27,14 @@ class LaunchDistance:
     ----------
     times_ns : ndarray of int64, shape (n,)
         Starts of the operations, rising.
-    queued_ns : ndarray of int64, shape (n,)
+    queued_ns : ndarray of int32 or int64, shape (n,)
     dry_ns : ndarray of int64, shape (m,)
         Starts of the operations that end an idle slice of 10 µs or more and were not queued: there the
         queue had run dry.
     """
 
     times_ns: Int64
-    queued_ns: Int64
+    queued_ns: Whole
     dry_ns: Int64
 
     def at(self, time_ns: int) -> int | None:
@@ -71,4 +72,4 @@ def launch_distance(study: Study, gpu: int) -> LaunchDistance:
     held = first < len(times)
     ends, first = ends[held], first[held]
     is_dry = (times[first] == ends) & (queued[first] < NEAR_ZERO_NS)
-    return LaunchDistance(times, queued, ends[is_dry])
+    return LaunchDistance(times, narrow(queued), ends[is_dry])

@@ -15,6 +15,7 @@ from viewer.analysis.causes import IDLE_CAUSES, ON_GPU_SIDE, SHARES, Causes, fin
 from viewer.analysis.host_time import Hosts
 from viewer.analysis.launched import Indices
 from viewer.analysis.launches import UNKNOWN
+from viewer.analysis.narrow import narrow
 from viewer.analysis.order import GpuOrder
 from viewer.analysis.slice_kinds import (
     COMM_CAUSES,
@@ -237,7 +238,7 @@ def _of_kind(
     elif kind == EXPOSED:
         figures = np.stack([columns[name] for name in COMM_COLUMNS])
         columns["cause"] = (figures.argmax(axis=0) + CAUSES.index(COMM_CAUSES[0])).astype(np.int8)
-    return columns
+    return {name: narrow(held) if name in _FIGURES else held for name, held in columns.items()}
 
 
 def _launch(study: Study, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
@@ -286,6 +287,7 @@ def _columns_of(found: Causes) -> dict[str, npt.NDArray[Any]]:
     return columns
 
 
+_FIGURES = (*SHARES, *COMM_COLUMNS, "bytes")
 _ORDER = (
     "kind", "gpu", "start_ns", "end_ns", "duration_ns", "place", "lap", "lap_after", "cause",
     "before_kind", "before_index", "after_kind", "after_index", "launch", *_CAUSE_COLUMNS, "awaited",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.narrow import Whole
 from viewer.drawing.drawlist import Layer, merged_runs
 from viewer.drawing.scale import Scale
 from viewer.trace.events import Int64
@@ -27,10 +28,10 @@ class Extremes:
 
     Parameters
     ----------
-    values : ndarray of int64, shape (n,)
+    values : ndarray of int32 or int64, shape (n,)
     """
 
-    def __init__(self, values: Int64) -> None:
+    def __init__(self, values: Whole) -> None:
         self._values = values
         blocks = len(values) // BLOCK
         whole = values[: blocks * BLOCK].reshape(blocks, BLOCK)
@@ -54,15 +55,18 @@ class Extremes:
                 a, b = begin[here], end[here] - (1 << level)
                 low[here] = np.minimum(self._low[level][a], self._low[level][b])
                 high[here] = np.maximum(self._high[level][a], self._high[level][b])
+        # What is left of a run before its first whole block, and after its last.
         head = np.minimum(begin * BLOCK, last)
-        for a, b in ((first, head), (np.maximum(end * BLOCK, head), last)):
-            most = int((b - a).max(initial=0))
-            at = a[:, None] + np.arange(most)
-            held = at < b[:, None]
-            values = self._values[np.where(held, at, 0)] if most else np.empty((len(a), 0), np.int64)
-            top = np.iinfo(np.int64).max
-            np.minimum(low, np.where(held, values, top).min(axis=1, initial=top), out=low)
-            np.maximum(high, np.where(held, values, -1).max(axis=1, initial=-1), out=high)
+        tail = np.maximum(end * BLOCK, head)
+        start, length = np.concatenate((first, tail)), np.concatenate((head - first, last - tail))
+        run = np.flatnonzero(length > 0)
+        if len(run):
+            begins = np.cumsum(length[run]) - length[run]
+            at = np.repeat(start[run] - begins, length[run])
+            at += np.arange(len(at))
+            values, run = self._values[at], run % len(first)
+            np.minimum.at(low, run, np.minimum.reduceat(values, begins))
+            np.maximum.at(high, run, np.maximum.reduceat(values, begins))
         low[last <= first] = -1
         return low, high
 
