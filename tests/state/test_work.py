@@ -4,7 +4,10 @@ import threading
 
 import pytest
 
-from viewer.state.work import Worker, join_all
+from viewer.state import work
+from viewer.state.work import Worker, is_anything_running, join_all, unasked
+
+WAIT_S = 10
 
 
 @pytest.fixture
@@ -60,3 +63,122 @@ def test_cancelled_work_is_not_awaited(worker, qtbot):
     join_all()
     qtbot.wait(1)
     assert seen == []
+
+
+class Steps:
+    """Work that waits until the test lets it go on, and notes when it begins and ends."""
+
+    def __init__(self):
+        self.told = []
+        self.workers = {}
+        self.go_on = {name: threading.Event() for name in "abcd"}
+
+    def named(self, name):
+        def steps(asked):
+            self.told.append(f"{name} begins")
+            assert self.go_on[name].wait(WAIT_S)
+            self.told.append(f"{name} is given up" if asked() else f"{name} ends")
+            return name
+
+        return steps
+
+
+@pytest.fixture
+def steps(qapp, monkeypatch):
+    made = Steps()
+    monkeypatch.setattr(work, "give_back", lambda: made.told.append("memory is given back"))
+    yield made
+    for event in made.go_on.values():
+        event.set()
+    join_all()
+
+
+def begin_unasked(steps, names, then=lambda _: None):
+    """Start work that nobody has asked for; return its workers."""
+    steps.workers = {name: Worker() for name in names}
+    with unasked():
+        for name, held in steps.workers.items():
+            held.start(steps.named(name), then)
+    return steps.workers
+
+
+def test_what_nobody_asked_for_is_done_one_after_the_other_in_order(steps, qtbot):
+    seen = []
+    workers = begin_unasked(steps, "abc", seen.append)
+    assert steps.told == []
+    assert is_anything_running()
+    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    for event in steps.go_on.values():
+        event.set()
+    qtbot.waitUntil(lambda: not is_anything_running())
+    assert seen == ["a", "b", "c"]
+    assert steps.told == [
+        "a begins", "a ends", "b begins", "b ends", "c begins", "c ends", "memory is given back",
+    ]  # fmt: skip
+    assert not any(held.is_busy for held in workers.values())
+
+
+def test_what_is_asked_for_does_not_wait_and_what_is_not_waits_for_it(steps, worker, qtbot):
+    held = begin_unasked(steps, "ab")
+    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    worker.start(steps.named("c"), lambda _: None)
+    qtbot.waitUntil(lambda: steps.told[-1] == "c begins")
+    steps.go_on["a"].set()
+    qtbot.waitUntil(lambda: not held["a"].is_busy)
+    qtbot.wait(2 * work.REST_MS)
+    assert steps.told == ["a begins", "c begins", "a ends"]
+    steps.go_on["c"].set()
+    qtbot.waitUntil(lambda: steps.told[-1] == "b begins")
+
+
+def test_what_is_overtaken_or_cancelled_while_it_waits_never_begins(steps, qtbot):
+    seen = []
+    workers = begin_unasked(steps, "abc", seen.append)
+    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    with unasked():
+        workers["b"].start(steps.named("d"), seen.append)
+    workers["c"].cancel()
+    for event in steps.go_on.values():
+        event.set()
+    qtbot.waitUntil(lambda: not is_anything_running())
+    assert seen == ["a", "d"]
+    assert not {"b begins", "c begins"} & set(steps.told)
+    assert not workers["c"].is_busy
+
+
+def test_what_is_asked_for_takes_the_place_of_what_waits(steps, qtbot):
+    seen = []
+    workers = begin_unasked(steps, "ab", seen.append)
+    workers["b"].start(steps.named("c"), seen.append)
+    qtbot.waitUntil(lambda: steps.told == ["c begins"])
+    steps.go_on["c"].set()
+    qtbot.waitUntil(lambda: steps.told[-1] == "a begins")
+    assert seen == ["c"]
+
+
+def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, worker, qtbot):
+    begin_unasked(steps, "ab", lambda name: name == "a" and worker.start(steps.named("c"), lambda _: None))
+    for event in steps.go_on.values():
+        event.set()
+    qtbot.waitUntil(lambda: not is_anything_running())
+    assert [told for told in steps.told if "begins" in told] == ["a begins", "b begins", "c begins"]
+
+
+def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
+    broken, seen = Worker(), []
+    with unasked():
+        broken.start(lambda asked: 1 // 0, seen.append)
+    begin_unasked(steps, "a", seen.append)
+    steps.go_on["a"].set()
+    qtbot.waitUntil(lambda: seen == ["a"])
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_nothing_begins_any_more_after_all_was_given_up(steps, qtbot):
+    begin_unasked(steps, "ab")
+    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    steps.go_on["a"].set()
+    join_all()
+    assert not is_anything_running()
+    qtbot.wait(2 * work.REST_MS)
+    assert steps.told == ["a begins", "a is given up"]

@@ -13,7 +13,6 @@ from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.exports import export_picture, export_report
 from viewer.app.go_to import ask_where
 from viewer.app.store_limit import ask_limit
-from viewer.rows.presets import launch_rows
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.gestures import NOTCH
@@ -148,12 +147,12 @@ def _overlay(name: str, title: str, short: str, key: str) -> Command:
 
 
 def _launch_rows_shown(state: ViewState) -> bool:
-    rows = launch_rows(state.rows.roots)
-    return bool(rows) and not state.rows.hidden.intersection(rows)
+    rows = state.rows
+    return bool(rows.launches) and rows.hidden.isdisjoint(rows.launches)
 
 
 def _switch_launch_rows(w: MainWindow) -> None:
-    rows, keys = w.state.rows, launch_rows(w.state.rows.roots)
+    rows, keys = w.state.rows, w.state.rows.launches
     hide = _launch_rows_shown(w.state)
     rows.set_hidden(keys, hide)
     if not hide:

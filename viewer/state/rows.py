@@ -18,6 +18,8 @@ class RowState(QObject):
     ----------
     preset : str
         The preset that the rows stand in; "" after rows have been unfolded or hidden one by one.
+    launches : tuple of str
+        Keys of the rows that show how far the CPU runs ahead (`viewer.rows.presets.launch_rows`).
     unasked : frozenset of str
         Rows that are hidden until they are asked for: nobody misses them.
 
@@ -37,6 +39,7 @@ class RowState(QObject):
         self.pinned: list[str] = []
         self.filter_text = ""
         self.preset: str = "lanes"
+        self.launches: tuple[str, ...] = ()
         self.unasked: frozenset[str] = frozenset()
         self._by_key: dict[str, Row] = {}
         self._shown: dict[str, tuple[Row, ...]] | None = None
@@ -50,7 +53,8 @@ class RowState(QObject):
         self.hidden.clear()
         self.pinned.clear()
         self.filter_text = ""
-        self.unasked = frozenset(launch_rows(roots))
+        self.launches = tuple(launch_rows(roots))
+        self.unasked = frozenset(self.launches)
         self._shown = self._before_filter = None
         self.changed.emit()
 
@@ -66,7 +70,7 @@ class RowState(QObject):
 
     def _take(self, expanded: Iterable[str], hidden: Iterable[str], preset: str) -> None:
         self.expanded, self.hidden, self.preset = set(expanded), set(hidden), preset
-        self.unasked = frozenset({*launch_rows(self.roots), *self.hidden})
+        self.unasked = frozenset({*self.launches, *self.hidden})
         self._shown = None
         if self._before_filter is not None:
             self._before_filter = set(self.expanded)
@@ -100,7 +104,7 @@ class RowState(QObject):
         self.pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
         self.preset = preset
         asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
-        self.unasked = frozenset({*launch_rows(self.roots), *asked})
+        self.unasked = frozenset({*self.launches, *asked})
         self.filter_text = ""
         self._shown = self._before_filter = None
         self.set_filter(filter_text)

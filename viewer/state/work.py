@@ -1,38 +1,132 @@
-"""Long work beside the window: calculations in threads, of which only the last one asked for counts."""
+"""Long work beside the window: calculations in threads, of which only the last one asked for counts.
+
+What the user asks for starts at once. What is made ready unasked waits until the window has come to rest; it
+is done one after the other, and while nothing else is calculated: each thread more takes its share of
+Python's lock from the window.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from viewer.state.memory import give_back
 
 log = logging.getLogger("viewer.state")
 
-Asked = Callable[[], bool]
-"""Says whether the result is still wanted; long work asks now and then."""
+REST_MS = 30
+"""So long the window has for itself, to paint what is new, before what nobody has asked for goes on."""
+_NICE = 5
 
-_running: set[_Job] = set()
+Asked = Callable[[], bool]
+"""Says whether the result is not wanted any more; long work asks now and then."""
+
+
+def step_back() -> None:
+    """Let the window's thread go before this one, and before those that it starts, where the system can."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 class _Job(QThread):
     done = Signal(object, object)
 
-    def __init__(self, work: Callable[[Asked], Any]) -> None:
+    def __init__(self, work: Callable[[Asked], Any], is_unasked: bool) -> None:
         super().__init__()
-        self._work = work
+        self._work: Callable[[Asked], Any] | None = work
+        self.is_unasked = is_unasked
 
     def run(self) -> None:
+        step_back()
+        work, self._work = self._work, None
+        assert work is not None
         result, error = None, None
         try:
-            result = self._work(self.isInterruptionRequested)
+            result = work(self.isInterruptionRequested)
         except Exception as caught:  # noqa: BLE001  (handed to the main thread, which logs and shows it)
             error = caught
         self.done.emit(result, error)
-        give_back()
+
+
+class _Lane(QObject):
+    """All jobs of the program: those that run, and those that wait for their turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_unasked = False
+        self._running: set[_Job] = set()
+        self._waiting: list[_Job] = []
+        self._has_litter = False
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._go_on)
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._running or self._waiting or self._has_litter)
+
+    def put(self, job: _Job) -> None:
+        job.finished.connect(self._on_finished)
+        if job.is_unasked:
+            self._waiting.append(job)
+            self._rest.start()
+        else:
+            self._run(job)
+
+    def give_up(self, job: _Job) -> None:
+        """Ask a job to stop; one that still waits never starts."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+        job.requestInterruption()
+
+    def join(self) -> None:
+        self._waiting.clear()
+        self._has_litter = False
+        for job in self._running:
+            job.requestInterruption()
+        for job in self._running:
+            job.wait()
+        self._running.clear()
+
+    def _run(self, job: _Job) -> None:
+        self._running.add(job)
+        self._has_litter = True
+        job.start()
+
+    def _on_finished(self) -> None:
+        job = self.sender()
+        if isinstance(job, _Job):
+            job.wait()
+            self._running.discard(job)
+            self._rest.start()
+
+    def _go_on(self) -> None:
+        if self._running:
+            return
+        if self._waiting:
+            self._run(self._waiting.pop(0))
+        elif self._has_litter:
+            self.put(_Job(lambda _: give_back(), is_unasked=False))
+            self._has_litter = False
+
+
+_lane = _Lane()
+
+
+@contextmanager
+def unasked() -> Iterator[None]:
+    """Whatever is started within, and whatever follows from its results, is not waited for by anybody."""
+    before, _lane.is_unasked = _lane.is_unasked, True
+    try:
+        yield
+    finally:
+        _lane.is_unasked = before
 
 
 class Worker(QObject):
@@ -63,29 +157,31 @@ class Worker(QObject):
         """
         was_busy = self.is_busy
         if self._job is not None:
-            self._job.requestInterruption()
-        job = self._job = _Job(work)
+            _lane.give_up(self._job)
+        job = self._job = _Job(work, _lane.is_unasked)
         self._then = then
-        _running.add(job)
         job.done.connect(self._on_done)
-        job.finished.connect(_forget)
-        job.start()
+        _lane.put(job)
         if not was_busy:
             self.busy_changed.emit(True)
 
     def cancel(self) -> None:
         """Await nothing any more."""
         if self._job is not None:
-            self._job.requestInterruption()
+            _lane.give_up(self._job)
             self._job = self._then = None
             self.busy_changed.emit(False)
 
     def _on_done(self, result: object, error: Exception | None) -> None:
-        if self.sender() is not self._job or self._then is None:
+        job, then = self._job, self._then
+        if job is None or then is None or self.sender() is not job:
             return
-        then, self._job, self._then = self._then, None, None
+        self._job = self._then = None
         if error is not None:
             log.error("a calculation failed", exc_info=error)
+        elif job.is_unasked:
+            with unasked():
+                then(result)
         else:
             then(result)
         if self._job is None:
@@ -93,20 +189,10 @@ class Worker(QObject):
 
 
 def is_anything_running() -> bool:
-    """Whether anything is being calculated beside the window."""
-    return any(not job.isFinished() for job in _running)
+    """Whether anything is being calculated beside the window, or waits for its turn."""
+    return _lane.is_busy
 
 
 def join_all() -> None:
     """Give up all calculations, and wait until no thread is left."""
-    for job in tuple(_running):
-        job.requestInterruption()
-    for job in tuple(_running):
-        job.wait()
-    _running.clear()
-
-
-def _forget() -> None:
-    for job in tuple(_running):
-        if job.isFinished():
-            _running.discard(job)
+    _lane.join()
