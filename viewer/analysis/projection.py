@@ -10,6 +10,7 @@ import pandas as pd
 
 from viewer.analysis.at_once import each
 from viewer.analysis.launched import Cover, ranges_of
+from viewer.analysis.narrow import narrow
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _table(study: Study, process: int, pieces: list[_Piece]) -> pd.DataFrame:
             "start_ns": first,
             "end_ns": last,
             "depth": depth.astype(np.uint8),
-            "ops": count,
+            "ops": narrow(count),
             "busy_ns": busy,
         }
     )

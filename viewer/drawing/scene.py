@@ -96,7 +96,7 @@ class Scene:
             if events is None or not len(events):
                 self._lanes[row.key] = ()
             else:
-                colour = self.palette.index[events.name_id]
+                colour = self.palette.index[np.asarray(events.name_id)]
                 if events.kind is Kind.API:
                     colour = np.where(self._blocks(events), np.uint16(self.palette.blocking), colour)
                 if events.argb is not None:

@@ -152,11 +152,12 @@ def _passing(events: EventSet, wanted: Wanted) -> Positions:
     """Return the positions that pass everything but the filter by duration."""
     held = np.ones(len(events), bool)
     if words := wanted.text.casefold().split():
-        ids = np.flatnonzero(np.bincount(events.events.name_id, minlength=len(events.study.trace.names)))
+        name_id = np.asarray(events.events.name_id)
+        ids = np.flatnonzero(np.bincount(name_id, minlength=len(events.study.trace.names)))
         passing = np.zeros(len(events.study.trace.names), bool)
         texts = events.study.trace.names.take(ids)
         passing[ids] = [all(w in text for w in words) for text in map(str.casefold, texts)]
-        held &= passing[events.events.name_id]
+        held &= passing[name_id]
     if wanted.group:
         groups = events.groups(np.arange(len(events), dtype=np.int32))
         held &= groups == GROUPS.index(wanted.group)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from viewer.analysis.study import Projection, Study
 from viewer.analysis.tally import coded
 from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
 from viewer.rows.tables import of_several, of_slice
 from viewer.trace import GPU_KINDS, Gpu, Kind, Stream
@@ -90,8 +91,15 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
     start, end = start[order], end[order]
     argb = study.trace.nvtx.columns.get("argb")
     own = np.asarray(argb[index], np.uint32) if argb is not None else None
-    names = table["name_id"].to_numpy(np.uint32)[order]
-    return RowEvents(start, end, names, Kind.NVTX, index, lanes(start, end), own)
+    return RowEvents(
+        start,
+        end,
+        Named(study.trace.events, Kind.NVTX, index),
+        Kind.NVTX,
+        index,
+        lanes(start, end),
+        own if own is not None and own.any() else None,
+    )
 
 
 def _rows_of(study: Study, gpu: int, kind: Kind) -> Indices:

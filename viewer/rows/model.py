@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.intervals import EMPTY, Intervals, union
+from viewer.rows.named import Named
 from viewer.trace.events import Int64, Kind, UInt32
 from viewer.trace.lazy import cached_property
 
@@ -53,7 +55,7 @@ class RowEvents:
     Attributes
     ----------
     start_ns, end_ns : ndarray of int64, shape (n,)
-    name_id : ndarray of uint32, shape (n,)
+    name_id : ndarray of uint32, shape (n,), or `Named`, which looks them up
     depth : ndarray of uint8, shape (n,), or None
         Which lane of the row; None where all are in lane 0. Events of a lane do not overlap.
     kind : Kind or ndarray of uint8, shape (n,)
@@ -66,7 +68,7 @@ class RowEvents:
 
     start_ns: Int64
     end_ns: Int64
-    name_id: UInt32
+    name_id: UInt32 | Named
     kind: Kind | npt.NDArray[np.uint8]
     index: npt.NDArray[np.int32] | slice
     depth: npt.NDArray[np.uint8] | None = None
@@ -107,6 +109,8 @@ class Row:
     load : callable or None
         Makes the row's events; None where the row only holds others or is a STATE row.
     children : list of Row
+    drawn : dict
+        What `viewer.drawing.layout` has worked out once for the row, folded (False) and unfolded.
     """
 
     key: str
@@ -121,6 +125,7 @@ class Row:
     share: float | None = None
     load: Callable[[], RowEvents] | None = field(default=None, repr=False)
     children: list[Row] = field(default_factory=list, repr=False)
+    drawn: dict[bool, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def events(self) -> RowEvents | None:

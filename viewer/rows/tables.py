@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.rows.model import RowEvents
+from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
 from viewer.trace import Kind, Trace
 
@@ -27,7 +28,6 @@ def of_several(trace: Trace, parts: Sequence[tuple[Kind, npt.NDArray[np.int32]]]
     """Return events of one or several tables, each given by indices in any order."""
     start = np.concatenate([trace.events[kind].start_ns[index] for kind, index in parts])
     end = np.concatenate([trace.events[kind].end_ns[index] for kind, index in parts])
-    name = np.concatenate([trace.events[kind].name_id[index] for kind, index in parts])
     order = np.argsort(start, kind="stable")
     if (np.diff(start[order]) == 0).any():
         order = np.lexsort((-end, start))
@@ -37,4 +37,4 @@ def of_several(trace: Trace, parts: Sequence[tuple[Kind, npt.NDArray[np.int32]]]
         codes = np.array([_KINDS.index(k) for k, _ in parts], np.uint8)
         kind = np.repeat(codes, [len(i) for _, i in parts])[order]
     start, end = start[order], end[order]
-    return RowEvents(start, end, name[order], kind, index, lanes(start, end))
+    return RowEvents(start, end, Named(trace.events, kind, index), kind, index, lanes(start, end))

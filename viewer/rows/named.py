@@ -1,0 +1,53 @@
+"""The names of a row's events where they are picked from tables: looked up, not copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.trace import Events, Kind
+from viewer.trace.events import UInt32
+
+_KINDS = tuple(Kind)
+
+
+class Named:
+    """An array of ids of names, shape (n,), that is made of what is asked for.
+
+    Parameters
+    ----------
+    tables : mapping of Kind to Events
+    kind, index
+        As in `viewer.rows.model.RowEvents`.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[Kind, Events],
+        kind: Kind | npt.NDArray[np.uint8],
+        index: npt.NDArray[np.int32],
+    ) -> None:
+        self._tables, self._kind, self._index = tables, kind, index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return the id at a position, or an array of those at many."""
+        index = self._index[at]
+        if isinstance(self._kind, Kind):
+            return self._tables[self._kind].name_id[index]
+        kind = self._kind[at]
+        if not np.ndim(kind):
+            return self._tables[_KINDS[int(kind)]].name_id[index]
+        out = np.empty(len(index), np.uint32)
+        for position in np.flatnonzero(np.bincount(kind)).tolist():
+            mine = kind == position
+            out[mine] = self._tables[_KINDS[position]].name_id[index[mine]]
+        return out
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> UInt32:
+        return np.asarray(self[:], dtype)
