@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,25 +63,28 @@ class Columns:
     edges_ns: Int64
 
 
+@dataclass(frozen=True, slots=True)
+class _Wide:
+    """Events that are bars if they are in view, by lane number, position in the lane, and what they are."""
+
+    lane: npt.NDArray[np.int32]
+    at: Int64
+    start: Int64
+    end: Int64
+    colour: npt.NDArray[np.uint16]
+
+
 class _Work:
-    """The arrays that all lanes write into."""
+    """What is summed, one row a lane, and the events that are bars."""
 
-    def __init__(self, lanes: int, scale: Scale) -> None:
-        shape = (lanes, scale.width)
-        self.scale = scale
+    def __init__(self, lanes: Sequence[Lane], scale: Scale) -> None:
+        self.lanes, self.scale = lanes, scale
         self.exact = scale.edges()
-        self.snapped: dict[int, Int64] = {}
-        self.edges = np.empty((lanes, scale.width + 1), np.int64)
-        self.first = np.zeros((lanes, scale.width + 1), np.int64)
-        self.busy = np.zeros((lanes, scale.width + 1), np.int64)
-        self.key = np.zeros(shape, np.int64)
-        self.bar_lane: list[int] = []
-        self.bar_at: list[Int64] = []
-
-    def add_bars(self, lane: int, at: Int64) -> None:
-        if len(at):
-            self.bar_lane.append(lane)
-            self.bar_at.append(at)
+        self.edges = np.empty((len(lanes), scale.width + 1), np.int64)
+        self.edges[:] = self.exact
+        self.narrow = np.zeros((len(lanes), scale.width), np.int64)
+        self.key = np.zeros((len(lanes), scale.width), np.int64)
+        self.wide: list[_Wide] = []
 
 
 def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
@@ -89,124 +93,151 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
     Where a pixel holds at least four buckets of a lane's grid, its columns end on bucket edges (off by at
     most an eighth of a pixel); they tile, so that nothing is lost or counted twice.
     """
-    work = _Work(len(lanes), scale)
-    for number, lane in enumerate(lanes):
-        if not len(lane):
-            work.edges[number] = work.exact
-        elif scale.ns_per_px >= GRID_FROM_BUCKETS << lane.grid.bits:
-            _from_grid(work, number, lane)
-        else:
-            _from_events(work, number, lane)
-    lane_of, at, start, end, colour = _gather_bars(work, lanes)
-    narrow = np.diff(work.busy, axis=1)
+    work = _Work(lanes, scale)
+    held = [number for number, lane in enumerate(lanes) if len(lane)]
+    far = [n for n in held if scale.ns_per_px >= GRID_FROM_BUCKETS << lanes[n].grid.bits]
+    _from_events(work, sorted({*held} - {*far}))
+    first = _from_grids(work, far)
+    bars = _placed(work)
+    shown = (work.key > 0) | (work.narrow > 0)
+    shown &= ~_marked(shown.shape, bars.lane, bars.x0, bars.x1)
+    _colour_carried(work, far, first, shown)
+    colour = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
     widths = np.maximum(np.diff(work.edges, axis=1), 1)
-    _leave_out_bars(narrow, work.edges, lane_of, start, end, scale)
-    bars, under = _place_bars(lane_of, at, start, end, colour, len(lanes), scale)
-    shown = ((work.key > 0) | (narrow > 0)) & ~under
-    _colour_carried(work, lanes, shown & (work.key == 0))
-    out = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
-    return Columns((narrow / widths).astype(np.float32), out, work.edges), bars
+    return Columns((work.narrow / widths).astype(np.float32), colour, work.edges), bars
 
 
-def _from_events(work: _Work, number: int, lane: Lane) -> None:
-    """Sum a lane over the exact pixel edges, event by event."""
-    edges = work.edges[number] = work.exact
-    low, high = (int(i) for i in np.searchsorted(lane.start_ns, (edges[0], edges[-1])))
-    carried = low - 1 if low and lane.end_ns[low - 1] > edges[0] else -1
-    if low == high and carried < 0:
+def _from_events(work: _Work, numbers: Sequence[int]) -> None:
+    """Sum lanes over the exact pixel edges, event by event.
+
+    What is in view of them is laid one lane behind another, each behind the event before, and then summed
+    at once: lane by lane the calls cost more than the sums.
+    """
+    exact, width = work.exact, work.scale.width
+    view = exact[[0, -1]]
+    held = []
+    for number in numbers:
+        lane = work.lanes[number]
+        low, high = lane.start_ns.searchsorted(view).tolist()
+        if low < high or (low and lane.end_ns[low - 1] > view[0]):
+            held.append((number, lane, low, high))
+    if not held:
         return
-    limit = -(-work.scale.length_ns // work.scale.width)
-    keys = np.zeros(high - low + 1, np.int64)
-    keys[:-1] = lane.keys(low, high)
-    wide = np.flatnonzero(lane.end_ns[low:high] - lane.start_ns[low:high] >= limit)
-    keys[wide] = 0
-    at = wide + low
-    if carried >= 0 and lane.end_ns[carried] - lane.start_ns[carried] >= limit:
-        at = np.concatenate(([carried], at))
-    work.add_bars(number, at)
-    first = low + np.searchsorted(lane.start_ns[low:high], edges)
-    work.first[number] = first
-    before = np.maximum(first - 1, 0)
-    over = np.where(first > 0, np.maximum(lane.end_ns[before] - edges, 0), 0)
-    work.busy[number] = lane.busy_ns(low, high)[first - low] - over
-    longest = np.maximum.reduceat(keys, first - low)[:-1]
-    longest[first[:-1] == first[1:]] = 0
-    tail = np.flatnonzero(over[:-1])
-    if len(tail):
-        event = before[tail]
-        narrow = lane.end_ns[event] - lane.start_ns[event] < limit
-        tail, event = tail[narrow], event[narrow]
-        key = (over[tail] << COLOUR_BITS) | lane.colour[event]
-        longest[tail] = np.maximum(longest[tail], key)
-    work.key[number] = longest
+    offset = np.cumsum([1, *(high - low + 1 for _, _, low, high in held)])
+    start, end = np.empty(offset[-1], np.int64), np.empty(offset[-1], np.int64)
+    colour = np.zeros(offset[-1], np.uint16)
+    start[offset - 1] = end[offset - 1] = view[0]
+    first = np.zeros((len(held), width + 1), np.int64)
+    for row, ((_, lane, low, high), at) in enumerate(zip(held, offset.tolist(), strict=False)):
+        before = min(low, 1)
+        run, seen = slice(at - before, at + high - low), slice(low - before, high)
+        start[run], end[run], colour[run] = lane.start_ns[seen], lane.end_ns[seen], lane.colour[seen]
+        starts = start[at : at + high - low]
+        if len(starts) > width:
+            first[row] = starts.searchsorted(exact)
+        else:
+            found = exact.searchsorted(starts, side="right")
+            np.cumsum(np.bincount(found, minlength=width + 1), out=first[row])
+    first += offset[:-1, None]
+    length = end - start
+    key = (np.maximum(length, 1) << COLOUR_BITS) | colour
+    wide = np.flatnonzero(length >= -(-work.scale.length_ns // width))
+    row = offset.searchsorted(wide + 1, side="right") - 1
+    low = np.array([low for _, _, low, _ in held])
+    numbers = np.array([number for number, _, _, _ in held], np.int32)
+    at = wide - offset[row] + low[row]
+    work.wide.append(_Wide(numbers[row], at, start[wide], end[wide], colour[wide]))
+    length[wide], key[wide], end[wide] = 0, 0, view[0]
+    busy = np.zeros(len(length) + 1, np.int64)
+    np.cumsum(length, out=busy[1:])
+    over = np.maximum(end[first - 1] - exact, 0)
+    work.narrow[numbers] = np.diff(busy[first] - over, axis=1)
+    longest = np.maximum.reduceat(key, first.ravel()).reshape(first.shape)
+    longest[:, :-1][first[:, :-1] == first[:, 1:]] = 0
+    tail = np.flatnonzero(over > 0)
+    reaching = (over.ravel()[tail] << COLOUR_BITS) | colour[first.ravel()[tail] - 1]
+    flat = longest.ravel()
+    flat[tail] = np.maximum(flat[tail], reaching)
+    work.key[numbers] = longest[:, :-1]
 
 
-def _from_grid(work: _Work, number: int, lane: Lane) -> None:
-    """Sum a lane over the bucket edges nearest to the pixel edges."""
-    grid = lane.grid
-    if grid.bits not in work.snapped:
-        work.snapped[grid.bits] = (work.exact + (1 << (grid.bits - 1))) >> grid.bits
-    buckets = work.snapped[grid.bits]
-    work.edges[number] = buckets << grid.bits
-    inside = np.clip(buckets - grid.first_bucket, 0, len(grid))
-    first = work.first[number] = grid.first[inside].astype(np.int64)
-    work.busy[number] = grid.busy_ns[inside]
-    longest = np.maximum.reduceat(grid.longest[: inside[-1] + 1], np.minimum(inside, len(grid) - 1))[:-1]
-    longest[inside[:-1] == inside[1:]] = 0
+def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
+    """Sum lanes over the bucket edges nearest to the pixel edges.
+
+    Returns
+    -------
+    ndarray of int64, shape (numbers, width + 1)
+        The first event that starts at each edge, or later.
+    """
+    width = work.scale.width
+    inside, first, busy = (np.zeros((len(numbers), width + 1), np.int64) for _ in range(3))
+    longest = np.zeros((len(numbers), width), np.int64)
+    if not numbers:
+        return first
+    snapped: dict[int, Int64] = {}
+    for row, number in enumerate(numbers):
+        grid = work.lanes[number].grid
+        if grid.bits not in snapped:
+            snapped[grid.bits] = (work.exact + (1 << (grid.bits - 1))) >> grid.bits
+        buckets = snapped[grid.bits]
+        work.edges[number] = buckets << grid.bits
+        at = np.minimum(
+            np.maximum(buckets - grid.first_bucket, 0, out=inside[row]), len(grid), out=inside[row]
+        )
+        first[row], busy[row] = grid.first[at], grid.busy_ns[at]
+        upto = grid.longest[: at[-1] + 1]
+        longest[row] = np.maximum.reduceat(upto, np.minimum(at, len(grid) - 1))[:-1]
+    longest[inside[:, :-1] == inside[:, 1:]] = 0
     # No column is longer than this, so at most one such event starts in it, and it is the last that does.
-    limit = int(work.scale.ns_per_px) + 1 + (1 << grid.bits)
-    column = np.flatnonzero(longest >= limit << COLOUR_BITS)
-    wide = first[column + 1] - 1
-    other = wide - 1
-    has_other = other >= first[column]
-    key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
-    longest[column] = np.where(has_other, key, 0)
-    work.key[number] = longest
-    carried = int(first[0]) - 1
-    if carried >= 0 and lane.end_ns[carried] > work.edges[number, 0]:
-        length = int(lane.end_ns[carried] - lane.start_ns[carried])
-        if length >= limit:
-            wide = np.concatenate(([carried], wide))
-    work.add_bars(number, np.asarray(wide, np.int64))
+    bits = np.array([work.lanes[number].grid.bits for number in numbers])
+    limit = int(work.scale.ns_per_px) + 1 + (1 << bits)
+    rows, column = np.nonzero(longest >= (limit << COLOUR_BITS)[:, None])
+    wide = first[rows, column + 1] - 1
+    bounds = rows.searchsorted(np.arange(len(numbers) + 1)).tolist()
+    found = []
+    for row, (low, high) in enumerate(pairwise(bounds)):
+        lane, at, into = work.lanes[numbers[row]], wide[low:high], column[low:high]
+        other = at - 1
+        has_other = other >= first[row, into]
+        key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
+        longest[row, into] = np.where(has_other, key, 0)
+        carried = int(first[row, 0]) - 1
+        begin = work.edges[numbers[row], 0]
+        if carried >= 0 and lane.end_ns[carried] >= max(begin + 1, lane.start_ns[carried] + limit[row]):
+            at = np.concatenate(([carried], at))
+        of = np.full(len(at), numbers[row], np.int32)
+        found.append(_Wide(of, at, lane.start_ns[at], lane.end_ns[at], lane.colour[at]))
+    work.key[numbers] = longest
+    work.narrow[numbers] = np.diff(busy, axis=1)
+    work.wide += found
+    _leave_out(work, _joined(found))
+    return first
 
 
-def _gather_bars(
-    work: _Work, lanes: Sequence[Lane]
-) -> tuple[npt.NDArray[np.int32], Int64, Int64, Int64, npt.NDArray[np.uint16]]:
-    if not work.bar_at:
-        none = np.empty(0, np.int64)
-        return none.astype(np.int32), none, none, none, none.astype(np.uint16)
-    pairs = [(lanes[number], at) for number, at in zip(work.bar_lane, work.bar_at, strict=True)]
-    return (
-        np.repeat(np.array(work.bar_lane, np.int32), [len(at) for at in work.bar_at]),
-        np.concatenate(work.bar_at),
-        np.concatenate([lane.start_ns[at] for lane, at in pairs]),
-        np.concatenate([lane.end_ns[at] for lane, at in pairs]),
-        np.concatenate([lane.colour[at] for lane, at in pairs]),
+def _joined(wide: Sequence[_Wide]) -> _Wide:
+    """Join what lanes have, in order of the lanes."""
+    lane = np.concatenate([np.empty(0, np.int32), *(w.lane for w in wide)])
+    order = lane.argsort(kind="stable")
+    at, start, end = (
+        np.concatenate([np.empty(0, np.int64), *side])[order]
+        for side in ((w.at for w in wide), (w.start for w in wide), (w.end for w in wide))
     )
+    colour = np.concatenate([np.empty(0, np.uint16), *(w.colour for w in wide)])
+    return _Wide(lane[order], at, start, end, colour[order])
 
 
-def _leave_out_bars(
-    narrow: Int64,
-    edges: Int64,
-    lane: npt.NDArray[np.int32],
-    start: Int64,
-    end: Int64,
-    scale: Scale,
-) -> None:
-    """Take the time of the bars out of the columns, else every bar ends in a stump."""
-    if scale.length_ns < scale.width:
-        narrow[:] = 0  # all but empty events are bars
-        return
-    start = np.maximum(start, edges[lane, 0])
-    end = np.minimum(end, edges[lane, -1])
-    first, last = _column_of(start, edges, lane, scale), _column_of(end - 1, edges, lane, scale)
+def _leave_out(work: _Work, wide: _Wide) -> None:
+    """Take the time of bars out of the columns that grids have summed, else every bar ends in a stump."""
+    edges, lane = work.edges, wide.lane
+    start = np.maximum(wide.start, edges[lane, 0])
+    end = np.minimum(wide.end, edges[lane, -1])
+    first, last = (_column_of(t, edges, lane, work.scale) for t in (start, end - 1))
     same = first == last
     # In one dimension `subtract.at` is several times as fast.
-    flat, row = narrow.reshape(-1), lane.astype(np.int64) * scale.width
+    flat, row = work.narrow.reshape(-1), lane.astype(np.int64) * work.scale.width
     np.subtract.at(flat, row + first, np.where(same, end, edges[lane, first + 1]) - start)
     np.subtract.at(flat, row + last, np.where(same, 0, end - edges[lane, last]))
-    narrow[_marked(narrow.shape, lane, np.minimum(first + 1, last), last)] = 0
+    work.narrow[_marked(work.narrow.shape, lane, np.minimum(first + 1, last), last)] = 0
 
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
@@ -226,31 +257,25 @@ def _marked(
     """Return a mask of the columns low:high of lanes, for disjoint runs."""
     width = shape[1] + 1
     steps = np.zeros(shape[0] * width, np.int8)
-    np.add.at(steps, lane * width + low, 1)
-    np.subtract.at(steps, lane * width + high, 1)
+    row, real = lane.astype(np.int64) * width, high > low
+    steps[(row + low)[real]] += 1  # disjoint: no two begin, or end, in one place
+    steps[(row + high)[real]] -= 1
     return np.asarray(np.cumsum(steps.reshape(-1, width), axis=1, dtype=np.int8)[:, :-1] > 0)
 
 
-def _place_bars(
-    lane: npt.NDArray[np.int32],
-    at: Int64,
-    start: Int64,
-    end: Int64,
-    colour: npt.NDArray[np.uint16],
-    lanes: int,
-    scale: Scale,
-) -> tuple[Bars, npt.NDArray[np.bool_]]:
-    """Put the bars on device pixels; also return which columns lie under one."""
-    px = (np.clip(scale.to_px(t), 0, scale.width) for t in (start, end))
+def _placed(work: _Work) -> Bars:
+    """Put the bars on device pixels; one of which less than half a pixel is in view is none."""
+    wide, scale = _joined(work.wide), work.scale
+    px = (np.clip(scale.to_px(t), 0, scale.width) for t in (wide.start, wide.end))
     x0, x1 = (np.floor(x + 0.5).astype(np.int32) for x in px)
     seen = x1 > x0
-    bars = Bars(lane[seen], at[seen], x0[seen], x1[seen], colour[seen])
-    return bars, _marked((lanes, scale.width), bars.lane, bars.x0, bars.x1)
+    return Bars(wide.lane[seen], wide.at[seen], x0[seen], x1[seen], wide.colour[seen])
 
 
-def _colour_carried(work: _Work, lanes: Sequence[Lane], cells: npt.NDArray[np.bool_]) -> None:
-    """Colour the columns in which nothing starts by the event that reaches into them."""
-    for number in np.flatnonzero(cells.any(axis=1)).tolist():
-        column = np.flatnonzero(cells[number])
-        event = np.maximum(work.first[number, column] - 1, 0)
-        work.key[number, column] = lanes[number].colour[event]
+def _colour_carried(work: _Work, numbers: Sequence[int], first: Int64, shown: npt.NDArray[np.bool_]) -> None:
+    """Colour the columns of grids in which nothing starts by the event that reaches into them."""
+    cells = shown[numbers] & (work.key[numbers] == 0)
+    for row in np.flatnonzero(cells.any(axis=1)).tolist():
+        column = np.flatnonzero(cells[row])
+        event = np.maximum(first[row, column] - 1, 0)
+        work.key[numbers[row], column] = work.lanes[numbers[row]].colour[event]

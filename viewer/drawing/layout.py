@@ -38,7 +38,11 @@ class ShownState(Protocol):
 
 def row_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
     """Return what a row draws; an unfolded row without children draws what a folded one does."""
-    return bands(row, expanded and bool(row.children))
+    unfolded = expanded and bool(row.children)
+    if unfolded not in row.drawn:
+        row.drawn[unfolded] = bands(row, unfolded)
+    found: tuple[Band, ...] = row.drawn[unfolded]
+    return found
 
 
 def row_height(row: Row, expanded: bool) -> int:

@@ -210,19 +210,17 @@ def paint_dry(
 ) -> None:
     """Mark, on the floor of a launch distance, where the queue had run dry; one mark a place."""
     side = max(3, snap_px(5 * dpr))
-    columns = np.unique(np.floor(scale.to_px(times_ns) + 0.5).astype(int))
+    columns = np.floor(scale.to_px(times_ns) + 0.5).astype(int)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.error))
-    last = -side
-    for x in columns.tolist():
-        if x - last >= side:
-            painter.drawPolygon(
-                QPolygonF(
-                    [QPointF(x - side / 2, bottom), QPointF(x + side / 2, bottom), QPointF(x, bottom - side)]
-                )
-            )
-            last = x
+    mark = QPolygonF([QPointF(-side / 2, bottom), QPointF(side / 2, bottom), QPointF(0, bottom - side)])
+    at, free = 0, 0
+    for x in columns[np.flatnonzero(np.diff(columns, prepend=-1))].tolist():
+        if x >= free:
+            mark.translate(x - at, 0)
+            painter.drawPolygon(mark)
+            at, free = x, x + side
 
 
 def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float) -> None:

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from pyqtgraph.Qt import compat
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from viewer.analysis.intervals import Intervals
@@ -182,39 +182,42 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     """Paint what lies under the bars: rows, overlays, and the hatch of the state lanes."""
     theme, width = frame.theme, frame.scale.width
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    painter.fillRect(0, 0, width, frame.height, QColor(theme.background))
+    background, alternate = QColor(theme.background), QColor(theme.background_alternate)
+    painter.fillRect(0, 0, width, frame.height, background)
     line = marks.line_width(frame.dpr)
     for row, top, bottom in frame.rows:
         if (row.process or 0) % 2:
-            painter.fillRect(0, top, width, bottom - top, QColor(theme.background_alternate))
+            painter.fillRect(0, top, width, bottom - top, alternate)
     for span in frame.spans:
         if span.tile is not None:
             painter.setBrushOrigin(0, 0)
             painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
+    strong, soft = QColor(theme.line), QColor(theme.line_soft)
     for row, top, _ in frame.rows:
-        colour = theme.line if row.kind is RowKind.PROCESS else theme.line_soft
-        painter.fillRect(0, top, width, line, QColor(colour))
+        painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
     if frame.rows:
-        painter.fillRect(0, frame.rows[-1][2], width, line, QColor(theme.line))
+        painter.fillRect(0, frame.rows[-1][2], width, line, strong)
     lines = QBrush(_hatch(theme, frame.dpr))
     painter.setBrushOrigin(0, 0)
     for box in frame.states:
-        painter.fillRect(0, box.top, width, box.bottom - box.top, QColor(theme.background))
+        painter.fillRect(0, box.top, width, box.bottom - box.top, background)
         painter.fillRect(0, box.top, width, box.bottom - box.top, lines)
     for curve, _ in frame.curves:
         for decade in range(0, DECADES + 1, DECADES // 2):
             y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
-            painter.fillRect(0, y, width, line, QColor(theme.line))
+            painter.fillRect(0, y, width, line, strong)
 
 
 def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32]) -> None:
     """Paint the rectangles with the raster engine, one call per run of one colour."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(Qt.PenStyle.NoPen)
-    rects = np.ascontiguousarray(draw.rect, np.float64)
+    # Corners in whole pixels, as a QRect holds them: Qt takes more than twice as long over a QRectF.
+    corners = draw.rect.astype(np.int32)
+    corners[:, 2:] += corners[:, :2] - 1
     for colour, low, high in draw.runs():
         painter.setBrush(QColor(int(argb[colour])))
-        painter.drawRects(compat.wrapinstance(rects[low:].ctypes.data, QRectF), high - low)
+        painter.drawRects(compat.wrapinstance(corners[low:].ctypes.data, QRect), high - low)
 
 
 def paint_over(painter: QPainter, frame: Frame) -> None:
@@ -236,7 +239,7 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
 def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np.uint32], dpr: float) -> None:
     """Write the names into the bars."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    pens = {int(c): QColor(int(c)) for c in np.unique(ink)}
+    pens: dict[int, QColor] = {}
     sizes = {True: _LABEL_PX * dpr, False: _SMALL_LABEL_PX * dpr}
     for tall, pixels in sizes.items():
         painter.setFont(font(pixels))
@@ -246,7 +249,10 @@ def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np
                 continue
             text = cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)
             if text:
-                painter.setPen(pens[int(ink[label.colour])])
+                argb = int(ink[label.colour])
+                if argb not in pens:
+                    pens[argb] = QColor(argb)
+                painter.setPen(pens[argb])
                 baseline = label.y + (label.height + cap) / 2
                 painter.drawText(QPointF(label.x + PAD_PX * dpr, snap_px(baseline)), text)
 
