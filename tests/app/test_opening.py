@@ -10,11 +10,12 @@ from PySide6.QtGui import QDropEvent
 
 from tests.timeline.make import study_of, training
 from viewer import readers
+from viewer.analysis.study import Study
 from viewer.app import opening
 from viewer.app.comparison import start_comparison
 from viewer.app.opening import Opened
 from viewer.readers import Cancelled, ReadError
-from viewer.rows import build_rows
+from viewer.rows import RowKind, build_rows
 from viewer.state import Note
 
 WAIT_S = 10
@@ -239,9 +240,47 @@ def test_what_is_asked_anew_of_half_a_trace_reads_the_rest(open_window, in_two_p
     window.opening.shut_down()
     window.state.measurements.keep(*window.state.axis.window)
     window.apply_rules()
-    qtbot.waitUntil(lambda: not window.state.study.trace.partial, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.state.study.partial, timeout=60_000)
     assert len(window.state.measurements.items) == 1
     assert not window.progress.isVisible()
+
+
+def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_parts, monkeypatch, qtbot):
+    path, go_on = in_two_parts
+    go_on.set()
+    window, count = open_window(), threading.Event()
+    state, prepare = window.state, Study.prepare
+
+    def wait_and_prepare(study):
+        assert count.wait(WAIT_S)
+        prepare(study)
+
+    monkeypatch.setattr(Study, "prepare", wait_and_prepare)
+    with qtbot.waitSignal(window.opening.filled, timeout=60_000):
+        window.open(path)
+    assert state.study.partial
+    assert not state.study.trace.partial
+    assert state.laps is None
+    assert any(row.kind is RowKind.API for root in state.rows.roots for row in root.walk())
+    assert "numbers follow" in window.progress.label.text()
+    first, low = state.rows.roots[0].key, state.axis.limits[0]
+    state.rows.set_expanded([first], True)
+    state.axis.go(low, low + 1_000_000)
+    state.select((low, low + 500_000))
+    assert window.timeline.cards.selection.numbers.gpus == ()
+    window.progress.button.click()
+    assert "Iterations and sums were not computed" in window.notice.label.text()
+    count.set()
+    window.opening.shut_down()
+    assert state.study.partial
+    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+        window.notice.button.click()
+    qtbot.waitUntil(lambda: state.laps is not None)
+    assert not state.study.partial
+    assert first in state.rows.expanded
+    assert state.axis.window == (low, low + 1_000_000)
+    assert state.selection == (low, low + 500_000)
+    assert len(window.timeline.cards.selection.numbers.gpus) == len(state.study.trace.gpus)
 
 
 def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_two_parts, opened, qtbot):
@@ -257,6 +296,59 @@ def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_tw
     assert window.state.axis.window == (low, high)
     assert window.state.measurements.items == ()
     go_on.set()
+
+
+def test_reading_goes_on_when_the_window_has_what_there_is_to_show(open_window, in_two_parts, qtbot):
+    path, go_on = in_two_parts
+    window = open_window()
+    go_on.set()
+    seen = []
+    window.opening.opened.connect(lambda result: seen.append(result.study.trace.partial))
+    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+        window.open(path)
+    qtbot.waitUntil(lambda: seen == [True, False])
+
+
+def test_rows_are_made_ready_after_the_trace_hangs_and_no_more_when_another_is_opened(
+    open_window, reader, monkeypatch, qtbot
+):
+    begun, asked_of = threading.Event(), []
+
+    def endless(opened, cancelled):
+        begun.set()
+        while not cancelled():
+            pass
+        asked_of.append(len(opened.roots))
+
+    monkeypatch.setattr(opening, "warm_up", endless)
+    window = open_window()
+    reader.go_on["slow"].set()
+    with qtbot.waitSignal(window.opening.opened):
+        window.open(Path("slow.sqlite"))
+    assert not begun.is_set()
+    assert window.opening.is_warming
+    qtbot.waitUntil(begun.is_set)
+    window.open(Path("quick.sqlite"))
+    qtbot.waitUntil(lambda: asked_of == [2])
+
+
+def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
+    open_window, in_two_parts, monkeypatch
+):
+    path, go_on = in_two_parts
+    window = open_window()
+    made, make = threading.Event(), opening._scene
+
+    def scene(*given):
+        made.set()
+        return make(*given)
+
+    monkeypatch.setattr(opening, "_scene", scene)
+    go_on.set()
+    window.open(path)
+    assert made.wait(WAIT_S)
+    window.opening.shut_down()
+    assert window.state.study is None
 
 
 def test_nothing_that_is_held_outlives_its_trace(window, opened, qtbot):

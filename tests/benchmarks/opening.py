@@ -91,9 +91,10 @@ def main(path: Path, which: str) -> None:
     waiting: list[str] = []
 
     def opened(result: Opened) -> None:
-        waiting.append("early" if result.study.trace.partial else "whole")
+        waiting.append("early" if result.partial else "numbers")
 
     window.opening.opened.connect(opened)
+    window.opening.filled.connect(lambda _: waiting.append("whole"))
     began = time.perf_counter()
     heart.start()
     window.open(path)
@@ -102,7 +103,7 @@ def main(path: Path, which: str) -> None:
         if waiting and paints.last > began:
             shown[waiting.pop(0)] = paints.last - began
             paints.last = 0.0
-        return "whole" in shown
+        return "numbers" in shown
 
     _wait(is_shown)
     _wait(lambda: not is_anything_running() and not window.opening.is_warming)
@@ -119,12 +120,15 @@ def main(path: Path, which: str) -> None:
     unfolded = heart.longest_ms()
     own = (private_bytes() - before) / events
     group = f"{which} open"
-    first = shown.get("early", shown["whole"])
+    whole = shown.get("whole", shown["numbers"])
     print_json(
         [
             Figure(group, "events", events, ""),
-            Figure(group, "first picture", first, "s", 1.0 if which == "second" else None),
-            Figure(group, "whole picture", shown["whole"], "s"),
+            Figure(
+                group, "first picture", shown.get("early", whole), "s", 1.0 if which == "second" else None
+            ),
+            Figure(group, "whole picture", whole, "s"),
+            Figure(group, "iterations and sums", shown["numbers"], "s"),
             Figure(group, "everything computed", settled, "s"),
             Figure(group, "longest block of the window", blocked, "ms", LONGEST_BLOCK_MS),
             Figure(group, "block when everything is unfolded", unfolded, "ms"),

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
+from viewer.analysis.links import latency_ns, other_ends
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -42,6 +43,20 @@ def test_kernel_says_class_rule_launch_and_queue():
 def test_kernel_without_a_launch_record_says_so():
     study = study_of(TraceMaker(session_ns=100).kernel(5, 6).trace())
     assert lines(study, Kind.KERNEL, 0)["Launched by"] == "no launch record"
+
+
+def test_what_takes_the_launches_is_not_told_before_they_are_known():
+    maker = TraceMaker(session_ns=10_000).range(0, 100, "forward")
+    study = study_of(maker.call(10, 20, correlation=1).kernel(500, 700, correlation=1).trace())
+    study.partial = True
+    assert "known when" in lines(study, Kind.KERNEL, 0)["Launched by"]
+    assert "known when" in lines(study, Kind.NVTX, 0)["On the GPU"]
+    assert "Launched" not in lines(study, Kind.API, 0)
+    assert other_ends(study, Kind.KERNEL, 0) == []
+    assert latency_ns(study, Kind.KERNEL, 0) is None
+    study.partial = False
+    assert lines(study, Kind.API, 0)["Launched"] == "gemm"
+    assert latency_ns(study, Kind.KERNEL, 0) == 490
 
 
 def test_copy_says_its_throughput_in_gb_per_second():

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 def other_ends(study: Study, kind: Kind, index: int) -> list[tuple[Kind, int]]:
     """Return the call that launched an operation, or the operations that a call launched, by their start.
 
-    Empty without a launch record, for a call that launched nothing, and for other kinds of events.
+    Empty without a launch record, for a call that launched nothing, for other kinds of events, and as long as
+    the study is partial.
     """
+    if study.partial:
+        return []
     if kind in GPU_KINDS:
         call = int(study.launches.api_of(kind)[index])
         return [(Kind.API, call)] if call >= 0 else []
@@ -32,6 +35,8 @@ def latency_ns(study: Study, kind: Kind, index: int) -> int | None:
 
     Below zero, which no GPU can, its clock is early.
     """
+    if study.partial:
+        return None
     if kind not in GPU_KINDS:
         ends = other_ends(study, kind, index)
         return latency_ns(study, *ends[0]) if ends else None

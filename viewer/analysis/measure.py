@@ -144,7 +144,7 @@ def measure(
     ----------
     details : bool
         False: the parts only, which cost well under a millisecond; `gpus` and `families` are empty. So
-        they are where the trace is partial: its launches are not known.
+        they are where the study is partial: its launches are not known.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def measure(
     start, end, clipped = clip_window(study.trace, start_ns, end_ns)
     over_all: dict[int, int] = {}
     gpus = []
-    for gpu in study.trace.gpus if details and not study.trace.partial else ():
+    for gpu in study.trace.gpus if details and not study.partial else ():
         tally, holes = study.families(gpu.index), study.holes(gpu.index)
         sums = dict(zip(tally.keys.tolist(), tally.sums(start, end).tolist(), strict=True))
         for key, ns in sums.items():

@@ -42,10 +42,17 @@ class Study:
         The kernel classes; by default the user's own table where there is one, else the built-in one.
     early : Study, optional
         That of the same trace when only the GPUs' operations were known: what stands is taken over.
+
+    Attributes
+    ----------
+    partial : bool
+        There is more to come, and nobody should wait for the numbers: rows of the trace are still being read,
+        or its iterations and sums computed.
     """
 
     def __init__(self, trace: Trace, rules: Rules | None = None, early: Study | None = None) -> None:
         self.trace = trace
+        self.partial = trace.partial
         self.rules = rules or Rules.current()
         self._orders: dict[int, GpuOrder] = {}
         self._holes: dict[int, Holes] = {}

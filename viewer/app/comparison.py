@@ -184,7 +184,7 @@ class Comparison(QObject):
             self.end()
 
     def _on_opened(self, result: Opened) -> None:
-        if result.study.trace.partial:
+        if result.partial:
             return
         window, other = self._window, self.other
         renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"

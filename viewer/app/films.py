@@ -40,6 +40,7 @@ class Films(QObject):
         opening.progress.connect(progress.set_progress)
         opening.ended.connect(progress.hide)
         opening.opened.connect(self.hang)
+        opening.filled.connect(self._show_early)
         opening.failed.connect(self._on_failed)
         progress.cancelled.connect(self._cancel)
 
@@ -115,7 +116,7 @@ class Films(QObject):
     def hang(self, result: Opened) -> None:
         """Show what was opened, as its session left it."""
         study, state = result.study, self._window.state
-        if study.trace.partial:
+        if result.partial:
             self._show_early(result)
             return
         state.leave()
@@ -149,17 +150,27 @@ class Films(QObject):
             self._window.notice.tell("\n".join(told))
 
     def _show_early(self, result: Opened) -> None:
-        """Show the GPUs of a trace whose rest is still being read, unless they are shown already."""
-        shown = self._window.state.study.trace if self._window.state.study else None
-        if shown is not None and shown.path == result.study.trace.path:
+        """Show what is there of a trace, unless more of it is shown; what was done meanwhile stays."""
+        state = self._window.state
+        trace, shown = result.study.trace, state.study.trace if state.study else None
+        is_same = shown is not None and shown.path == trace.path
+        if shown is not None and is_same and (self._early is None or shown.partial < trace.partial):
             return
-        self._window.state.leave()
-        self._window.sessions.end()
+        state.leave()
+        begun, left, selection = self._early, take_session(state), state.selection
+        if not is_same:
+            self._window.sessions.end()
         self._take(result)
-        self._window.state.rows.show_first()
-        self._early = take_session(self._window.state)
+        state.rows.show_first()
+        self._early = take_session(state)
+        if is_same and begun is not None:
+            carry_over(state, begun, left)
+            state.select(selection)
         self.is_demo = result.is_demo
-        self._window.progress.set_note("the GPUs are shown, all else follows")
+        note = (
+            "the GPUs are shown, all else follows" if trace.partial else "all rows are shown, numbers follow"
+        )
+        self._window.progress.set_note(note)
         self._window.show_page()
 
     def _take(self, result: Opened) -> None:
@@ -187,5 +198,10 @@ class Films(QObject):
         if self._early is None or self._window.state.study is None:
             return
         told = f"{reason} " if reason else ""
-        text = f"{told}Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
+        what = (
+            "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
+            if self._window.state.study.trace.partial
+            else "Iterations and sums were not computed."
+        )
+        text = f"{told}{what}"
         self._window.notice.tell(text, "Read the rest", self.read_rest, "error" if reason else "warning")

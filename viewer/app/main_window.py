@@ -298,7 +298,7 @@ class MainWindow(QMainWindow):
             return
         if self.opening.is_busy:
             self.status.say("A trace is being opened: try again when it is there")
-        elif study.trace.partial:
+        elif study.partial:
             self.films.read_rest()
         else:
             self.opening.study(made(study.trace))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from viewer.analysis.study import Study
 from viewer.app.session_store import fingerprint, read_session, stored_path
@@ -19,6 +22,7 @@ from viewer.rows.tree import build_rows
 from viewer.state.memory import give_back
 from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
+from viewer.state.work import REST_MS, Worker, unasked
 from viewer.trace import Kind, Trace
 
 log = logging.getLogger("viewer.app")
@@ -29,6 +33,7 @@ EARLY_FROM_EVENTS = 500_000
 Progress = Callable[[str, float], None]
 Asked = Callable[[], bool]
 Show = Callable[["Opened"], None]
+T = TypeVar("T")
 _LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND)
 """Folded in every preset; there are many, and none is large."""
 
@@ -37,7 +42,8 @@ _LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND)
 class Opened:
     """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
 
-    Where ``study.trace.partial`` says so, the whole of it follows.
+    Where `partial` says so, the whole of it follows: its iterations and sums, and all rows but those of the
+    GPUs where ``study.trace.partial`` says so, too.
     """
 
     study: Study
@@ -45,6 +51,7 @@ class Opened:
     is_demo: bool = False
     fingerprint: str = ""
     scene: Scene | None = None
+    partial: bool = False
 
 
 def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Show) -> Opened:
@@ -66,24 +73,34 @@ def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Sho
     early: list[Study] = []
 
     def show_early(trace: Trace) -> None:
-        if sum(len(trace.events[kind]) for kind in Kind) >= EARLY_FROM_EVENTS:
+        if _is_large(trace):
             study = Study(trace)
             roots = build_rows(study)
             _ = study.parts, trace.extent_ns
             early.append(study)
             if not cancelled():
-                show(Opened(study, roots, path is None, scene=_scene(study, roots)))
+                show(Opened(study, roots, path is None, scene=_scene(study, roots), partial=True))
 
     trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled, early=show_early)
-    if not early:
-        show_early(replace(trace, partial=True))
-    return study_trace(trace, progress, cancelled, path is None, *early)
+    return study_trace(trace, progress, cancelled, path is None, early[0] if early else None, show)
 
 
 def study_trace(
-    trace: Trace, progress: Progress, cancelled: Asked, is_demo: bool = False, early: Study | None = None
+    trace: Trace,
+    progress: Progress,
+    cancelled: Asked,
+    is_demo: bool = False,
+    early: Study | None = None,
+    show: Show | None = None,
 ) -> Opened:
-    """Compute what the first view of a trace shows; `early` is the study of its partial trace.
+    """Compute what the first view of a trace shows.
+
+    Parameters
+    ----------
+    early : Study, optional
+        That of the partial trace.
+    show : callable, optional
+        Gets a large trace once all of its rows can be shown, before its iterations and sums are known.
 
     Raises
     ------
@@ -91,39 +108,53 @@ def study_trace(
         If `cancelled` said so.
     """
     study = Study(trace, early=early)
-    steps: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("kernel classes", lambda: study.classes),
-        ("the parts of each GPU's time", lambda: study.parts),
-        ("iterations", lambda: study.laps()),
-        ("sums for selections", study.prepare),
-        ("rows", lambda: build_rows(study)),
-    )
-    made: object = ()
-    for number, (what, step) in enumerate(steps):
+
+    def do(number: int, what: str, step: Callable[[], T]) -> T:
         if cancelled():
             raise Cancelled
-        progress(what, READ_SHARE + (1 - READ_SHARE) * number / len(steps))
-        made = step()
-    roots: tuple[Row, ...] = made  # type: ignore[assignment]
+        progress(what, READ_SHARE + (1 - READ_SHARE) * number / 5)
+        return step()
+
+    do(0, "kernel classes", lambda: study.classes)
+    do(1, "the parts of each GPU's time", lambda: study.parts)
+    roots = do(2, "rows", lambda: build_rows(study))
+    scene = _scene(study, roots)
+    if show is not None and _is_large(trace):
+        study.partial = True
+        show(Opened(study, roots, is_demo, scene=scene, partial=True))
+    do(3, "iterations", study.laps)
+    do(4, "sums for selections", study.prepare)
     print_ = fingerprint(trace.path)
     before = _session_before(print_)
-    if before is not None and (marker := marker_of(study, before.laps)) is not None:
-        study.laps(marker)
-    return Opened(study, roots, is_demo, print_, _scene(study, roots, before.rows.expanded if before else ()))
+    if before is not None:
+        if (marker := marker_of(study, before.laps)) is not None:
+            study.laps(marker)
+        _prepare(scene, roots, before.rows.expanded)
+    study.partial = False
+    return Opened(study, roots, is_demo, print_, scene)
 
 
-def _scene(study: Study, roots: tuple[Row, ...], unfolded: Collection[str] = ()) -> Scene:
-    """Make the scene, ready for the first view: the processes, and what is unfolded below them."""
+def _is_large(trace: Trace) -> bool:
+    return sum(len(trace.events[kind]) for kind in Kind) >= EARLY_FROM_EVENTS
+
+
+def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
+    """Make the scene, ready for the first view: the processes."""
     scene = Scene(study)
     _ = scene.palette, study.trace.extent_ns
     scene.prepare_states()
+    _prepare(scene, roots, ())
+    return scene
+
+
+def _prepare(scene: Scene, roots: tuple[Row, ...], unfolded: Collection[str]) -> None:
+    """Prepare the processes, and what is unfolded below them."""
     shown = list(roots)
     while shown:
         row = shown.pop()
         scene.prepare(row)
         if row.key in unfolded:
             shown.extend(row.children)
-    return scene
 
 
 def _session_before(trace_fingerprint: str) -> Session | None:
@@ -149,16 +180,35 @@ def warm_up(opened: Opened, cancelled: Asked) -> None:
 class _Job(QThread):
     progress = Signal(str, float)
     opened = Signal(object)
+    filled = Signal(object)
     failed = Signal(str)
 
     def __init__(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
         super().__init__()
         self._work = work
         self.name = name
+        self._is_taken = threading.Event()
+
+    def take(self) -> None:
+        """Say that the window shows what there was to show early, or that nobody wants it any more."""
+        self._is_taken.set()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self.requestInterruption()
+        self.take()
+
+    def _show(self, early: Opened) -> None:
+        """Show a part, and go on when the window has it: both would want Python's lock all the time."""
+        self._is_taken.clear()
+        if not self.isInterruptionRequested():
+            (self.opened if early.study.trace.partial else self.filled).emit(early)
+            del early
+            self._is_taken.wait()
 
     def run(self) -> None:
         try:
-            result = self._work(self.progress.emit, self.isInterruptionRequested, self.opened.emit)
+            result = self._work(self.progress.emit, self.isInterruptionRequested, self._show)
         except Cancelled:
             pass
         except ReadError as error:
@@ -170,8 +220,7 @@ class _Job(QThread):
             self.failed.emit(f"{self.name} cannot be opened: an error of this program, see the report")
         else:
             self.opened.emit(result)
-            warm_up(result, self.isInterruptionRequested)
-            del result
+            return
         give_back()
 
 
@@ -183,7 +232,9 @@ class Opening(QObject):
     started(str), progress(str, float)
         The name of what is opened; what is being read and the share done, below 0 if not known.
     opened(Opened), failed(str)
-        How it ended; a cancelled one ends with neither. A large trace comes twice, partial at first.
+        How it ended; a cancelled one ends with neither. A large trace comes with its GPUs' rows first.
+    filled(Opened)
+        All rows of a large trace are there; it is still partial, its iterations and sums follow.
     ended()
         Nothing is being opened any more.
     """
@@ -191,6 +242,7 @@ class Opening(QObject):
     started = Signal(str)
     progress = Signal(str, float)
     opened = Signal(object)
+    filled = Signal(object)
     failed = Signal(str)
     ended = Signal()
 
@@ -198,6 +250,7 @@ class Opening(QObject):
         super().__init__(parent)
         self._job: _Job | None = None
         self._running: set[_Job] = set()
+        self._warmer = Worker(self)
 
     @property
     def is_busy(self) -> bool:
@@ -212,7 +265,7 @@ class Opening(QObject):
     @property
     def is_warming(self) -> bool:
         """Whether rows are still being prepared for the trace that is open."""
-        return bool(self._running)
+        return bool(self._running) or self._warmer.is_busy
 
     def open(self, path: Path | None) -> None:
         """Open a file, or the built-in demo."""
@@ -243,6 +296,7 @@ class Opening(QObject):
         self._running.add(job)
         job.progress.connect(self._on_progress)
         job.opened.connect(self._on_opened)
+        job.filled.connect(self._on_filled)
         job.failed.connect(self._on_failed)
         job.finished.connect(self._on_finished)
         self.started.emit(name)
@@ -251,7 +305,8 @@ class Opening(QObject):
     def _interrupt(self) -> None:
         """Ask what runs to stop, be it to open a trace or to prepare rows of the one that is open."""
         for job in self._running:
-            job.requestInterruption()
+            job.stop()
+        self._warmer.cancel()
 
     def _is_stale(self) -> bool:
         return self.sender() is not self._job
@@ -261,12 +316,26 @@ class Opening(QObject):
             self.progress.emit(what, share)
 
     def _on_opened(self, result: Opened) -> None:
-        if self._is_stale():
+        job = self._job
+        if job is None or self._is_stale():
             return
-        if not result.study.trace.partial:
+        if not result.partial:
             self._job = None
             self.ended.emit()
-        self.opened.emit(result)
+        else:
+            QTimer.singleShot(REST_MS, job, job.take)
+        with unasked():
+            self.opened.emit(result)
+            if not result.partial:
+                self._warmer.start(partial(warm_up, result), lambda _: None)
+
+    def _on_filled(self, result: Opened) -> None:
+        job = self._job
+        if job is None or self._is_stale():
+            return
+        QTimer.singleShot(REST_MS, job, job.take)
+        with unasked():
+            self.filled.emit(result)
 
     def _on_failed(self, text: str) -> None:
         if not self._is_stale():

@@ -148,7 +148,7 @@ class DiagnosticsPanel(Panel):
         """Check the trace beside the window, whether or not the panel is seen."""
         self.findings = None
         self.badge_changed.emit("")
-        if (study := self.state.study) is None or study.trace.partial:
+        if (study := self.state.study) is None or study.partial:
             self._worker.cancel()
         else:
             self._worker.start(lambda _: study.findings, self._take)

@@ -99,6 +99,7 @@ class IterationsPanel(Panel):
     """Lists the laps; a click takes one in hand, a double click fits it."""
 
     title = "Iterations"
+    lazy = True
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
@@ -148,19 +149,27 @@ class IterationsPanel(Panel):
         self.table.chosen.connect(lambda position: go_to_lap(state, self._lap(position)))
         self.table.save_requested.connect(self.save_requested)
         self.chart.lap_clicked.connect(lambda lap: go_to_lap(state, lap))
-        state.laps_changed.connect(self.invalidate)
+        state.laps_changed.connect(self._follow_laps)
+
+    def _follow_laps(self) -> None:
+        self._count()
+        self.invalidate()
+
+    def _count(self) -> None:
+        """Say beside the title how many there are, also while nobody sees the panel."""
+        laps = self.state.laps
+        self.badge_changed.emit(str(laps.count) if laps else "")
 
     def refresh(self) -> None:
         """Show the laps of the marker that is chosen."""
         study = self.state.study
-        candidates = study.candidates if study else ()
+        candidates = self.state.candidates
         self.marker.clear()
         self.marker.addItems([candidate_text(c) for c in candidates])
         self.marker.setCurrentIndex(min(self.state.marker, len(candidates) - 1))
         self.marker.setToolTip(self.marker.currentText())
         if not candidates:
             self.show_empty(_NO_LAPS if study else "Open a trace to see its iterations.")
-            self.badge_changed.emit("")
             return
         self.show_empty("")
         assert study is not None
@@ -172,7 +181,6 @@ class IterationsPanel(Panel):
 
     def _fill(self) -> None:
         state, laps = self.state, self.state.laps
-        self.badge_changed.emit(str(laps.count) if laps else "")
         self.chart.setVisible(laps is not None)
         for button in (self.filter, self.by_hand, self.by_rule):
             button.setEnabled(laps is not None)
@@ -192,6 +200,7 @@ class IterationsPanel(Panel):
     def forget(self) -> None:
         """Await no iterations of the trace before."""
         self._worker.cancel()
+        self._count()
 
     def _choose_marker(self, position: int) -> None:
         """Find the iterations by another marker beside the window, then take it."""

@@ -10,6 +10,7 @@ from viewer.state import ViewState
 
 PARTIAL = "Only what the GPUs did has been read so far."
 """What panels say of a partial trace: their numbers would be wrong."""
+COUNTING = "All rows are there; what this shows is being computed."
 MEASURING = "Measuring…"
 
 
@@ -88,7 +89,7 @@ class Panel(QWidget):
         if self._stale and self.isVisible() and not (self.lazy and self._is_behind):
             self._stale = False
             study = self.state.study
-            if study is not None and study.trace.partial:
-                self.show_empty(PARTIAL)
+            if study is not None and study.partial:
+                self.show_empty(PARTIAL if study.trace.partial else COUNTING)
             else:
                 self.refresh()

@@ -70,8 +70,7 @@ class Session:
 
 def take_session(state: ViewState, before: Session | None = None) -> Session:
     """Return what is to be kept of the state; `before` is the session that it began with."""
-    rows, study = state.rows, state.study
-    candidates = study.candidates if study else ()
+    rows, candidates = state.rows, state.candidates
     name = candidates[state.marker].name if state.marker < len(candidates) else ""
     row_choice = RowChoice(
         frozenset(rows.unfolded), frozenset(rows.hidden), tuple(rows.pinned), rows.filter_text, rows.preset

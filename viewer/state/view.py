@@ -17,6 +17,7 @@ from viewer.state.rows import RowState
 from viewer.state.window import TimeAxis, Window
 
 if TYPE_CHECKING:
+    from viewer.analysis.candidates import Candidate
     from viewer.analysis.find import Found
     from viewer.analysis.laps import Laps
     from viewer.analysis.study import Study
@@ -160,9 +161,16 @@ class ViewState(QObject):
             self.set_lap(None)
 
     @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What may mark the iterations, best first; nothing as long as the study is partial."""
+        study = self.study
+        return study.candidates if study is not None and not study.partial else ()
+
+    @property
     def laps(self) -> Laps | None:
         """The iterations by the marker in use, None where there are none."""
-        return self.study.laps(self.marker) if self.study else None
+        study = self.study
+        return study.laps(self.marker) if study is not None and not study.partial else None
 
     @property
     def steady(self) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from viewer.trace.names import base_name, short_name
 
 PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
 TITLE_CHARACTERS = 300
+_LATER = "known when all is read and counted"
 _AT_ONCE = 64
 """So many of the operations that began last on a stream are looked at for those that still run."""
 
@@ -174,6 +175,9 @@ def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
+    if study.partial:
+        yield "Launched by", _LATER
+        return
     trace, launches = study.trace, study.launches
     call = int(launches.api_of(ref.kind)[ref.index])
     if call < 0:
@@ -193,7 +197,7 @@ def _api(study: Study, ref: EventRef, row: Mapping[str, Any]) -> Iterator[Line]:
     yield "Thread", _thread(trace, trace.api.owner_of(ref.index))
     if (value := row.get("returnValue")) is not None:
         yield "Returned", "0  (success)" if value == 0 else str(value)
-    operations = study.launches.ops_of(ref.index)
+    operations = study.launches.ops_of(ref.index) if not study.partial else []
     if operations:
         kind, index = operations[0]
         events = trace.events[kind]
@@ -212,6 +216,9 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
     yield "Thread", _thread(trace, track.thread)
     if (is_open := trace.nvtx.columns.get("is_open")) is not None and is_open[ref.index]:
         yield "Open", "it has no end in the file; shown to the end of the session"
+    if study.partial:
+        yield "On the GPU", _LATER
+        return
     projected = _projected(trace, study.launches, track.thread, start_ns, end_ns)
     if projected is None:
         yield "On the GPU", "launched nothing from this thread"

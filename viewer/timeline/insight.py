@@ -43,7 +43,7 @@ class Insight(QObject):
         self.collectives = self.slices = None
         self.warnings, self._lost = {}, {}
         self.changed.emit()
-        if (study := self.state.study) is not None and not study.trace.partial:
+        if (study := self.state.study) is not None and not study.partial:
             self._worker.start(lambda _: (study.findings, study.collectives), self._take_first)
 
     def _take_first(self, found: tuple[tuple[Finding, ...], Collectives]) -> None:
