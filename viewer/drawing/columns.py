@@ -142,23 +142,22 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
     length = end - start
     key = (np.maximum(length, 1) << COLOUR_BITS) | colour
     wide = np.flatnonzero(length >= -(-work.scale.length_ns // width))
-    row = offset.searchsorted(wide + 1, side="right") - 1
-    low = np.array([low for _, _, low, _ in held])
-    numbers = np.array([number for number, _, _, _ in held], np.int32)
-    at = wide - offset[row] + low[row]
-    work.wide.append(_Wide(numbers[row], at, start[wide], end[wide], colour[wide]))
+    of = offset.searchsorted(wide + 1, side="right") - 1
+    moved = np.array([low for _, _, low, _ in held]) - offset[:-1]
+    rows = np.array([number for number, _, _, _ in held], np.int32)
+    work.wide.append(_Wide(rows[of], wide + moved[of], start[wide], end[wide], colour[wide]))
     length[wide], key[wide], end[wide] = 0, 0, view[0]
     busy = np.zeros(len(length) + 1, np.int64)
     np.cumsum(length, out=busy[1:])
     over = np.maximum(end[first - 1] - exact, 0)
-    work.narrow[numbers] = np.diff(busy[first] - over, axis=1)
+    work.narrow[rows] = np.diff(busy[first] - over, axis=1)
     longest = np.maximum.reduceat(key, first.ravel()).reshape(first.shape)
     longest[:, :-1][first[:, :-1] == first[:, 1:]] = 0
     tail = np.flatnonzero(over > 0)
     reaching = (over.ravel()[tail] << COLOUR_BITS) | colour[first.ravel()[tail] - 1]
     flat = longest.ravel()
     flat[tail] = np.maximum(flat[tail], reaching)
-    work.key[numbers] = longest[:, :-1]
+    work.key[rows] = longest[:, :-1]
 
 
 def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
