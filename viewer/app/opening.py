@@ -188,6 +188,7 @@ class _Job(QThread):
         self._work = work
         self.name = name
         self._is_taken = threading.Event()
+        self.take()
 
     def take(self) -> None:
         """Say that the window shows what there was to show early, or that nobody wants it any more."""
@@ -197,6 +198,11 @@ class _Job(QThread):
         """Ask it to end."""
         self.requestInterruption()
         self.take()
+
+    def _is_unwanted(self) -> bool:
+        """Say whether to end; whoever reads or counts asks, and waits here while the window has its turn."""
+        self._is_taken.wait()
+        return self.isInterruptionRequested()
 
     def _show(self, early: Opened) -> None:
         """Show a part, and go on when the window has it: both would want Python's lock all the time."""
@@ -208,7 +214,7 @@ class _Job(QThread):
 
     def run(self) -> None:
         try:
-            result = self._work(self.progress.emit, self.isInterruptionRequested, self._show)
+            result = self._work(self.progress.emit, self._is_unwanted, self._show)
         except Cancelled:
             pass
         except ReadError as error:
