@@ -31,13 +31,25 @@ class Intervals:
         return len(self.start_ns)
 
     def __and__(self, other: Intervals) -> Intervals:
-        return _where((self, other), [False, False, False, True])
+        few, many = sorted((self, other), key=len)
+        low = np.searchsorted(many.end_ns, few.start_ns, side="right")
+        count = np.searchsorted(many.start_ns, few.end_ns, side="left") - low
+        of = np.repeat(np.arange(len(few)), count)
+        at = np.arange(len(of)) + np.repeat(low - (np.cumsum(count) - count), count)
+        return Intervals(
+            np.maximum(many.start_ns[at], few.start_ns[of]), np.minimum(many.end_ns[at], few.end_ns[of])
+        )
 
     def __or__(self, other: Intervals) -> Intervals:
-        return _where((self, other), [False, True, True, True])
+        return union(
+            np.concatenate((self.start_ns, other.start_ns)), np.concatenate((self.end_ns, other.end_ns))
+        )
 
     def __sub__(self, other: Intervals) -> Intervals:
-        return _where((self, other), [False, True, False, False])
+        limits = np.iinfo(np.int64)
+        return self & Intervals(
+            np.concatenate(([limits.min], other.end_ns)), np.concatenate((other.start_ns, [limits.max]))
+        )
 
     @property
     def lengths(self) -> Int64:
@@ -93,11 +105,11 @@ def union(start_ns: Int64, end_ns: Int64) -> Intervals:
     if not len(start_ns):
         return EMPTY
     # "stable" is a merge sort that takes what is already sorted, such as the streams of a GPU, as it is.
-    order = np.argsort(start_ns, kind="stable")
-    start, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
-    first = np.concatenate(([True], start[1:] > reach[:-1]))
+    start, end = np.sort(start_ns, kind="stable"), np.sort(end_ns, kind="stable")
+    # Nothing runs after the k-th end where the next event has not begun by then.
+    first = np.concatenate(([True], start[1:] > end[:-1]))
     last = np.concatenate((first[1:], [True]))
-    return Intervals(start[first], reach[last])
+    return Intervals(start[first], end[last])
 
 
 def sweep(sets: tuple[Intervals, ...]) -> tuple[Int64, npt.NDArray[np.uint8]]:
@@ -126,11 +138,3 @@ def runs(values: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.intp], npt.NDA
         return np.empty(0, np.intp), np.empty(0, np.intp)
     first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
     return first, np.append(first[1:], len(values))
-
-
-def _where(sets: tuple[Intervals, ...], table: list[bool]) -> Intervals:
-    times, bits = sweep(sets)
-    wanted = np.array(table)[bits]
-    first, last = runs(wanted)
-    first, last = first[wanted[first]], last[wanted[first]]
-    return Intervals(times[first], times[last])
