@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from viewer.readers.identity import Identity, identify
 from viewer.readers.interning import Interner, StringTable
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading
 from viewer.readers.schema import TABLE_OF
-from viewer.readers.settling import Keep, Settler, presort
+from viewer.readers.settling import Keep, Settler
 from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
@@ -73,10 +74,10 @@ def build(
     _read_gpus(reading, loose, steps)
     with ThreadPoolExecutor(2, "lightbox-beside") as beside:
         tasks = []
-        partial = assembly.partial()
+        gpus = assembly.partial()
         if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
-            tasks.append(beside.submit(lambda: early(partial())))
-        nvtx = _read_rest(reading, facts, loose, steps, beside)
+            tasks.append(beside.submit(lambda: early(gpus())))
+        nvtx = _read_rest(reading, facts, loose, steps, lambda: beside.submit(assembly.calls()))
         for task in tasks:
             task.result()
     check(cancelled)
@@ -110,6 +111,11 @@ class _Assembly:
             return self._trace(identity, names, events, {}, partial=True)
 
         return make
+
+    def calls(self) -> Callable[[], None]:
+        """Return what sorts the calls, in any thread."""
+        _, final = self._intern()
+        return partial(self.settler.settle_calls, final)
 
     def whole(self, domains: Mapping[tuple[int, int], str]) -> Trace:
         """Return the trace; the loose tables are used up."""
@@ -193,9 +199,13 @@ def _read_gpus(reading: Reading, loose: dict[Kind, Loose], steps: _Steps) -> Non
 
 
 def _read_rest(
-    reading: Reading, facts: FileFacts, loose: dict[Kind, Loose], steps: _Steps, beside: Executor
+    reading: Reading,
+    facts: FileFacts,
+    loose: dict[Kind, Loose],
+    steps: _Steps,
+    sort_calls: Callable[[], Future[None]],
 ) -> nvtx_table.Nvtx:
-    """Read what the CPU did; the calls are sorted `beside`, while NVTX and the rest are read."""
+    """Read what the CPU did; the calls are sorted while NVTX and the rest are read."""
 
     def read(kind: Kind, reader: Callable[[], Loose]) -> None:
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
@@ -203,7 +213,7 @@ def _read_rest(
 
     if not len(loose[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
-    sorting = beside.submit(presort, loose[Kind.API])
+    sorting = sort_calls()
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events

@@ -118,7 +118,7 @@ def enum_labels(reading: Reading, column: str) -> dict[int, str]:
 def _names_of_calls(api: Loose, process: Int64, correlation: UInt32) -> UInt32:
     """Return the name of the innermost API call of each (process, correlation), 0 where there is none.
 
-    The calls are sorted by process, as `presort` leaves them.
+    The calls are sorted by process, as `Settler.settle_calls` leaves them.
     """
     names = np.zeros(len(process), np.uint32)
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
 from viewer.readers.errors import Cancel, check
 from viewer.readers.identity import Identity
-from viewer.readers.loose import PROCESS_MASK, Codes, Key, Loose, pid_of
+from viewer.readers.loose import PROCESS_MASK, Codes, Loose, pid_of
 from viewer.trace.events import Events, Int64, Kind, UInt32
 
 Keep = Callable[[Events], Events]
@@ -29,7 +30,7 @@ class Settler:
 
     def __init__(self, loose: dict[Kind, Loose], keep: Keep, cancelled: Cancel | None = None) -> None:
         self._loose, self._keep, self._cancelled = loose, keep, cancelled
-        self._settled: dict[Kind, tuple[list[int], int, Events]] = {}
+        self._settled: dict[Kind, tuple[Codes, Events]] = {}
 
     def settle(self, kinds: Iterable[Kind], identity: Identity, final: UInt32) -> dict[Kind, Events]:
         """Return the events of some kinds, two tables at once, the large ones first.
@@ -37,41 +38,63 @@ class Settler:
         Parameters
         ----------
         identity : Identity
-            The owners. A table is sorted anew only where they are others than when it was settled.
+            The owners. A table is sorted anew only where they come in another order than when it was settled.
         final : ndarray of uint32
             The names' ids by their provisional ones; ids that were given stay.
         """
 
         def one(kind: Kind) -> Events:
-            check(self._cancelled)
-            loose, owners = self._loose[kind], identity.owners(kind)
-            index_of = [-1 if (i := identity.owner(kind, key)) is None else i for key in loose.owners]
-            if self._settled.get(kind, ())[:2] != (index_of, owners):
-                events = self._keep(settle(loose, np.array(index_of, np.int32), owners, final))
-                loose.start, loose.end = events.start_ns, events.end_ns
-                loose.columns.update({n: c for n, c in events.columns.items() if n != "short_id"})
-                self._settled[kind] = index_of, owners, events
-            return self._settled[kind][2]
+            index_of = [identity.owner(kind, key) for key in self._loose[kind].owners]
+            codes = np.array([-1 if index is None else index for index in index_of], np.int32)
+            return self._settle(kind, codes, identity.owners(kind), final)
 
         order = sorted(kinds, key=lambda kind: -len(self._loose[kind]))
         with ThreadPoolExecutor(2, "lightbox-sort") as pool:
             return dict(zip(order, pool.map(one, order), strict=True))
 
+    def settle_calls(self, final: UInt32) -> None:
+        """Settle the API calls as they will most likely lie: by process, main thread, thread.
 
-def presort(loose: Loose) -> None:
-    """Sort a table of calls as it will most likely lie: by process, main thread, thread, and time.
+        It takes long, and can be done beside the reading of what tells the owners of the whole file.
+        """
+        loose = self._loose[Kind.API]
+        by_place = sorted(range(len(loose.owners)), key=lambda at: _place(loose.owners[at][0]))
+        codes = np.arange(len(by_place), dtype=np.int32)
+        loose.owners = [loose.owners[at] for at in by_place]
+        loose.owner = codes[np.argsort(by_place)][loose.owner]
+        self._settle(Kind.API, codes, len(codes), final)
 
-    It takes long for calls, and can be done before all owners of the file are known.
+    def _settle(self, kind: Kind, index_of: Codes, owners: int, final: UInt32) -> Events:
+        check(self._cancelled)
+        loose, known = self._loose[kind], self._settled.get(kind)
+        offsets = _renumbered(*known, index_of, owners) if known is not None else None
+        if known is not None and offsets is not None:
+            events = self._keep(replace(known[1], offsets=offsets))
+        else:
+            events = self._keep(settle(loose, index_of, owners, final))
+            loose.start, loose.end = events.start_ns, events.end_ns
+            loose.columns.update({n: c for n, c in events.columns.items() if n != "short_id"})
+        self._settled[kind] = index_of, events
+        return events
+
+
+def _place(global_tid: int) -> tuple[int, bool, int]:
+    thread = global_tid & ~PROCESS_MASK
+    return global_tid & PROCESS_MASK, thread != pid_of(global_tid), thread
+
+
+def _renumbered(before: Codes, events: Events, now: Codes, owners: int) -> Int64 | None:
+    """Return the offsets of events under other numbers of their owners; None if these come in another order.
+
+    `before` and `now` are the numbers of the table's own owners, -1 for those that are not shown.
     """
-
-    def place(key: Key) -> tuple[int, bool, int]:
-        thread = key[0] & ~PROCESS_MASK
-        return key[0] & PROCESS_MASK, thread != pid_of(key[0]), thread
-
-    by_place = sorted(range(len(loose.owners)), key=lambda at: place(loose.owners[at]))
-    loose.owners = [loose.owners[at] for at in by_place]
-    loose.owner = np.argsort(np.array(by_place, np.intp)).astype(np.int32)[loose.owner]
-    _sort(loose, loose.owner)
+    shown = np.flatnonzero(before >= 0)
+    shown = shown[np.argsort(before[shown], kind="stable")]
+    if ((now >= 0) != (before >= 0)).any() or (np.diff(now[shown]) <= 0).any():
+        return None
+    counts = np.zeros(owners, np.int64)
+    counts[now[shown]] = np.diff(events.offsets)[before[shown]]
+    return np.concatenate(([0], np.cumsum(counts)))
 
 
 def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
@@ -79,24 +102,19 @@ def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
 
     `loose` is sorted too and shares its arrays with the events.
     """
-    owner = _sort(loose, index_of[loose.owner] if len(loose) else loose.owner)
+    owner = index_of[loose.owner] if len(loose) else loose.owner
+    order = _order(owner, loose.start, loose.end)
+    if order is not None:
+        owner = owner[order]
+        for column in ("start", "end", "name", "owner"):
+            setattr(loose, column, getattr(loose, column)[order])
+        for name in loose.columns:
+            loose.columns[name] = loose.columns[name][order]
     columns = dict(loose.columns)
     if "short_id" in columns:
         columns["short_id"] = final[columns["short_id"]]
     offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
     return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
-
-
-def _sort(loose: Loose, owner: Codes) -> Codes:
-    """Sort a table by `owner` and time; return `owner` in that order."""
-    order = _order(owner, loose.start, loose.end)
-    if order is None:
-        return owner
-    for column in ("start", "end", "name", "owner"):
-        setattr(loose, column, getattr(loose, column)[order])
-    for name in loose.columns:
-        loose.columns[name] = loose.columns[name][order]
-    return owner[order]
 
 
 def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:

@@ -37,7 +37,14 @@ class Writer:
         self._written: dict[Kind, tuple[Events, dict[str, Any]]] = {}
 
     def put(self, events: Events) -> Events:
-        """Write a table; return it as it lies in the file, mapped into memory."""
+        """Write a table; return it as it lies in the file, mapped into memory.
+
+        Of one that was returned before and has other offsets now, only these are written.
+        """
+        before, facts = self._written.get(events.kind, (None, {}))
+        if before is not None and before.start_ns is events.start_ns:
+            self._written[events.kind] = events, facts | {"offsets": events.offsets.tolist()}
+            return events
         columns = {"start_ns": events.start_ns, "end_ns": events.end_ns, "name_id": events.name_id}
         zeros = {}
         for name, column in events.columns.items():
