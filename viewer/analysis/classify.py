@@ -159,11 +159,14 @@ class KernelClasses:
         Position in `CLASSES`; "other" for names that no rule matches or that no kernel has.
     rule_of : ndarray of int16, shape (names,)
         Position in ``rules.rules`` of the rule that fired, -1 for none.
+    held : tuple of str
+        The classes that kernels of the trace have, in order of `CLASSES`.
     """
 
     rules: Rules
     class_of: npt.NDArray[np.uint8]
     rule_of: npt.NDArray[np.int16]
+    held: tuple[str, ...]
 
     def is_comm(self, name_id: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """Return which kernels are communication, by their names."""
@@ -185,7 +188,9 @@ def classify(trace: Trace, rules: Rules) -> KernelClasses:
     rule_of = np.full(len(trace.names), -1, np.int16)
     rule_of[used] = [rules.match(name) for name in trace.names.take(used)]
     table = np.array([*(r.kernel_class for r in rules.rules), OTHER], np.uint8)
-    return KernelClasses(rules, table[rule_of], rule_of)
+    class_of = table[rule_of]
+    held = tuple(CLASSES[number] for number in np.unique(class_of[used]))
+    return KernelClasses(rules, class_of, rule_of, held)
 
 
 def _class_named(text: str) -> int:

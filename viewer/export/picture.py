@@ -116,7 +116,7 @@ class Sheet:
 
     def _legend(self) -> foot.Block:
         theme, palette = self.view.theme, self.scene.palette
-        classes = legend.classes_of(self.view.study)
+        classes = self.view.study.classes.held
 
         def paint(painter: QPainter, rect: QRect) -> None:
             legend.paint_legend(painter, rect, theme, palette, classes)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.classify import CLASSES
 from viewer.analysis.study import Study
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import LIGHT, Theme
@@ -43,7 +41,7 @@ class Legend(QWidget):
     def set_palette(self, palette: Palette | None, study: Study | None) -> None:
         """Show the classes of another trace."""
         self._palette = palette
-        self._classes = classes_of(study) if study else ()
+        self._classes = study.classes.held if study else ()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -54,14 +52,6 @@ class Legend(QWidget):
                 paint_legend(painter, self.rect(), self.theme, self._palette, self._classes)
         finally:
             painter.end()
-
-
-def classes_of(study: Study) -> tuple[str, ...]:
-    """Return the kernel classes that a trace holds, in order of `CLASSES`."""
-    used = np.zeros(len(study.trace.names), bool)
-    used[study.trace.kernels.name_id] = True
-    held = np.unique(study.classes.class_of[used])
-    return tuple(CLASSES[c] for c in held)
 
 
 def paint_legend(
