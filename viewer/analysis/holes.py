@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewer.analysis.classify import KernelClasses
-from viewer.analysis.intervals import EMPTY, NONE, Intervals, union
-from viewer.analysis.parts import Occupancy, split
+from viewer.analysis.intervals import EMPTY, NONE, Intervals, runs, sweep, union
+from viewer.analysis.parts import Occupancy
 from viewer.analysis.tally import Tally
 from viewer.trace import GPU_KINDS, Kind, Trace
 
@@ -68,8 +68,11 @@ def find_holes(trace: Trace, classes: KernelClasses, covered: Occupancy, gpu: in
     rows = [] if stream is None else [(e := trace.events[k], e.of(stream)) for k in GPU_KINDS]
     tables = [(events.start_ns[held], events.end_ns[held]) for events, held in rows]
     own = union(*(np.concatenate([NONE, *column]) for column in zip(*tables, strict=True))) if rows else EMPTY
-    sets = (covered.compute, covered.communication, covered.copies, own)
-    states = split(sets, _STATE_OF_BITS, _NOTHING)[_OCCUPIED + 1 :]
+    times, bits = sweep((covered.compute, covered.communication, covered.copies, own))
+    state = _STATE_OF_BITS[bits]
+    first, last = runs(state)
+    kept = [np.flatnonzero(state[first] == one) for one in (_COMPUTE, _COMMUNICATION, _COPY)]
+    states = tuple(Intervals(times[first[of]], times[last[of]]) for of in kept)
     # Operations of a stream follow one another: then the tables say themselves when it is occupied.
     if own.total() != sum(int((end - start).sum()) for start, end in tables):
         tables = [(own.start_ns, own.end_ns)]

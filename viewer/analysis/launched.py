@@ -64,7 +64,7 @@ class Launched:
 def launched_of(study: Study, process: int) -> Launched:
     """Return the launched operations of a process."""
     trace, api = study.trace, study.trace.api
-    kinds, indices, gpus, calls = [], [], [], []
+    pieces: list[tuple[npt.NDArray[Any], ...]] = [_NO_LAUNCHES]
     busy = 0
     for position, kind in enumerate(GPU_KINDS):
         events = trace.events[kind]
@@ -75,36 +75,28 @@ def launched_of(study: Study, process: int) -> Launched:
             if trace.gpus[stream.gpu].process != process:
                 continue
             rows = events.of(stream.index)
-            busy += int((events.end_ns[rows] - events.start_ns[rows]).sum())
-            kept = rows.start + np.flatnonzero(api_of[rows] >= 0)
-            kinds.append(np.full(len(kept), position, np.uint8))
-            indices.append(kept)
-            gpus.append(np.full(len(kept), stream.gpu, np.int16))
-            calls.append(api_of[kept].astype(np.int64))
-    call = _joined(calls, np.int64)
+            start, end = events.start_ns[rows], events.end_ns[rows]
+            busy += int((end - start).sum())
+            kept = np.flatnonzero(api_of[rows] >= 0)
+            of_kind, of_gpu = np.full(len(kept), position, np.uint8), np.full(len(kept), stream.gpu, np.int16)
+            name = events.name_id[rows][kept]
+            call, index = api_of[rows][kept], rows.start + kept
+            pieces.append((call, of_kind, index, of_gpu, start[kept], end[kept], name))
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     # Calls are grouped by thread and sorted by start in the table, so the index of the call is the sort key.
-    order = np.argsort(call, kind="stable")
-    call, table, index = call[order], _joined(kinds, np.uint8)[order], _joined(indices, np.int64)[order]
-    starts, ends = np.empty(len(index), np.int64), np.empty(len(index), np.int64)
-    names = np.empty(len(index), np.uint32)
-    for position, kind in enumerate(GPU_KINDS):
-        here, events = table == position, trace.events[kind]
-        starts[here], ends[here] = events.start_ns[index[here]], events.end_ns[index[here]]
-        names[here] = events.name_id[index[here]]
+    order = np.argsort(columns[0], kind="stable")
+    call, kinds, indices, gpus, starts, ends, names = (column[order] for column in columns)
     edges = np.searchsorted(call, api.offsets)
     threads = {t: slice(int(edges[t]), int(edges[t + 1])) for t in np.flatnonzero(np.diff(edges)).tolist()}
-    return Launched(
-        table,
-        index,
-        _joined(gpus, np.int16)[order],
-        starts,
-        ends,
-        names,
-        api.start_ns[call],
-        api.end_ns[call],
-        threads,
-        busy,
-    )
+    called, returned = api.start_ns[call], api.end_ns[call]
+    return Launched(kinds, indices, gpus, starts, ends, names, called, returned, threads, busy)
+
+
+_NO_LAUNCHES = tuple(
+    np.empty(0, dtype)
+    for dtype in (np.int32, np.uint8, np.int64, np.int16, np.int64, np.int64, np.uint32)
+)  # fmt: skip
+"""The call and the columns of `Launched` that operations have themselves."""
 
 
 def outermost(starts: Int64, ends: Int64, call_starts: Int64, call_ends: Int64) -> Indices:
@@ -200,7 +192,3 @@ def ranges_of(trace: Trace, track: int) -> Indices:
     rows = trace.nvtx.of(track)
     types = trace.nvtx.columns.get("event_type")
     return np.flatnonzero(types[rows] != MARK) + rows.start if types is not None else np.empty(0, np.int64)
-
-
-def _joined(arrays: list[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
-    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.empty(0, dtype)

@@ -11,16 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.classify import KernelClasses
-from viewer.analysis.intervals import EMPTY, Intervals, runs, sweep, union
+from viewer.analysis.intervals import EMPTY, Intervals, union
 from viewer.analysis.order import rows_of_gpu
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
 COPY_ONLY, IDLE = PARTS.index("copy_only"), PARTS.index("idle")
-
-_PART_OF_BITS = np.array([4, 0, 2, 1, 3, 0, 2, 1], np.uint8)
-"""Part by what runs: bit 1 compute, bit 2 communication, bit 4 copies."""
 
 
 @dataclass(frozen=True)
@@ -147,32 +144,19 @@ def occupancy(trace: Trace, classes: KernelClasses, gpu: int) -> Occupancy:
 
 def gpu_parts(trace: Trace, covered: Occupancy) -> GpuParts:
     """Cut a GPU's time into its five parts."""
-    states = split((covered.compute, covered.communication, covered.copies), _PART_OF_BITS, IDLE)
-    return GpuParts(trace.window_ns, states, covered.has_graphs)
+    compute, communication = covered.compute, covered.communication
+    busy = (
+        compute - communication,
+        compute & communication,
+        communication - compute,
+        covered.copies - compute - communication,
+    )
+    return GpuParts(trace.window_ns, busy, covered.has_graphs)
 
 
 def without_kernel(parts_ns: Int64) -> Int64:
     """Return the time without a kernel on any stream, copy only and idle; parts have the shape (..., 5)."""
     return np.asarray(parts_ns[..., COPY_ONLY] + parts_ns[..., IDLE])
-
-
-def split(
-    sets: tuple[Intervals, ...], state_of_bits: npt.NDArray[np.uint8], states: int
-) -> tuple[Intervals, ...]:
-    """Cut time into disjoint states by which of the sets cover it.
-
-    Parameters
-    ----------
-    state_of_bits : ndarray of uint8, shape (2 ** len(sets),)
-        The state for each combination of sets, set ``k`` as bit ``1 << k``.
-    states : int
-        How many states to return; those numbered higher are left out.
-    """
-    times, bits = sweep(sets)
-    state = state_of_bits[bits]
-    first, last = runs(state)
-    kept = state[first]
-    return tuple(Intervals(times[first[kept == s]], times[last[kept == s]]) for s in range(states))
 
 
 def _union(trace: Trace, *rows: tuple[Kind, npt.NDArray[np.int32]]) -> Intervals:
