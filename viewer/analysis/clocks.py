@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viewer.analysis.launched import Launched, Mask, launched_of
+from viewer.analysis.tally import coded
 from viewer.trace import Gpu, Kind, Trace
-from viewer.trace.events import Int64
+from viewer.trace.events import Int64, UInt32
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -96,19 +97,27 @@ def _upper(trace: Trace, ops: Launched, gpu: Gpu, mine: Mask) -> int | None:
     rows = sync.of(gpu.process)
     if rows.stop == rows.start or not mine.any():
         return None
-    names = np.array(trace.names.take(sync.name_id[rows]), object)
+    names = sync.name_id[rows]
     context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
     start, end = sync.start_ns[rows], sync.end_ns[rows]
     stream_of = _stream_of(trace, ops)
+    of_stream, of_device = (_is_named(trace, names, calls) for calls in (_STREAM_SYNCS, _DEVICE_SYNCS))
     bounds = []
     for held in trace.streams_of(gpu.index):
-        on_stream = np.isin(names, _STREAM_SYNCS) & (stream == held.stream_id) & (context == held.context)
+        on_stream = of_stream & (stream == held.stream_id) & (context == held.context)
         bounds.append(_slack(ops, mine & (stream_of == held.index), start[on_stream], end[on_stream]))
     for number in {s.context for s in trace.streams_of(gpu.index)}:
-        whole = np.isin(names, _DEVICE_SYNCS) & (context == number)
+        whole = of_device & (context == number)
         bounds.append(_slack(ops, mine, start[whole], end[whole]))
     known = [b for b in bounds if b is not None]
     return min(known) if known else None
+
+
+def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
+    """Return which events have one of some names."""
+    used, code = coded(name_id)
+    held = np.array([name in calls for name in trace.names.take(used)], bool)
+    return np.asarray(held[code])
 
 
 def _slack(ops: Launched, mine: Mask, sync_start: Int64, sync_end: Int64) -> int | None:

@@ -71,8 +71,7 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
         return []
     stream = np.searchsorted(events.offsets, rows, side="right") - 1
     computes = _compute_streams(study, gpu)
-    occupied = study.occupancy(gpu)
-    kernels = (occupied.compute | occupied.communication) & within
+    kernels = study.parts[gpu].intervals("compute_only", "hidden_comm", "exposed_comm") & within
     pageable = is_pageable(events) if kind is Kind.MEMCPY else np.zeros(len(events), bool)
     found: list[dict[str, object]] = []
     for name in np.unique(events.name_id[rows]).tolist():
@@ -147,9 +146,11 @@ def in_front(study: Study, laps: Laps) -> InFront:
         sizes: Int64 = events.columns["bytes"][rows].astype(np.int64)
         to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
         rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
+        rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
         low, first = before_first_kernel(study, laps, gpu.index)
+        begin, stop = (np.searchsorted(events.start_ns[rows], edge, side="left") for edge in (low, first))
         for lap in range(laps.count):
-            held = rows[(events.start_ns[rows] >= low[lap]) & (events.start_ns[rows] < first[lap])]
+            held = rows[begin[lap] : stop[lap]]
             if len(held):
                 covered = union(events.start_ns[held], events.end_ns[held])
                 found.count[gpu.index, lap] = len(held)

@@ -13,6 +13,7 @@ from viewer.analysis.launched import Rows
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.scope import Scope
 from viewer.analysis.seas import SMALL_NS, Seas, find_seas
+from viewer.analysis.tally import coded
 from viewer.trace import Kind
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None
     for gpu, within in enumerate(scope.within):
         mine = kernels_in(study, gpu, within) if rows is None else rows[gpu]
         of = study.classes.class_of[kernels.name_id[mine]]
+        mine = mine[np.argsort(of, kind="stable")]
+        edges = np.append(0, np.cumsum(np.bincount(of, minlength=len(CLASSES))))
         for position in range(len(CLASSES)):
-            held = mine[of == position]
+            held = mine[edges[position] : edges[position + 1]]
             start, end = kernels.start_ns[held], kernels.end_ns[held]
             lengths = within.covered(start, end)
             count[position] += int((lengths > 0).sum())
@@ -87,12 +90,18 @@ def top_kernels(
     )
     gpu = np.repeat(np.arange(len(pieces)), [len(p) for p in pieces])
     index = np.concatenate([np.empty(0, np.int64), *pieces]).astype(np.int64)
-    table = pd.DataFrame({"name_id": kernels.name_id[index], "ns": lengths, "gpu": gpu, "index": index})
-    by_name = table[table["ns"] > 0].groupby("name_id")["ns"]
-    sums = by_name.agg(["size", "sum", "idxmax"]).sort_values("sum", ascending=False)
+    counted = np.flatnonzero(lengths > 0)
+    ids, code = coded(kernels.name_id[index[counted]])
+    of_name, most, first = (np.zeros(len(ids), np.int64) for _ in range(3))
+    np.add.at(of_name, code, lengths[counted])
+    np.maximum.at(most, code, lengths[counted])
+    longest = np.flatnonzero(lengths[counted] == most[code])[::-1]
+    first[code[longest]] = counted[longest]
+    sums = pd.DataFrame({"size": np.bincount(code, minlength=len(ids)), "sum": of_name, "first": first}, ids)
+    sums = sums.sort_values("sum", ascending=False)
     total = max(int(sums["sum"].sum()), 1)
     best = sums.head(count)
-    longest = table.loc[best["idxmax"]]
+    at = best["first"].to_numpy()
     names = best.index.to_numpy(np.uint32)
     return pd.DataFrame(
         {
@@ -103,9 +112,9 @@ def top_kernels(
             "sum_ns": best["sum"].to_numpy(),
             "mean_ns": (best["sum"] // best["size"]).to_numpy(),
             "share": (best["sum"] / total).to_numpy(),
-            "gpu": longest["gpu"].to_numpy(),
-            "start_ns": kernels.start_ns[longest["index"].to_numpy()],
-            "end_ns": kernels.end_ns[longest["index"].to_numpy()],
+            "gpu": gpu[at],
+            "start_ns": kernels.start_ns[index[at]],
+            "end_ns": kernels.end_ns[index[at]],
         }
     )
 
