@@ -351,6 +351,29 @@ def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
     assert window.state.study is None
 
 
+def test_who_cancels_just_before_all_rows_are_shown_waits_for_nobody(
+    open_window, reader, monkeypatch, qtbot
+):
+    window = open_window()
+    made, go_on, make = threading.Event(), threading.Event(), opening._scene
+
+    def scene(*given):
+        made.set()
+        assert go_on.wait(WAIT_S)
+        return make(*given)
+
+    monkeypatch.setattr(opening, "EARLY_FROM_EVENTS", 0)
+    monkeypatch.setattr(opening, "_scene", scene)
+    reader.go_on["slow"].set()
+    window.open(Path("slow.sqlite"))
+    assert made.wait(WAIT_S)
+    jobs = tuple(window.opening._running)
+    window.opening.cancel()
+    go_on.set()
+    assert all(job.wait(WAIT_S * 1000) for job in jobs)
+    assert window.state.study is None
+
+
 def test_nothing_that_is_held_outlives_its_trace(window, opened, qtbot):
     from tests.timeline.test_gestures import move
 

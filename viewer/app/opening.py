@@ -207,10 +207,11 @@ class _Job(QThread):
     def _show(self, early: Opened) -> None:
         """Show a part, and go on when the window has it: both would want Python's lock all the time."""
         self._is_taken.clear()
-        if not self.isInterruptionRequested():
-            (self.opened if early.study.trace.partial else self.filled).emit(early)
-            del early
-            self._is_taken.wait()
+        if self.isInterruptionRequested():
+            self.take()
+            return
+        (self.opened if early.study.trace.partial else self.filled).emit(early)
+        self._is_taken.wait()
 
     def run(self) -> None:
         try:
