@@ -25,6 +25,8 @@ from viewer.state.work import is_anything_running
 from viewer.trace import Kind
 
 LONGEST_BLOCK_MS = 100
+FELT_MS = 50
+"""From here on a hand that drags feels that the window waits."""
 BEAT_MS = 5
 
 
@@ -61,10 +63,11 @@ class _Heart:
         self.pauses.append(now - self._last - BEAT_MS / 1e3)
         self._last = now
 
-    def longest_ms(self) -> float:
-        longest = max(self.pauses) * 1e3
+    def take(self) -> tuple[float, int]:
+        """Return the longest pause in ms, and how many are felt, since this was last asked."""
+        longest, felt = max(self.pauses) * 1e3, sum(pause * 1e3 > FELT_MS for pause in self.pauses)
         self.pauses = [0.0]
-        return longest
+        return longest, felt
 
 
 def _wait(is_over: Callable[[], bool]) -> None:
@@ -108,7 +111,7 @@ def main(path: Path, which: str) -> None:
     _wait(is_shown)
     _wait(lambda: not is_anything_running() and not window.opening.is_warming)
     settled = time.perf_counter() - began
-    blocked = heart.longest_ms()
+    blocked, felt = heart.take()
     study = window.state.study
     assert study is not None
     events = sum(len(study.trace.events[kind]) for kind in Kind)
@@ -117,7 +120,7 @@ def main(path: Path, which: str) -> None:
     window.state.rows.set_expanded(expanded, True)
     for _ in range(20):
         app.processEvents()
-    unfolded = heart.longest_ms()
+    unfolded, _ = heart.take()
     own = (private_bytes() - before) / events
     group = f"{which} open"
     whole = shown.get("whole", shown["numbers"])
@@ -131,6 +134,7 @@ def main(path: Path, which: str) -> None:
             Figure(group, "iterations and sums", shown["numbers"], "s"),
             Figure(group, "everything computed", settled, "s"),
             Figure(group, "longest block of the window", blocked, "ms", LONGEST_BLOCK_MS),
+            Figure(group, f"blocks over {FELT_MS} ms", felt, ""),
             Figure(group, "block when everything is unfolded", unfolded, "ms"),
             Figure(group, "private memory, everything open", own, "B/event", 120.0),
             Figure(group, "peak memory, mapped files included", peak_bytes() / events, "B/event"),
