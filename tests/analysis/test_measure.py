@@ -37,6 +37,21 @@ def test_a_tally_is_the_sum_of_the_clipped_events(rows, low, high, block):
     assert sums == expected
 
 
+@given(kernels, times, times, st.integers(1, 8))
+def test_a_tally_leaves_out_what_does_not_count(rows, low, high, block):
+    low, high = min(low, high), max(low, high) + 1
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    counted = columns[2] != 7
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "_BLOCK", block)
+        made = tally.Tally(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32), counted)
+        held = columns[:, counted]
+        alone = tally.Tally(held[0], held[0] + held[1], held[2].astype(np.uint32))
+        assert made.keys.tolist() == alone.keys.tolist()
+        assert made.sums(low, high).tolist() == alone.sums(low, high).tolist()
+        assert made.count(low, high) == alone.count(low, high)
+
+
 def two_streams():
     """Stream 7 computes in [0, 10) and [30, 40); meanwhile the others do one thing after the other."""
     maker = TraceMaker(session_ns=50)

@@ -54,3 +54,12 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["x.csv"]
+
+
+def test_categories_are_written_as_the_texts_they_stand_for(tmp_path):
+    texts = pd.Series(["b", "a", "b", ""])
+    for suffix in (".csv", ".tsv", ".md", ".parquet"):
+        write_table(pd.DataFrame({"cause": texts}), tmp_path / f"plain{suffix}")
+        write_table(pd.DataFrame({"cause": texts.astype("category")}), tmp_path / f"coded{suffix}")
+        plain, coded = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("plain", "coded"))
+        assert plain == coded, suffix

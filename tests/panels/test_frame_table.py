@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from PySide6.QtCore import Qt
 
 from viewer.panels.frame_table import LEAST_WORDS, Column, FrameTable
 
@@ -39,3 +40,17 @@ def test_a_mark_keeps_its_colour_in_a_selected_row(qtbot):
     picture, cell = table.viewport().grab().toImage(), table.visualRect(table.model().index(0, 0))
     y = cell.center().y()
     assert red in {picture.pixelColor(x, y).rgba() for x in range(cell.left(), cell.right())}
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_categories_are_sorted_as_the_texts_they_stand_for(qtbot, descending):
+    texts = pd.Series(["10 b", "9 a", "Z", "", "a", "9 a"])
+    order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+    orders = []
+    for column in (texts, texts.astype(pd.CategoricalDtype(["Z", "a", "9 a", "", "10 b", "unused"]))):
+        table = FrameTable(COLUMNS[:1], "Table")
+        qtbot.addWidget(table)
+        table.set_frame(pd.DataFrame({"what": column}))
+        table.frame_model.sort(0, order)
+        orders.append(table.frame_model.order.tolist())
+    assert orders[0] == orders[1]
