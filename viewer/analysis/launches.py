@@ -149,13 +149,14 @@ def _keys(trace: Trace, kind: Kind) -> _UInt64:
     """Return (process + 1) << 32 | correlation id of every event; 0 for those without a correlation id."""
     events = trace.events[kind]
     if kind is Kind.API:
-        process_of = np.array([t.process for t in trace.threads], np.uint64)
+        process_of = [t.process for t in trace.threads]
     else:
-        process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.uint64)
+        process_of = [trace.gpus[s.gpu].process for s in trace.streams]
     if not len(events):
         return np.empty(0, np.uint64)
     correlation = np.asarray(events.columns["correlation"])
-    keys = np.repeat((process_of + np.uint64(1)) << np.uint64(32), np.diff(events.offsets))
-    keys |= correlation
+    keys = correlation.astype(np.uint64)
+    for owner, process in enumerate(process_of):
+        keys[events.of(owner)] |= np.uint64((process + 1) << 32)
     keys[correlation == 0] = 0
     return keys

@@ -44,9 +44,9 @@ class Tally:
         self._reach = np.maximum.accumulate(longest)
         blocks, columns = len(start_ns) // _BLOCK, len(self.keys) + 1
         whole = slice(0, blocks * _BLOCK)
-        place = np.repeat(np.arange(1, blocks + 1) * columns, _BLOCK) + self._code[whole]
+        place = (np.arange(1, blocks + 1) * columns)[:, None] + self._code[whole].reshape(blocks, _BLOCK)
         sums = np.zeros((blocks + 1) * columns, np.int64)
-        np.add.at(sums, place, (end_ns - start_ns)[whole])
+        np.add.at(sums, place.ravel(), (end_ns - start_ns)[whole])
         self._sums = np.cumsum(sums.reshape(-1, columns), axis=0)
         held = (self._code[whole] < len(self.keys)).reshape(blocks, _BLOCK).sum(axis=1)
         self._counts = np.concatenate(([0], np.cumsum(held)))
