@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 
 from viewer.analysis.parts import PARTS
 from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
+from viewer.panels.panel import MEASURING
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState, work
 
@@ -83,6 +84,39 @@ def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
     qtbot.waitUntil(lambda: not work.is_anything_running())
     qtbot.wait(0)
     assert panel.state.marker == 0
+
+
+def test_the_laps_of_another_trace_are_listed_once_it_hangs_as_its_session_left_it(panel, qtbot):
+    filled = []
+    fill = panel.table.set_frame
+    panel.table.set_frame = lambda *given: (filled.append(1), fill(*given))
+    badges = []
+    panel.badge_changed.connect(badges.append)
+    study = panel.state.study
+    panel.state.set_study(study, build_rows(study))
+    panel.state.set_lap(1)
+    panel.state.set_steady_choice(frozenset({2}))
+    assert panel._empty.text() == MEASURING
+    assert panel._stack.currentWidget() is panel._empty
+    assert badges[-1] == str(panel.state.laps.count)
+    assert not filled
+    qtbot.waitUntil(lambda: panel._stack.currentWidget() is panel.body)
+    assert len(filled) == 1
+    assert "by hand" in panel.steady.text()
+
+
+def test_behind_others_it_counts_and_lists_nothing(panel, qtbot):
+    badges = []
+    panel.badge_changed.connect(badges.append)
+    panel.set_behind(True)
+    listed = panel.table.frame_model.frame
+    other = next(i for i, c in enumerate(panel.state.candidates) if i and c.what == "range")
+    panel.state.study.laps(other)
+    panel.state.set_marker(other)
+    assert badges == [str(panel.state.laps.count)]
+    assert panel.table.frame_model.frame is listed
+    panel.set_behind(False)
+    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.laps.count))
 
 
 def test_without_a_trace_it_says_what_to_do(qtbot):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
 from viewer.analysis.candidates import Candidate
@@ -15,7 +16,7 @@ from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.lap_chart import LapChart
-from viewer.panels.panel import Panel
+from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.state.work import Worker
@@ -149,11 +150,20 @@ class IterationsPanel(Panel):
         self.table.chosen.connect(lambda position: go_to_lap(state, self._lap(position)))
         self.table.save_requested.connect(self.save_requested)
         self.chart.lap_clicked.connect(lambda lap: go_to_lap(state, lap))
+        self._soon = QTimer(self, singleShot=True)
+        self._soon.timeout.connect(self.invalidate)
         state.laps_changed.connect(self._follow_laps)
+
+    def _look_anew(self) -> None:
+        """List the laps once the trace hangs as its session left it: that is long enough by itself."""
+        self.forget()
+        self.show_empty(MEASURING)
+        self._soon.start()
 
     def _follow_laps(self) -> None:
         self._count()
-        self.invalidate()
+        if not self._soon.isActive():
+            self.invalidate()
 
     def _count(self) -> None:
         """Say beside the title how many there are, also while nobody sees the panel."""
