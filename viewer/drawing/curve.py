@@ -17,14 +17,14 @@ from viewer.trace.events import Int64
 if TYPE_CHECKING:
     from viewer.analysis.launch_distance import LaunchDistance
 
-BLOCK = 64
+BLOCK = 32
 FLOOR_NS, DECADES = 1_000, 6
 """The scale: 1 µs at the bottom, 1 s at the top."""
 SCALE_TEXTS = (("1 s", 1.0), ("1 ms", 0.5), ("1 µs", 0.0))
 
 
 class Extremes:
-    """Least and greatest of any run of values: tables over blocks of 64, and the values at both ends.
+    """Least and greatest of any run of values: tables over blocks of 32, and the values at both ends.
 
     Parameters
     ----------
@@ -46,29 +46,31 @@ class Extremes:
 
     def of(self, first: Int64, last: Int64) -> tuple[Int64, Int64]:
         """Return the extremes of the runs first:last, int64, shape (runs,) each; -1 for empty ones."""
-        low, high = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), -1, np.int64)
+        # One line for the whole blocks of the runs, one for what is before those, one for what is behind.
+        low = np.full((3, len(first)), np.iinfo(np.int64).max)
+        high = np.full((3, len(first)), -1, np.int64)
         begin, end = -(-first // BLOCK), last // BLOCK
-        blocks = end - begin
-        for level in range(len(self._low)):
-            here = (blocks >= 1 << level) & (blocks < 2 << level)
-            if here.any():
-                a, b = begin[here], end[here] - (1 << level)
-                low[here] = np.minimum(self._low[level][a], self._low[level][b])
-                high[here] = np.maximum(self._high[level][a], self._high[level][b])
-        # What is left of a run before its first whole block, and after its last.
+        levels = np.frexp(np.maximum(end - begin, 0))[1] - 1
+        for level in set(levels.tolist()) - {-1}:
+            here = np.flatnonzero(levels == level)
+            a, b = begin[here], end[here] - (1 << level)
+            low[0, here] = np.minimum(self._low[level][a], self._low[level][b])
+            high[0, here] = np.maximum(self._high[level][a], self._high[level][b])
         head = np.minimum(begin * BLOCK, last)
         tail = np.maximum(end * BLOCK, head)
         start, length = np.concatenate((first, tail)), np.concatenate((head - first, last - tail))
         run = np.flatnonzero(length > 0)
         if len(run):
-            begins = np.cumsum(length[run]) - length[run]
-            at = np.repeat(start[run] - begins, length[run])
+            length = length[run]
+            begins = np.cumsum(length) - length
+            at = np.repeat(start[run] - begins, length)
             at += np.arange(len(at))
-            values, run = self._values[at], run % len(first)
-            np.minimum.at(low, run, np.minimum.reduceat(values, begins))
-            np.maximum.at(high, run, np.maximum.reduceat(values, begins))
-        low[last <= first] = -1
-        return low, high
+            values = self._values[at]
+            low[1:].reshape(-1)[run] = np.minimum.reduceat(values, begins)
+            high[1:].reshape(-1)[run] = np.maximum.reduceat(values, begins)
+        least = low.min(axis=0)
+        least[last <= first] = -1
+        return least, high.max(axis=0)
 
 
 @dataclass(frozen=True)

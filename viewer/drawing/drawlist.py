@@ -54,8 +54,8 @@ def draw_list(layers: Sequence[Layer]) -> DrawList:
     total = 0
     for rect, colour in layers:
         order = np.argsort(colour, kind="stable")
-        rects.append(rect[order])
-        colours.append(colour[order])
+        rects.append(rect.take(order, axis=0))
+        colours.append(colour.take(order))
         total += len(colour)
         ends.append(total)
     return DrawList(np.concatenate(rects), np.concatenate(colours), tuple(ends))
@@ -68,7 +68,8 @@ def column_layer(columns: Columns, top: npt.NDArray[np.int32], bottom: npt.NDArr
     rectangle.
     """
     room = (bottom - top)[:, None]
-    height = np.clip(np.floor(columns.busy * room + np.float32(0.5)).astype(np.int32), 1, np.maximum(room, 1))
+    height = (columns.busy * room + 0.5).astype(np.int32)
+    np.minimum(np.maximum(height, 1, out=height), np.maximum(room, 1), out=height)
     look = np.where(columns.colour >= 0, (height << 16) | columns.colour, -1)
     lane, x, width, look_of = merged_runs(look)
     h = look_of >> 16

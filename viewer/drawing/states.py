@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -112,14 +113,17 @@ def state_layer(
     return rect, (row % _IDLE).astype(np.uint16)
 
 
+@lru_cache(maxsize=8)
 def hatch(width: int, dpr: float = 1.0) -> npt.NDArray[np.bool_]:
     """Return a hatch of thin slanting lines, shape (tile, width) in device pixels; it tiles downwards.
 
-    At any number of device pixels to a logical one it looks as wide apart.
+    At any number of device pixels to a logical one it looks as wide apart. Not to be written to.
     """
     tile = snap_px(HATCH_PX * dpr)
     y, x = np.mgrid[0:tile, 0:width]
-    return np.asarray((x + y) % tile < max(1, int(dpr)))
+    lines = (x + y) % tile < max(1, int(dpr))
+    lines.setflags(write=False)
+    return np.asarray(lines)
 
 
 def overlay_tile(
@@ -147,21 +151,30 @@ def overlay_tile(
         strength of the overlay.
     """
     shares = state_columns(parts, scale) if isinstance(parts, GpuParts) else parts
-    lines = hatch(shares.shape[1], dpr).astype(np.float32)
-    out = np.zeros((*lines.shape, 4), np.float32)
+    waits = waiting if "waiting" in overlays else None
+    # A pixel of a column looks in one of two ways, on a line or beside it; with the lines of waiting, four.
+    width, looks = shares.shape[1], 2 if waits is None else 4
+    on_line, on_waiting = (np.arange(looks)[:, None] // bit % 2 * np.float32(1) for bit in (1, 2))
+    out = np.zeros((looks, width, 4), np.float32)
     if "exposed" in overlays:
-        _lay(out, theme.overlay_exposed, np.broadcast_to(shares[_EXPOSED] * _STRENGTH[_EXPOSED], lines.shape))
+        _lay(
+            out,
+            theme.overlay_exposed,
+            np.broadcast_to(shares[_EXPOSED] * _STRENGTH[_EXPOSED], (looks, width)),
+        )
     if "idle" in overlays:
-        _lay(out, theme.overlay_copy, lines * shares[_COPY] * _STRENGTH[_COPY])
-        _lay(out, theme.hatch, lines * shares[_IDLE] * _STRENGTH[_IDLE])
-    if "waiting" in overlays and waiting is not None:
-        _lay(out, theme.overlay_waiting, lines[::-1] * waiting * _WAITING_STRENGTH)
-    return np.asarray(np.floor(out * 255 + 0.5), np.uint8)
+        _lay(out, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
+        _lay(out, theme.hatch, on_line * shares[_IDLE] * _STRENGTH[_IDLE])
+    look = hatch(width, dpr).astype(np.intp)
+    if waits is not None:
+        _lay(out, theme.overlay_waiting, on_waiting * waits * _WAITING_STRENGTH)
+        look += 2 * look[::-1]
+    pixels = np.asarray(np.floor(out * 255 + 0.5), np.uint8).view(np.uint32)[..., 0]
+    return pixels[look, np.arange(width)].view(np.uint8).reshape(*look.shape, 4)
 
 
 def _lay(out: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:
     """Lay a colour over a premultiplied picture, in place."""
-    red, green, blue = channels(np.array(argb, np.uint32)).astype(np.float32)
-    keep = 1 - alpha
-    for channel, value in enumerate((blue, green, red, np.float32(1))):
-        out[:, :, channel] = out[:, :, channel] * keep + value * alpha
+    red, green, blue = channels(np.array(argb, np.uint32))
+    out *= (1 - alpha)[..., None]
+    out += np.array([blue, green, red, 1], np.float32) * alpha[..., None]

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, Q
 
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.rows import Row
+from viewer.rows import Row, RowKind
 from viewer.state import ViewState
 from viewer.timeline.evidence import Evidence
 from viewer.timeline.figures import figure
@@ -78,9 +78,9 @@ class RowHeaders(QTreeView):
         self.expanded.connect(lambda index: self._fold(index, True))
         self.collapsed.connect(lambda index: self._fold(index, False))
         self._late = QTimer(self, singleShot=True, interval=FIGURES_MS)
-        self._late.timeout.connect(self.viewport().update)
+        self._late.timeout.connect(self._paint_figures)
         state.axis.changed.connect(self._update_figures)
-        state.filter_changed.connect(self._update_figures)
+        state.filter_changed.connect(self.viewport().update)
         state.rows.changed.connect(self.follow)
         state.hover_changed.connect(self._follow_pointer)
         state.revealed.connect(self._reveal)
@@ -169,6 +169,19 @@ class RowHeaders(QTreeView):
         if not self._late.isActive():
             self._late.start()
 
+    def _paint_figures(self) -> None:
+        """Paint anew what tells of the window in view: how busy GPUs are, and where the other end is."""
+        if self._points_elsewhere:
+            self.viewport().update()
+            return
+        for placed in self.visible_rows():
+            if placed.row.kind in (RowKind.PROCESS, RowKind.GPU):
+                self.viewport().update(0, placed.y, self.viewport().width(), placed.height)
+
+    @property
+    def _points_elsewhere(self) -> bool:
+        return self.evidence is not None and self.evidence.ends is not None
+
     # Geometry
 
     def updateGeometries(self) -> None:
@@ -176,7 +189,10 @@ class RowHeaders(QTreeView):
         self.moved.emit()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        super().scrollContentsBy(dx, dy)
+        """Move what is painted: Qt itself paints all anew where `dy` is more pixels than there are rows."""
+        self.viewport().scroll(0, dy)
+        if self._points_elsewhere:
+            self.viewport().update()
         self.moved.emit()
 
     # Painting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -215,12 +216,13 @@ def paint_dry(
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.error))
     mark = QPolygonF([QPointF(-side / 2, bottom), QPointF(side / 2, bottom), QPointF(0, bottom - side)])
-    at, free = 0, 0
-    for x in columns[np.flatnonzero(np.diff(columns, prepend=-1))].tolist():
-        if x >= free:
-            mark.translate(x - at, 0)
-            painter.drawPolygon(mark)
-            at, free = x, x + side
+    columns = columns[np.flatnonzero(np.diff(columns, prepend=-1))].tolist()
+    number, at = bisect_left(columns, 0), 0
+    while number < len(columns):
+        x = columns[number]
+        mark.translate(x - at, 0)
+        painter.drawPolygon(mark)
+        number, at = bisect_left(columns, x + side), x
 
 
 def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float) -> None:

@@ -214,7 +214,8 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
     painter.setPen(Qt.PenStyle.NoPen)
     # Corners in whole pixels, as a QRect holds them: Qt takes more than twice as long over a QRectF.
     corners = draw.rect.astype(np.int32)
-    corners[:, 2:] += corners[:, :2] - 1
+    for side in (0, 1):
+        corners[:, 2 + side] += corners[:, side] - 1
     for colour, low, high in draw.runs():
         painter.setBrush(QColor(int(argb[colour])))
         painter.drawRects(compat.wrapinstance(corners[low:].ctypes.data, QRect), high - low)

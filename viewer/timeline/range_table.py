@@ -18,6 +18,7 @@ from viewer.state import Window
 from viewer.timeline import marks
 from viewer.timeline.facts import gpu_names
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
 _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
@@ -88,7 +89,7 @@ class RangeTable:
         gpus = len(numbers.parts_ns)
         rows = min(gpus, self._most) + (gpus > self._most)
         lines = 2 * bool(gpus) + len(self._notes) + bool((hint and self._hint) or numbers.clipped)
-        width = self._label_width() + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
+        width = self._label_width + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
         least = _ABOUT_WIDTH if self.about else _MIN_WIDTH
         return QSize(max(width, least), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
 
@@ -96,6 +97,7 @@ class RangeTable:
         gpus = len(self.numbers.parts_ns)
         return f"Sum of {gpus}" if gpus > 1 else "In all"
 
+    @cached_property
     def _label_width(self) -> int:
         labels = [*self._labels, self._all_label()]
         return min(
@@ -198,7 +200,7 @@ class RangeTable:
     ) -> None:
         base = marks.text_baseline(y, _LINE, _TEXT)
         ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
-        room = self._label_width()
+        room = self._label_width
         marks.paint_text(painter, cropped(label, room, _TEXT), rect.left(), base, _TEXT, ink)
         right = rect.left() + room
         for value, share in cells:

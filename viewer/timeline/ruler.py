@@ -42,9 +42,9 @@ def paint_ruler(
         (found.minor, _SMALL_TICK, theme.line),
         ([t for t, _ in found.major], _TICK, theme.text_faint),
     ):
+        high, ink = round(length * dpr), QColor(colour)
         for t in times:
-            high = round(length * dpr)
-            painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, QColor(colour))
+            painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
     baseline = bottom - (_TICK - 2.5) * dpr
     for t, label in found.major:
         marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
@@ -70,11 +70,11 @@ def _paint_laps(
     tint, width = QColor(theme.accent), marks.line_width(dpr)
     room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
     step = lap_step(room_each)
-    for lap in range(first, last):
-        if lap % step:
-            if room_each >= _SMALL_TICK:
-                x = marks.column_of(scale, int(edges[lap]))
-                painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
+    labelled = range(-(-first // step) * step, last, step)
+    for lap in range(first, last) if room_each >= _SMALL_TICK else labelled:
+        if lap not in labelled:
+            x = marks.column_of(scale, int(edges[lap]))
+            painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
             continue
         left, right = (marks.column_of(scale, int(t)) for t in edges[[lap, min(lap + step, len(edges) - 1)]])
         painter.fillRect(left, 0, width, height if step == 1 else height // 2, QColor(theme.boundary))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QScrollBar, QWidget
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme, on_ground
 from viewer.rows import Row
-from viewer.state import ViewState
+from viewer.state import Hover, ViewState, Window
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
 from viewer.timeline.canvas import Canvas
@@ -37,7 +37,9 @@ HEADER_WIDTH = 360
 MOST_OF_WIDTH = 3
 """Headers take at most one part in so many."""
 _MIN_HEADER = 140
-_SPLITTER, _GRIP = 1, 7
+_SPLITTER, _GRIP = 1, 6
+_MARK = 8
+"""A mark reaches so far to both sides of its instant, logical pixels."""
 
 
 class Timeline(QWidget):
@@ -61,6 +63,8 @@ class Timeline(QWidget):
         self.scene: Scene | None = None
         self.prepared: Scene | None = None
         self.header_width = HEADER_WIDTH
+        self._pointed: Hover | None = None
+        self._selected: Window | None = None
         self.gestures = Gestures(state, self)
         self.insight = Insight(state, self)
         self.evidence = Evidence(state, self.insight, self)
@@ -170,7 +174,7 @@ class Timeline(QWidget):
         gestures.clicked.connect(self._click)
         state.study_changed.connect(self._take_study)
         state.axis.changed.connect(self._follow_axis)
-        state.hover_changed.connect(self._update_marks)
+        state.hover_changed.connect(self._follow_hover)
         state.event_changed.connect(self._update_marks)
         state.measurements.changed.connect(self._update_marks)
         state.selection_changed.connect(self._follow_selection)
@@ -241,14 +245,34 @@ class Timeline(QWidget):
         self.pinned.set_rows(self.pinned_headers.visible_rows())
         self._lay_out()
 
+    def _follow_hover(self) -> None:
+        before, self._pointed = self._pointed, self.state.hover
+        self.ruler.update()
+        for hover in (before, self._pointed):
+            if hover is not None:
+                self._update_between(hover.time_ns, hover.time_ns)
+
     def _follow_selection(self) -> None:
-        self._update_marks()
+        before, self._selected = self._selected, self.state.selection
+        if before is None or self._selected is None or before == self._selected:
+            self._update_marks()
+        else:
+            ends = zip(before, self._selected, strict=True)
+            moved = [t for pair in ends if pair[0] != pair[1] for t in pair]
+            self.ruler.update()
+            self._update_between(min(moved), max(moved))
         self.overview.update()
         self.cards.place_selection()
 
     def _update_marks(self) -> None:
         for strip in (self.ruler, self.pinned, self.canvas):
             strip.update()
+
+    def _update_between(self, start_ns: int, end_ns: int) -> None:
+        """Paint the marks of the rows anew in a range of time, its ends included."""
+        for strip in (self.pinned, self.canvas):
+            left, right = (int(min(max(strip.x_of(t), 0), strip.width())) for t in (start_ns, end_ns))
+            strip.update(left - _MARK, 0, right - left + 2 * _MARK, strip.height())
 
     def _follow_range(self, low: int, high: int) -> None:
         mirrored = self.headers.verticalScrollBar()
@@ -308,7 +332,8 @@ class Timeline(QWidget):
         self._pinned_edge.setVisible(gap > 0)
         self._pinned_edge.raise_()
         self.legend.setGeometry(0, height - LEGEND_HEIGHT, width, LEGEND_HEIGHT)
-        self._splitter.setGeometry(left - _GRIP // 2, 0, _GRIP, height - foot)
+        # Beside the headers: what lies over them keeps Qt from moving what is painted when they scroll.
+        self._splitter.setGeometry(left, 0, _GRIP, height - foot)
         self._splitter.raise_()
         self.ruler_corner.ruler_width = canvas_width
         self.cards.place_selection()
