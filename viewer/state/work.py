@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
@@ -42,6 +42,7 @@ class _Job(QThread):
         super().__init__()
         self._work: Callable[[Asked], Any] | None = work
         self.is_unasked = is_unasked
+        self.is_given_up = False
 
     def run(self) -> None:
         step_back()
@@ -49,7 +50,7 @@ class _Job(QThread):
         assert work is not None
         result, error = None, None
         try:
-            result = work(self.isInterruptionRequested)
+            result = work(lambda: self.is_given_up)
         except Exception as caught:  # noqa: BLE001  (handed to the main thread, which logs and shows it)
             error = caught
         self.done.emit(result, error)
@@ -83,13 +84,12 @@ class _Lane(QObject):
         """Ask a job to stop; one that still waits never starts."""
         if job in self._waiting:
             self._waiting.remove(job)
-        job.requestInterruption()
+        job.is_given_up = True
 
     def join(self) -> None:
-        self._waiting.clear()
+        for job in (*self._waiting, *self._running):
+            self.give_up(job)
         self._has_litter = False
-        for job in self._running:
-            job.requestInterruption()
         for job in self._running:
             job.wait()
         self._running.clear()
@@ -179,11 +179,9 @@ class Worker(QObject):
         self._job = self._then = None
         if error is not None:
             log.error("a calculation failed", exc_info=error)
-        elif job.is_unasked:
-            with unasked():
+        elif not job.is_given_up:
+            with unasked() if job.is_unasked else nullcontext():
                 then(result)
-        else:
-            then(result)
         if self._job is None:
             self.busy_changed.emit(False)
 
