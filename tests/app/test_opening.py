@@ -263,6 +263,9 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     assert state.laps is None
     assert any(row.kind is RowKind.API for root in state.rows.roots for row in root.walk())
     assert "numbers follow" in window.progress.label.text()
+    assert window.actions_by_id["fit-lap"].iconText() == "Iterations follow"
+    assert not window.actions_by_id["report"].isEnabled()
+    assert window.actions_by_id["find"].isEnabled()
     first, low = state.rows.roots[0].key, state.axis.limits[0]
     state.rows.set_expanded([first], True)
     state.axis.go(low, low + 1_000_000)
@@ -281,6 +284,7 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     assert state.axis.window == (low, low + 1_000_000)
     assert state.selection == (low, low + 500_000)
     assert len(window.timeline.cards.selection.numbers.gpus) == len(state.study.trace.gpus)
+    assert window.actions_by_id["report"].isEnabled()
 
 
 def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_two_parts, opened, qtbot):
@@ -351,9 +355,7 @@ def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
     assert window.state.study is None
 
 
-def test_who_cancels_just_before_all_rows_are_shown_waits_for_nobody(
-    open_window, reader, monkeypatch, qtbot
-):
+def test_who_cancels_just_before_all_rows_are_shown_waits_for_nobody(open_window, reader, monkeypatch, qtbot):
     window = open_window()
     made, go_on, make = threading.Event(), threading.Event(), opening._scene
 

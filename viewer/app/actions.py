@@ -62,6 +62,14 @@ def _trace(w: MainWindow) -> bool:
     return w.state.study is not None
 
 
+def _all_rows(w: MainWindow) -> bool:
+    return w.state.study is not None and not w.state.study.trace.partial
+
+
+def _numbers(w: MainWindow) -> bool:
+    return w.state.study is not None and not w.state.study.partial
+
+
 def _gpus(w: MainWindow) -> bool:
     return w.state.study is not None and bool(w.state.study.trace.gpus)
 
@@ -210,7 +218,7 @@ _FILE = (
     ),
     Command("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _trace, group="compare"),
     Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
-    Command("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _trace, group="export"),
+    Command("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _numbers, group="export"),
     Command("close", "Close the trace", "File", lambda w: w.films.close(), ("Ctrl+W",), _trace, group="end"),
     Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
@@ -223,7 +231,7 @@ _EDIT = (
             group="notes"),
     Command("delete-note", "Delete the note", "Edit", lambda w: w.state.notes.delete_chosen(), ("Del",),
             _note, group="notes"),
-    Command("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _trace, group="find"),
+    Command("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _all_rows, group="find"),
     Command("find-next", "Next hit", "Edit", lambda w: w.find_bar.step(1), ("F3",), _found, group="find"),
     Command("find-previous", "Previous hit", "Edit", lambda w: w.find_bar.step(-1), ("Shift+F3",), _found,
             group="find"),

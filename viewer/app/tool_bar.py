@@ -92,8 +92,15 @@ class IterationBox(QFrame):
         laps, lap = self.state.laps, current_lap(self.state)
         fit = self._actions["fit-lap"]
         if laps is None:
-            fit.setIconText("No iterations")
-            fit.setToolTip("No iterations were found" if self.state.study else "")
+            study = self.state.study
+            is_known = study is None or not study.partial
+            fit.setIconText("No iterations" if is_known else "Iterations follow")
+            found = (
+                "No iterations were found"
+                if is_known
+                else "Iterations are known when all is read and counted"
+            )
+            fit.setToolTip(found if study else "")
             return
         numbers = f"0–{laps.count - 1}" if laps.count > 1 else "0"
         iterations = f"{laps.count} iteration" + "s" * (laps.count != 1)

@@ -214,6 +214,8 @@ def _read_rest(
     if not len(loose[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
     sorting = sort_calls()
+    if (table := TABLE_OF[Kind.SYNC]) in reading.tables.names:
+        reading.counts[table] = 0  # It is read last, but has its place among the counts here.
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events
