@@ -53,8 +53,10 @@ def _own_settings(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _no_leaked_threads(monkeypatch):
-    """Fail a test that leaves a thread running."""
+    """Fail a test that leaves a thread running; what waits for its turn never has it in another test."""
     from PySide6.QtCore import QThread
+
+    from viewer.state.work import join_all
 
     before = set(threading.enumerate())
     started: list[weakref.ref[QThread]] = []
@@ -67,17 +69,18 @@ def _no_leaked_threads(monkeypatch):
     monkeypatch.setattr(QThread, "start", remember)
     yield
     left = []
+    for reference in started:
+        thread = reference()
+        if thread is not None and not thread.wait(PATIENCE_S * 1000):
+            left.append(repr(thread))
     for thread in set(threading.enumerate()) - before:
         if not isinstance(thread, threading._DummyThread):
             thread.join(PATIENCE_S)
             if thread.is_alive():
                 left.append(thread.name)
-    for reference in started:
-        thread = reference()
-        if thread is not None and not thread.wait(PATIENCE_S * 1000):
-            left.append(repr(thread))
     if left:
         pytest.fail(f"threads left running: {', '.join(left)}", pytrace=False)
+    join_all()
 
 
 @pytest.fixture(scope="session")
