@@ -79,8 +79,8 @@ class Intervals:
         t = np.asarray(times, np.int64)
         if not len(self):
             return np.zeros(t.shape, np.int64)
-        at = np.maximum(np.searchsorted(self.start_ns, t, side="right") - 1, 0)
-        inside = np.clip(t - self.start_ns[at], 0, self.end_ns[at] - self.start_ns[at])
+        at = np.maximum(self.start_ns.searchsorted(t, side="right") - 1, 0)
+        inside = np.minimum(np.maximum(t, self.start_ns[at]), self.end_ns[at]) - self.start_ns[at]
         return np.asarray(self._sums[at] + inside)
 
     @cached_property

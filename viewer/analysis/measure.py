@@ -132,7 +132,8 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
 
 def parts_of(study: Study, start_ns: int, end_ns: int) -> Int64:
     """Return the five parts of every GPU in [start, end), shape (gpus, 5), in ns."""
-    return np.array([p.totals(start_ns, end_ns) for p in study.parts], np.int64).reshape(-1, len(PARTS))
+    before = np.array([p.cumulative((start_ns, end_ns)) for p in study.parts], np.int64)
+    return np.diff(before.reshape(-1, len(PARTS), 2), axis=2)[..., 0]
 
 
 def measure(

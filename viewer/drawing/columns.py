@@ -140,9 +140,11 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
             np.cumsum(np.bincount(found, minlength=width + 1), out=first[row])
     first += offset[:-1, None]
     length = end - start
-    key = (np.maximum(length, 1) << COLOUR_BITS) | colour
+    key = np.maximum(length, 1)
+    key <<= COLOUR_BITS
+    key |= colour
     wide = np.flatnonzero(length >= -(-work.scale.length_ns // width))
-    of = offset.searchsorted(wide + 1, side="right") - 1
+    of = np.repeat(np.arange(len(held)), np.diff(wide.searchsorted(offset - 1)))
     moved = np.array([low for _, _, low, _ in held]) - offset[:-1]
     rows = np.array([number for number, _, _, _ in held], np.int32)
     work.wide.append(_Wide(rows[of], wide + moved[of], start[wide], end[wide], colour[wide]))
@@ -196,16 +198,18 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
     found = []
     for row, (low, high) in enumerate(pairwise(bounds)):
         lane, at, into = work.lanes[numbers[row]], wide[low:high], column[low:high]
-        other = at - 1
-        has_other = other >= first[row, into]
-        key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
-        longest[row, into] = np.where(has_other, key, 0)
+        if len(at):
+            other = at - 1
+            key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
+            longest[row, into] = np.where(other >= first[row, into], key, 0)
         carried = int(first[row, 0]) - 1
-        begin = work.edges[numbers[row], 0]
-        if carried >= 0 and lane.end_ns[carried] >= max(begin + 1, lane.start_ns[carried] + limit[row]):
-            at = np.concatenate(([carried], at))
-        of = np.full(len(at), numbers[row], np.int32)
-        found.append(_Wide(of, at, lane.start_ns[at], lane.end_ns[at], lane.colour[at]))
+        if carried >= 0:
+            reach = int(lane.end_ns[carried])
+            if reach > work.edges[numbers[row], 0] and reach - lane.start_ns[carried] >= limit[row]:
+                at = np.concatenate(([carried], at))
+        if len(at):
+            of = np.full(len(at), numbers[row], np.int32)
+            found.append(_Wide(of, at, lane.start_ns[at], lane.end_ns[at], lane.colour[at]))
     work.key[numbers] = longest
     work.narrow[numbers] = np.diff(busy, axis=1)
     work.wide += found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -160,7 +160,7 @@ def overlay_tile(
         _lay(
             out,
             theme.overlay_exposed,
-            np.broadcast_to(shares[_EXPOSED] * _STRENGTH[_EXPOSED], (looks, width)),
+            shares[_EXPOSED] * _STRENGTH[_EXPOSED],
         )
     if "idle" in overlays:
         _lay(out, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
@@ -175,6 +175,12 @@ def overlay_tile(
 
 def _lay(out: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:
     """Lay a colour over a premultiplied picture, in place."""
-    red, green, blue = channels(np.array(argb, np.uint32))
     out *= (1 - alpha)[..., None]
-    out += np.array([blue, green, red, 1], np.float32) * alpha[..., None]
+    out += _premultiplied(argb) * alpha[..., None]
+
+
+@cache
+def _premultiplied(argb: int) -> npt.NDArray[np.float32]:
+    """Return blue, green, red and alpha of an opaque colour, in [0, 1]."""
+    red, green, blue = channels(np.array(argb, np.uint32))
+    return np.array([blue, green, red, 1], np.float32)

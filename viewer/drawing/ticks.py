@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from viewer.drawing.format import MINUS
 
@@ -32,6 +33,7 @@ class Ticks:
     minor: tuple[int, ...]
 
 
+@lru_cache(maxsize=8)
 def ticks(start_ns: int, end_ns: int, width_px: float, label_px: float = LABEL_PX) -> Ticks:
     """Return the ticks of the window [start_ns, end_ns) over `width_px` logical pixels."""
     step = _round_up((end_ns - start_ns) * label_px / max(width_px, 1.0))

@@ -160,8 +160,13 @@ def paint_text(
 ) -> None:
     """Draw one line of text from its baseline."""
     painter.setFont(font(pixels, weight))
-    painter.setPen(QColor(ink))
+    painter.setPen(_pen(ink))
     painter.drawText(QPointF(x, baseline), text)
+
+
+@cache
+def _pen(argb: int) -> QPen:
+    return QPen(QColor(argb))
 
 
 def lap_edges(laps: Laps | None) -> Int64:
@@ -211,7 +216,11 @@ def paint_dry(
 ) -> None:
     """Mark, on the floor of a launch distance, where the queue had run dry; one mark a place."""
     side = max(3, snap_px(5 * dpr))
-    columns = np.floor(scale.to_px(times_ns) + 0.5).astype(int)
+    # The first and the last in each pixel: what lies between lands where one of them does.
+    first = times_ns.searchsorted(scale.edges())
+    first, last = first[:-1], first[1:] - 1
+    held = np.stack((first, last), axis=1)[last >= first]
+    columns = np.floor(scale.to_px(times_ns[held.ravel()]) + 0.5).astype(int)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.error))

@@ -227,7 +227,17 @@ class RulerCorner(QWidget):
         self.state = state
         self.theme: Theme = LIGHT
         self.ruler_width = 1000
+        self._painted: tuple[object, ...] = ()
         self.setFixedHeight(HEIGHT)
+
+    def follow(self) -> None:
+        """Paint the texts anew where they are others: they rarely are while the window moves."""
+        if self._texts() != self._painted:
+            self.update()
+
+    def _texts(self) -> tuple[object, ...]:
+        found = ticks(*self.state.axis.window, self.ruler_width)
+        return found.origin, found.unit, bases(self.state.filter)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -241,5 +251,6 @@ class RulerCorner(QWidget):
             with guard("painting the ruler's corner"):
                 window, figures = self.state.axis.window, bases(self.state.filter)
                 paint_corner(painter, self.rect(), window, self.ruler_width, self.theme, figures)
+                self._painted = self._texts()
         finally:
             painter.end()

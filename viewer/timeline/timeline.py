@@ -211,7 +211,7 @@ class Timeline(QWidget):
     def _follow_axis(self) -> None:
         for strip in (self.ruler, self.pinned, self.canvas):
             strip.refresh()
-        self.ruler_corner.update()
+        self.ruler_corner.follow()
         self.overview.update()
         self.cards.place_selection()
         self.gestures.point_again()
@@ -231,6 +231,7 @@ class Timeline(QWidget):
     def _follow_laps(self) -> None:
         self._refresh_rows()
         self.ruler.refresh()
+        self.ruler_corner.follow()
         self.overview.refresh()
         self.overview_corner.update()
         self.cards.place_selection()
