@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from tests.readers import exports
-from tests.readers.exports import CALLS, COPIES, GRAPHS, KERNELS, NVTX, SWITCHES, SYNC, call, kernel, nvtx
+from tests.readers.exports import (
+    CALL,
+    CALLS,
+    COPIES,
+    GLOBAL_PID,
+    GRAPHS,
+    KERNELS,
+    NVTX,
+    SWITCHES,
+    SYNC,
+    call,
+    kernel,
+    nvtx,
+)
 from viewer.analysis.report import report
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import vitals
@@ -38,6 +51,18 @@ def test_a_text_in_an_integer_column(load):
         f"{KERNELS}.correlationId",
         f"{KERNELS}.demangledName",
     ]
+
+
+def test_what_is_told_of_the_tables_comes_in_their_order(load):
+    def rows(*, name):
+        return [{**CALL, "start": start, "nameId": name} for start in (None, 5)]
+
+    sync = [{"start": start, "end": 9, "globalPid": GLOBAL_PID, "correlationId": "junk", "contextId": 1,
+             "streamId": 7, "syncType": 1} for start in (None, 5)]  # fmt: skip
+    trace = load({CALLS: rows(name=3), SYNC: sync, "OSRT_API": rows(name="junk")})
+    assert [note.replace(".", ":").split(":")[0] for note in trace.notes] == [
+        CALLS, SYNC, "OSRT_API", SYNC, "OSRT_API"
+    ]  # fmt: skip
 
 
 def test_a_text_in_an_integer_column_after_the_first_batch(load):

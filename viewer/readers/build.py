@@ -214,16 +214,22 @@ def _read_rest(
     if not len(loose[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
     sorting = sort_calls()
+    # It is read last, but has its place among the counts and notes here.
+    notes = (reading.notes, reading.tables.notes)
+    places = [len(told) for told in notes]
     if (table := TABLE_OF[Kind.SYNC]) in reading.tables.names:
-        reading.counts[table] = 0  # It is read last, but has its place among the counts here.
+        reading.counts[table] = 0
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events
     read(Kind.OSRT, lambda: cpu_tables.read_osrt(reading))
     read(Kind.OVERHEAD, lambda: cpu_tables.read_overhead(reading))
+    ends = [len(told) for told in notes]
     read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, lambda: _sorted(sorting, loose[Kind.API])))
-    ends = [int(one.end.max()) for one in loose.values() if len(one)]
-    session_end_ns = max([facts.duration_ns or 0, *ends])
+    for told, place, end in zip(notes, places, ends, strict=True):
+        told[place:] = told[end:] + told[place:end]
+    last = [int(one.end.max()) for one in loose.values() if len(one)]
+    session_end_ns = max([facts.duration_ns or 0, *last])
     nvtx_table.close_open_ranges(loose[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
     return nvtx
