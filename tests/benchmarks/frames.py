@@ -1,11 +1,15 @@
 """Frames of the timeline: rectangles, painting, and the whole way to the screen; pointer and selection.
 
 Run by `run.py`, in a process of its own: ``python -m tests.benchmarks.frames TRACE raster|gl SCALE``.
+
+Twice: with everything unfolded in a window of 1600 x 900, which holds fewer than 60 rows, for nested ranges
+make rows high; and in one that is high enough for 60.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtGui import QImage, QPainter
@@ -13,7 +17,9 @@ from PySide6.QtWidgets import QApplication
 
 from tests.benchmarks.figures import Figure, median, p95, print_json, timed
 from viewer.analysis.study import Study
+from viewer.app.opening import Opened, warm_up
 from viewer.drawing.scale import Scale
+from viewer.drawing.scene import Scene
 from viewer.readers import read
 from viewer.rows import build_rows
 from viewer.rows.presets import PRESETS
@@ -23,7 +29,8 @@ from viewer.timeline.paint import make_frame, paint_frame
 from viewer.timeline.timeline import Timeline
 
 ZOOMS = ("whole trace", "1/3", "1/30", "1/1000", "1 µs a pixel")
-STEPS = 24
+WIDTH, HEIGHT, ROWS = 1600, 900, 60
+STEPS, NOTCH_PX = 24, 60
 _BUDGETS = {("raster", 1.0): (16.0, 33.0, 3.0), ("raster", 2.0): (33.0, None, None)}
 """By renderer and scale: a frame's median and 95th percentile, and what follows the pointer, ms."""
 
@@ -35,63 +42,95 @@ def _length(zoom: str, whole: int, width: int) -> int:
 
 
 def main(path: Path, renderer: str, scale: float) -> None:
-    """Measure every zoom."""
+    """Measure both windows."""
     app = QApplication([])
     app.setStyle("Fusion")
     study = Study(read(path))
     study.laps()
     study.prepare()
     state = ViewState()
-    state.set_study(study, build_rows(study))
-    state.rows.set_expanded(PRESETS["everything"](state.rows.roots)[0], True)
-    state.set_overlays(frozenset(("idle", "exposed")))
     timeline = Timeline(state, renderer)  # type: ignore[arg-type]
-    timeline.resize(1600, 900)
+    roots = build_rows(study)
+    timeline.prepared = Scene(study)
+    timeline.prepared.prepare_states()
+    warm_up(Opened(study, roots, False, scene=timeline.prepared), lambda: False)
+    state.set_study(study, roots)
+    state.rows.set_expanded(PRESETS["everything"](roots)[0], True)
+    state.set_overlays(frozenset(("idle", "exposed")))
+    timeline.resize(WIDTH, HEIGHT)
     timeline.show()
     app.processEvents()
     while is_anything_running():
         app.processEvents()
-    canvas = timeline.canvas
-    group = f"frames, {renderer} at a scale of {scale:g}, {len(canvas.placed)} rows"
-    frame_ms, p95_ms, mark_ms = _BUDGETS.get((renderer, scale), (None, None, None))
-    found = []
-    low, high = state.axis.limits
-    for zoom in ZOOMS:
-        length = _length(zoom, high - low, canvas.columns())
-        start = low if length == high - low else low + (high - low) // 3
+    measured = _Measured(timeline, renderer, scale)
+    measured.all()
+    while len(timeline.canvas.placed) < ROWS and timeline.scroll_bar.maximum():
+        timeline.resize(WIDTH, timeline.height() + 4)
+        app.processEvents()
+    measured.all()
+    print_json(measured.found)
+    sys.stdout.flush()
+
+
+class _Measured:
+    """The figures of one timeline."""
+
+    def __init__(self, timeline: Timeline, renderer: str, scale: float) -> None:
+        self.found: list[Figure] = []
+        self._timeline, self._state = timeline, timeline.state
+        self._name = f"frames, {renderer} at a scale of {scale:g}"
+        self._budgets = _BUDGETS.get((renderer, scale), (None, None, None))
+
+    def all(self) -> None:
+        """Measure every zoom at the timeline's size."""
+        timeline, state = self._timeline, self._state
+        group = (
+            f"{self._name}, {len(timeline.canvas.placed)} rows in {timeline.width()} x {timeline.height()}"
+        )
+        low, high = state.axis.limits
+        for zoom in ZOOMS:
+            length = _length(zoom, high - low, timeline.canvas.columns())
+            start = low if length == high - low else low + (high - low) // 3
+            self._zoom(group, zoom, start, length)
+
+    def _zoom(self, group: str, zoom: str, start: int, length: int) -> None:
+        state, bar = self._state, self._timeline.scroll_bar
         step = max(1, length // 100)
 
-        def go(k: int, start: int = start, length: int = length, step: int = step) -> None:
+        def go(k: int) -> None:
             # Both pan and zoom a little: nothing of the last frame can be used again.
             state.axis.go(start + k * step, start + k * step + length - k)
-            app.processEvents()
 
+        def select(k: int) -> None:
+            state.select((start, start + (k + 5) * length // 60))
+
+        frame, slowest, mark = self._budgets
         go(0)
-        found += _parts(timeline, group, zoom)
-        spent = [timed(lambda k=k: go(k))[0] for k in range(1, STEPS + 1)]
-        found.append(Figure(group, f"{zoom}: frame, median", median(spent), "ms", frame_ms))
-        found.append(Figure(group, f"{zoom}: frame, p95", p95(spent), "ms", p95_ms))
-        at = [start + (k + 5) * length // 60 for k in range(STEPS)]
-        spent = [timed(lambda t=t: (state.set_hover(Hover(t)), app.processEvents()))[0] for t in at]
+        QApplication.processEvents()
+        self.found += _parts(self._timeline, group, zoom)
+        for what, work in (("frame", go), ("scrolled frame", lambda k: bar.setValue(k * NOTCH_PX))):
+            spent = _each(work)
+            self.found.append(Figure(group, f"{zoom}: {what}, median", median(spent), "ms", frame))
+            self.found.append(Figure(group, f"{zoom}: {what}, p95", p95(spent), "ms", slowest))
+        bar.setValue(0)
+        go(0)
+        spent = _each(lambda k: state.set_hover(Hover(start + (k + 5) * length // 60)))
         state.set_hover(None)
-        found.append(Figure(group, f"{zoom}: pointer", median(spent), "ms", mark_ms))
-        state.select((start, at[0]))
-        app.processEvents()
-        spent = [
-            timed(lambda t=t, start=start: (state.select((start, t)), app.processEvents()))[0] for t in at[1:]
-        ]
+        self.found.append(Figure(group, f"{zoom}: pointer", median(spent), "ms", mark))
+        select(0)
+        QApplication.processEvents()
+        self.found.append(Figure(group, f"{zoom}: dragged selection", median(_each(select)), "ms", mark))
         state.select(None)
-        found.append(
-            Figure(
-                group,
-                f"{zoom}: dragged selection",
-                median(spent),
-                "ms",
-                mark_ms,
-            )
-        )
-    print_json(found)
-    sys.stdout.flush()
+
+
+def _each(work: Callable[[int], object]) -> list[float]:
+    """Return how long each step takes until it is on the screen, ms."""
+
+    def step(k: int) -> None:
+        work(k)
+        QApplication.processEvents()
+
+    return [timed(lambda k=k: step(k))[0] for k in range(1, STEPS + 1)]  # type: ignore[misc]
 
 
 def _parts(timeline: Timeline, group: str, zoom: str) -> list[Figure]:

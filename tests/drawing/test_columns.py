@@ -167,3 +167,16 @@ def test_a_window_of_years_with_one_event_far_away():
     assert bars.x0.tolist() == [160]
     assert bars.x1.tolist() == [176]
     assert np.flatnonzero(found.colour[0] >= 0).tolist() == [0, 1600]
+
+
+@given(st.lists(disjoint(), min_size=2, max_size=5), st.data())
+@settings(max_examples=60)
+def test_many_lanes_at_once_are_drawn_as_each_alone(lanes, data):
+    scale = data.draw(a_window_on(lanes[0]))
+    together, bars = columns(lanes, scale)
+    for number, alone in enumerate(lanes):
+        found, own = columns([alone], scale)
+        assert (together.busy[number] == found.busy[0]).all()
+        assert (together.colour[number] == found.colour[0]).all()
+        mine = bars.lane == number
+        assert [bars.at[mine].tolist(), bars.x0[mine].tolist()] == [own.at.tolist(), own.x0.tolist()]

@@ -103,8 +103,9 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
     shown &= ~_marked(shown.shape, bars.lane, bars.x0, bars.x1)
     _colour_carried(work, far, first, shown)
     colour = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
-    widths = np.maximum(np.diff(work.edges, axis=1), 1)
-    return Columns((work.narrow / widths).astype(np.float32), colour, work.edges), bars
+    widths = np.diff(work.edges, axis=1)
+    busy = np.divide(work.narrow, np.maximum(widths, 1, out=widths), dtype=np.float64)
+    return Columns(busy.astype(np.float32), colour, work.edges), bars
 
 
 def _from_events(work: _Work, numbers: Sequence[int]) -> None:

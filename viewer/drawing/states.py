@@ -154,14 +154,10 @@ def overlay_tile(
     waits = waiting if "waiting" in overlays else None
     # A pixel of a column looks in one of two ways, on a line or beside it; with the lines of waiting, four.
     width, looks = shares.shape[1], 2 if waits is None else 4
-    on_line, on_waiting = (np.arange(looks)[:, None] // bit % 2 * np.float32(1) for bit in (1, 2))
+    on_line, on_waiting = (np.float32(np.arange(looks)[:, None] // bit % 2) for bit in (1, 2))
     out = np.zeros((looks, width, 4), np.float32)
     if "exposed" in overlays:
-        _lay(
-            out,
-            theme.overlay_exposed,
-            shares[_EXPOSED] * _STRENGTH[_EXPOSED],
-        )
+        _lay(out, theme.overlay_exposed, shares[_EXPOSED] * _STRENGTH[_EXPOSED])
     if "idle" in overlays:
         _lay(out, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
         _lay(out, theme.hatch, on_line * shares[_IDLE] * _STRENGTH[_IDLE])
