@@ -3,11 +3,13 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +91,20 @@ def test_a_changed_file_is_read_again(file, small):
     assert cache.Entry.of(file).load(file) is None
 
 
+def test_what_is_read_of_a_file_that_changes_meanwhile_is_not_kept_as_what_it_was(file):
+    before, facts = file.read_bytes(), file.stat()
+
+    def change(what, share):
+        if what == "Reading kernels":
+            with sqlite3.connect(file) as connection:
+                connection.execute(f"UPDATE {KERNELS} SET start = 1500")
+
+    assert read(file, change).kernels.start_ns.tolist() == [1500]
+    file.write_bytes(before)
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert read(file).kernels.start_ns.tolist() == [1000]
+
+
 @pytest.mark.parametrize("victim", ["kernel.arrow", "names.arrow", "trace.json", "diagnostics.arrow"])
 @pytest.mark.parametrize("how", ["cut", "empty", "gone", "junk"])
 def test_a_damaged_store_is_made_again(file, victim, how):
@@ -130,6 +146,50 @@ def test_a_cache_that_cannot_be_made_is_no_obstacle(file, tmp_path, monkeypatch)
     (tmp_path / "not-a-folder").write_text("")
     monkeypatch.setenv("LIGHTBOX_CACHE_DIR", str(tmp_path / "not-a-folder" / "cache"))
     assert len(read(file).kernels) == 1
+
+
+def test_a_disk_that_is_full_for_one_table_is_full_for_those_beside_it(file, monkeypatch):
+    """Two tables are put at once; while one of them begins, the other one fails."""
+    events = read(file, cache=False).kernels
+    with cache.Storing(cache.Entry.of(file)) as storing:
+
+        class Elsewhere:
+            def __bool__(self):
+                storing._writer = None
+                return False
+
+        monkeypatch.setattr(cache, "_MAPPED_FILES_STAY", Elsewhere())
+        assert storing.keep(events).start_ns.tolist() == [1000]
+        assert not storing.finish(read(file, cache=False))
+
+
+def test_a_store_that_cannot_be_written_to_is_read_from(file, monkeypatch):
+    whole = read(file)
+
+    def refuse(*arguments, **more):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert same(cache.Entry.of(file).load(file), whole)
+
+
+def test_what_cannot_be_removed_is_not_said_to_be(file, monkeypatch):
+    read(file)
+    monkeypatch.setattr(shutil, "rmtree", lambda *arguments, **more: None)
+    assert cache.clear() == 0
+
+
+def test_a_store_that_goes_away_while_it_is_looked_at_is_empty(file, monkeypatch):
+    """Another program clears it between two steps of this one."""
+    read(file)
+    iterdir = Path.iterdir
+
+    def gone(folder):
+        shutil.rmtree(folder)
+        return iterdir(folder)
+
+    monkeypatch.setattr(Path, "iterdir", gone)
+    assert cache.entries() == []
 
 
 def test_without_cache_nothing_is_stored(file):

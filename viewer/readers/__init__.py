@@ -81,7 +81,8 @@ def read(
             return build(path, tables, source, progress, cancelled, early)
         with store.Storing(entry) as storing:
             trace = build(path, tables, source, progress, cancelled, early, storing.keep)
-            storing.finish(trace)
+            if store.Entry.of(path) == entry:
+                storing.finish(trace)
         return trace
     finally:
         tables.close()

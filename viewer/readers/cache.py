@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,10 +69,12 @@ class Entry:
             tables_path = self.export() or path
             source = FileSource(partial(open_tables, tables_path))
             trace = stored.load(parse, path, source)
-            os.utime(self.folder)
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
             shutil.rmtree(parse, ignore_errors=True)
             return None
+        # A store that cannot be written to is as good to read from.
+        with suppress(OSError):
+            os.utime(self.folder)
         return trace
 
     def save(self, trace: Trace) -> bool:
@@ -122,10 +125,11 @@ class Storing:
 
     def keep(self, events: Events) -> Events:
         """Write a table and return it mapped; where that fails, as it is."""
-        if self._writer is None or _MAPPED_FILES_STAY:
+        writer = self._writer
+        if writer is None or _MAPPED_FILES_STAY:
             return events
         try:
-            return self._writer.put(events)
+            return writer.put(events)
         except (OSError, pa.ArrowException):
             self._writer = None
             return events
@@ -179,8 +183,7 @@ def set_limit(size: int) -> None:
 def entries() -> list[EntryFacts]:
     """Return the entries, the one used last first."""
     found = []
-    root = cache_folder() / "traces"
-    for folder in root.iterdir() if root.is_dir() else ():
+    for folder in _folders():
         try:
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             found.append(EntryFacts(folder, size, folder.stat().st_mtime, stored.path_in(folder / _PARSE)))
@@ -189,11 +192,19 @@ def entries() -> list[EntryFacts]:
     return sorted(found, key=lambda entry: -entry.used_s)
 
 
+def _folders() -> list[Path]:
+    """Return the folders of all entries; another program may be removing them just now."""
+    try:
+        return list((cache_folder() / "traces").iterdir())
+    except OSError:
+        return []
+
+
 def clear() -> int:
-    """Remove all entries; return how many bytes they took."""
-    size = sum(entry.size_bytes for entry in entries())
+    """Remove all entries; return how many bytes are free now."""
+    before = sum(entry.size_bytes for entry in entries())
     shutil.rmtree(cache_folder() / "traces", ignore_errors=True)
-    return size
+    return before - sum(entry.size_bytes for entry in entries())
 
 
 def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
