@@ -3,7 +3,8 @@
 Run by `run.py`, in a process of its own: ``python -m tests.benchmarks.frames TRACE raster|gl SCALE``.
 
 Twice: with everything unfolded in a window of 1600 x 900, which holds fewer than 60 rows, for nested ranges
-make rows high; and in one that is high enough for 60.
+make rows high; and with 60 rows of one or two lanes (ranks, states, kernels, streams, NVTX, API, OS calls),
+in a window as high as they need: 60 rows of the least height are more than 900 pixels.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import QApplication
 from tests.benchmarks.figures import Figure, median, p95, print_json, timed
 from viewer.analysis.study import Study
 from viewer.app.opening import Opened, warm_up
+from viewer.drawing.layout import row_height
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.readers import read
@@ -31,6 +33,7 @@ from viewer.timeline.timeline import Timeline
 ZOOMS = ("whole trace", "1/3", "1/30", "1/1000", "1 µs a pixel")
 WIDTH, HEIGHT, ROWS = 1600, 900, 60
 STEPS, NOTCH_PX = 24, 60
+TWO_LANES_PX = 28
 _BUDGETS = {("raster", 1.0): (16.0, 33.0, 3.0), ("raster", 2.0): (33.0, None, None)}
 """By renderer and scale: a frame's median and 95th percentile, and what follows the pointer, ms."""
 
@@ -64,6 +67,10 @@ def main(path: Path, renderer: str, scale: float) -> None:
         app.processEvents()
     measured = _Measured(timeline, renderer, scale)
     measured.all()
+    every = [row for root in roots for row in root.walk()]
+    high = [row.key for row in every if row_height(row, row.key in state.rows.expanded) > TWO_LANES_PX]
+    state.rows.set_hidden(high, True)
+    app.processEvents()
     while len(timeline.canvas.placed) < ROWS and timeline.scroll_bar.maximum():
         timeline.resize(WIDTH, timeline.height() + 4)
         app.processEvents()

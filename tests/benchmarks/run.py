@@ -57,7 +57,7 @@ def screen() -> Iterator[dict[str, str]]:
         yield {"QT_QPA_PLATFORM": "offscreen"}
         return
     read_end, write_end = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "3840x2400x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "3840x3200x24", "-nolisten", "tcp"]
     server = subprocess.Popen(command, pass_fds=[write_end], stderr=subprocess.DEVNULL)
     os.close(write_end)
     try:

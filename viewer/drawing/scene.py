@@ -14,10 +14,11 @@ from viewer.analysis.intervals import Intervals
 from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
 from viewer.drawing.bands import MAX_LANES, Band, CurveBand, EventBand, StateBand
-from viewer.drawing.columns import Bars, Columns, columns
+from viewer.drawing.columns import Bars, Columns
 from viewer.drawing.curve import Curve, curve_layer
 from viewer.drawing.drawlist import DrawList, bar_layers, column_layer, draw_list
 from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find, nearest_edge
+from viewer.drawing.kept_columns import KeptColumns
 from viewer.drawing.labels import MAX_LABELS, MIN_LABEL_PX, Label, fitted
 from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow, row_bands
@@ -27,6 +28,7 @@ from viewer.drawing.states import CoarseParts, state_columns, state_layer
 from viewer.drawing.waits import wait_layer, waiting_px
 from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.trace import Kind
+from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
 Int32 = npt.NDArray[np.int32]
@@ -79,8 +81,10 @@ class Scene:
         self.collectives: Collectives | None = None
         self._waits: dict[int, Intervals] = {}
         self._curves: dict[int, Curve] = {}
+        self._curve_shown: dict[int, tuple[Scale, tuple[Int64, Int64]]] = {}
         self._lanes: dict[str, tuple[Lane, ...]] = {}
         self._last: tuple[object, _Frame] | None = None
+        self._columns = KeptColumns()
         self._states: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
         self._coarse: dict[int, CoarseParts | None] = {}
 
@@ -124,7 +128,7 @@ class Scene:
         waits = wait_layer(frame.bars, frame.waiting, frame.top, frame.bottom, lighter)
         curves = self.curve_boxes(placed, dpr, origin_y)
         curve = curve_layer(
-            [self.curve(c.gpu).columns(scale, 1 - self.state_columns(c.gpu, scale)[IDLE]) for c in curves],
+            [self._curve_columns(c.gpu, scale) for c in curves],
             np.array([box.top for box in curves], np.int32),
             np.array([box.bottom for box in curves], np.int32),
             self.palette.launch_distance,
@@ -198,6 +202,13 @@ class Scene:
         if gpu not in self._curves:
             self._curves[gpu] = Curve.of(self.study.launch_distance(gpu))
         return self._curves[gpu]
+
+    def _curve_columns(self, gpu: int, scale: Scale) -> tuple[Int64, Int64]:
+        known = self._curve_shown.get(gpu)
+        if known is None or known[0] != scale:
+            busy = 1 - self.state_columns(gpu, scale)[IDLE]
+            known = self._curve_shown[gpu] = (scale, self.curve(gpu).columns(scale, busy))
+        return known[1]
 
     def waiting_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:
         """Return the share of each pixel column in which a GPU waits in a collective, shape (width,).
@@ -282,7 +293,7 @@ class Scene:
                         bands.append(band)
                         lanes.append(held[band.lane])
                         rows.append(_device_rows(row, band, dpr, origin_y))
-        found, bars = columns(lanes, scale)
+        found, bars = self._columns.of(lanes, scale)
         box = np.array(rows, np.int32).reshape(-1, 2)
         states = self.state_boxes(placed, dpr, origin_y)
         waiting = bars.x0

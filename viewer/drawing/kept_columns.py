@@ -1,0 +1,66 @@
+"""Columns that are kept while rows scroll: only lanes that come into view are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.drawing.columns import Bars, Columns, columns
+from viewer.drawing.lanes import Lane
+from viewer.drawing.scale import Scale
+
+
+class KeptColumns:
+    """What `columns` has found for the lanes of the last frame: it serves while the scale is the same."""
+
+    def __init__(self) -> None:
+        self._scale: Scale | None = None
+        self._lanes: list[Lane] = []
+        self._found: tuple[Columns, Bars] | None = None
+
+    def of(self, lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
+        """Return `columns(lanes, scale)`."""
+        known = self._lanes if self._scale == scale and self._found is not None else []
+        row_of = {id(lane): row for row, lane in enumerate(known)}
+        new = [lane for lane in lanes if id(lane) not in row_of]
+        if len(new) == len(lanes) or self._found is None:
+            found = columns(lanes, scale)
+        else:
+            row_of |= {id(lane): row for row, lane in enumerate(new, len(known))}
+            both = _one_under_another(self._found, columns(new, scale)) if new else self._found
+            found = _picked(*both, np.array([row_of[id(lane)] for lane in lanes], np.intp))
+        self._scale, self._lanes, self._found = scale, list(lanes), found
+        return found
+
+
+def _one_under_another(upper: tuple[Columns, Bars], lower: tuple[Columns, Bars]) -> tuple[Columns, Bars]:
+    (columns_a, bars_a), (columns_b, bars_b) = upper, lower
+    return (
+        Columns(
+            np.concatenate((columns_a.busy, columns_b.busy)),
+            np.concatenate((columns_a.colour, columns_b.colour)),
+            np.concatenate((columns_a.edges_ns, columns_b.edges_ns)),
+        ),
+        Bars(
+            np.concatenate((bars_a.lane, bars_b.lane + np.int32(len(columns_a.busy)))),
+            np.concatenate((bars_a.at, bars_b.at)),
+            np.concatenate((bars_a.x0, bars_b.x0)),
+            np.concatenate((bars_a.x1, bars_b.x1)),
+            np.concatenate((bars_a.colour, bars_b.colour)),
+        ),
+    )
+
+
+def _picked(found: Columns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[Columns, Bars]:
+    """Return some rows, in this order."""
+    bounds = bars.lane.searchsorted(np.arange(len(found.busy) + 1))
+    begin, count = bounds[rows], np.diff(bounds)[rows]
+    end = np.cumsum(count)
+    at = np.arange(end[-1]) + np.repeat(begin - end + count, count)
+    lane = np.repeat(np.arange(len(rows), dtype=np.int32), count)
+    return (
+        Columns(found.busy[rows], found.colour[rows], found.edges_ns[rows]),
+        Bars(lane, bars.at[at], bars.x0[at], bars.x1[at], bars.colour[at]),
+    )
