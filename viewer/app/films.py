@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from viewer.app.opening import Opened
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
-from viewer.state.session import Session, apply_session, carry_over, take_session
+from viewer.state.carrying import carry_over, take_hand
+from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
+from viewer.state.work import unasked
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
+BUSY_HAND_MS = 100
+"""How often it is looked whether the user has let go."""
+
+
+@dataclass(frozen=True)
+class _Early:
+    """How a trace was shown of which more follows, and the session file that it was opened through."""
+
+    begun: Session
+    opened: SessionFile | None
 
 
 class Films(QObject):
@@ -34,13 +47,16 @@ class Films(QObject):
         self._window = window
         self.is_demo = False
         self._session: SessionFile | None = None
-        self._early: Session | None = None
+        self._early: _Early | None = None
+        self._next: Opened | None = None
+        self._hand = QTimer(self, interval=BUSY_HAND_MS)
+        self._hand.timeout.connect(self._hang_next)
         opening, progress = window.opening, window.progress
         opening.started.connect(progress.start)
         opening.progress.connect(progress.set_progress)
         opening.ended.connect(progress.hide)
-        opening.opened.connect(self.hang)
-        opening.filled.connect(self._show_early)
+        opening.opened.connect(self._arrive)
+        opening.filled.connect(self._arrive)
         opening.failed.connect(self._on_failed)
         progress.cancelled.connect(self._cancel)
 
@@ -48,6 +64,7 @@ class Films(QObject):
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
         self._window.notice.hide()
         self._session = None
+        self._drop_next()
         if path is not None and is_session(path):
             self._open_session(path)
         else:
@@ -104,14 +121,50 @@ class Films(QObject):
 
     def close(self) -> None:
         """Look at nothing."""
-        self._window.state.leave()
         if self._early is not None:
             self._window.opening.cancel()
-            self._early = None
-        self._window.sessions.end()
+        self.leave()
         self._window.state.set_study(None)
         self._window.notice.hide()
         self._window.show_page()
+
+    def leave(self) -> None:
+        """Keep what was done to the trace that hangs: it goes, and whatever would have followed of it."""
+        self._drop_next()
+        state, early = self._window.state, self._early
+        self._early = None
+        state.leave()
+        if early is not None and state.study is not None:
+            self._window.sessions.add(state.study.trace, early.begun, take_session(state), early.opened)
+        self._window.sessions.end()
+
+    def _arrive(self, result: Opened) -> None:
+        self._next = result
+        self._hang_next()
+
+    def _hang_next(self) -> None:
+        """Hang what was opened, unless the user has hold of what hangs: then when it is let go."""
+        if self._is_held():
+            self._hand.start()
+            return
+        result = self._next
+        self._drop_next()
+        if result is not None:
+            with unasked():
+                self.hang(result)
+
+    def _drop_next(self) -> None:
+        self._hand.stop()
+        self._next = None
+
+    def _is_held(self) -> bool:
+        """Say whether a button is down, a note being written, a menu open or a question asked."""
+        return (
+            QApplication.mouseButtons() != Qt.MouseButton.NoButton
+            or self._window.timeline.notes.editor.is_open
+            or QApplication.activePopupWidget() is not None
+            or QApplication.modalWindow() is not None
+        )
 
     def hang(self, result: Opened) -> None:
         """Show what was opened, as its session left it."""
@@ -119,72 +172,78 @@ class Films(QObject):
         if result.partial:
             self._show_early(result)
             return
-        state.leave()
         opened, self._session = self._session, None
-        early, self._early = self._early, None
+        early = self._early
         if state.study is None or state.study.trace.path != study.trace.path:
             early = None
-        left, selection = take_session(state), state.selection
         old = state.study.trace.path if state.study and opened is None and early is None else None
         is_same = old == study.trace.path and result.fingerprint == self._window.sessions.fingerprint
         told = [
             *(f"Class rules, {e}: left out" for e in study.rules.errors),
             *study.trace.notes,
         ]
+        state.leave()
+        left = take_hand(state)
         if is_same:
             self._take(result)
-            apply_session(state, left)
+            apply_session(state, left.session)
+        elif early is not None:
+            self._early = None
+            self._take(result, left.listed_key)
+            state.rows.show_first()
+            told += self._window.sessions.begin(result.fingerprint, opened)
+            carry_over(state, early.begun, left)
         else:
-            self._window.sessions.end()
+            self.leave()
             self._take(result)
             state.rows.show_first()
             told += self._window.sessions.begin(result.fingerprint, opened)
-            if early is not None:
-                carry_over(state, early, left)
-                state.select(selection)
-            if not result.is_demo:
-                self._window.settings.add_recent(study.trace.path)
+        if not is_same and not result.is_demo:
+            self._window.settings.add_recent(study.trace.path)
         self.is_demo = result.is_demo
-        self._window.show_page()
+        if early is None:
+            self._window.show_page()
         if told:
             self._window.notice.tell("\n".join(told))
 
     def _show_early(self, result: Opened) -> None:
         """Show what is there of a trace, unless more of it is shown; what was done meanwhile stays."""
-        state = self._window.state
+        state, early = self._window.state, self._early
         trace, shown = result.study.trace, state.study.trace if state.study else None
         is_same = shown is not None and shown.path == trace.path
-        if shown is not None and is_same and (self._early is None or shown.partial < trace.partial):
+        if shown is not None and is_same and (early is None or shown.partial < trace.partial):
             return
         state.leave()
-        begun, left, selection = self._early, take_session(state), state.selection
+        left = take_hand(state)
         if not is_same:
-            self._window.sessions.end()
-        self._take(result)
+            self.leave()
+        self._take(result, left.listed_key if is_same else "")
         state.rows.show_first()
-        self._early = take_session(state)
-        if is_same and begun is not None:
-            carry_over(state, begun, left)
-            state.select(selection)
+        self._early = _Early(take_session(state), self._session)
+        if is_same and early is not None:
+            carry_over(state, early.begun, left)
         self.is_demo = result.is_demo
         note = (
             "the GPUs are shown, all else follows" if trace.partial else "all rows are shown, numbers follow"
         )
         self._window.progress.set_note(note)
-        self._window.show_page()
+        if not is_same:
+            self._window.show_page()
 
-    def _take(self, result: Opened) -> None:
+    def _take(self, result: Opened, listed_key: str = "") -> None:
         self._window.timeline.prepared = result.scene
-        self._window.state.set_study(result.study, result.roots)
+        self._window.state.set_study(result.study, result.roots, listed_key)
 
     def read_rest(self) -> None:
         """Open again what is open."""
         study = self._window.state.study
         if study is not None:
             self.open(None if self.is_demo else study.trace.path)
+            self._session = self._early.opened if self._early is not None else None
 
     def _cancel(self) -> None:
         self._session = None
+        self._drop_next()
         self._window.opening.cancel()
         self._say_incomplete("")
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from viewer.app import session_store as store
 from viewer.app.session_store import SUFFIX, SessionFile
 from viewer.state import ViewState
-from viewer.state.session import Session, apply_session, take_session
+from viewer.state.session import Session, apply_session, carried_over, take_session
 from viewer.state.session_json import NewerSessionError, SessionError
 
 if TYPE_CHECKING:
@@ -88,6 +88,31 @@ class SessionKeeper(QObject):
         self._written = self._text() if self._file else ""
         return told
 
+    def add(self, trace: Trace, begun: Session, left: Session, opened: SessionFile | None = None) -> None:
+        """Keep what was done to a trace that goes before its session has begun.
+
+        Parameters
+        ----------
+        begun, left : Session
+            How it was shown at first, and how it was left.
+        """
+        fingerprint = store.fingerprint(trace.path)
+        if not fingerprint:
+            return
+        file = store.stored_path(fingerprint, opened.digest if opened else "")
+        kept = opened.session if opened else begun
+        try:
+            kept = store.read_session(file).session
+        except FileNotFoundError:
+            pass
+        except (SessionError, OSError):
+            return
+        session = carried_over(kept, begun, left)
+        if session != kept:
+            text = store.session_text(session, trace.path.absolute(), fingerprint, store.sessions_folder())
+            if failure := _write(file, text):
+                self.told.emit(f"Notes and view of {trace.path.name} could not be saved: {failure}.")
+
     def end(self) -> None:
         """Save what is not saved yet, and keep nothing any more."""
         self.save()
@@ -108,11 +133,13 @@ class SessionKeeper(QObject):
         ------
         OSError
         """
-        if self._trace is None:
+        study = self._state.study
+        if study is None:
             return
+        trace = study.trace.path.absolute()
+        fingerprint = self.fingerprint if self._trace is not None else store.fingerprint(trace)
         session = take_session(self._state, self._before)
-        folder = path.absolute().parent
-        text = store.session_text(session, self._trace.path.absolute(), self.fingerprint, folder)
+        text = store.session_text(session, trace, fingerprint, path.absolute().parent)
         store.write_atomically(path, text)
 
     def _restored(self, file: Path, opened: SessionFile | None) -> list[str]:

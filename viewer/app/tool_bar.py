@@ -47,8 +47,14 @@ class FilterBox(QLineEdit):
         self._pause.timeout.connect(self.apply)
         self.textChanged.connect(self._pause.start)
         self.returnPressed.connect(self.left)
+        state.leaving.connect(self._keep)
         state.study_changed.connect(self.clear)
         state.rows.changed.connect(self._follow)
+
+    def _keep(self) -> None:
+        """Filter by what is being typed: it goes with what is open, or along to more of it."""
+        if self._pause.isActive():
+            self.apply()
 
     def _follow(self) -> None:
         """Show the filter that a session or a bookmark brought, unless one is being typed."""

@@ -96,8 +96,12 @@ def apply_session(state: ViewState, session: Session) -> None:
     if state.study is None:
         return
     rows = session.rows
-    preset = rows.preset if rows.preset in PRESETS else ""
-    state.rows.restore(rows.expanded, rows.hidden, rows.pinned, rows.filter_text, preset)
+    if rows.preset in PRESETS:
+        # The rows that it stands for may be others by now: it may have been chosen before all were read.
+        expanded, hidden = PRESETS[rows.preset](state.rows.roots)
+        state.rows.restore(expanded, hidden, rows.pinned, rows.filter_text, rows.preset)
+    else:
+        state.rows.restore(rows.expanded, rows.hidden, rows.pinned, rows.filter_text)
     _apply_laps(state, session.laps)
     state.set_overlays(session.overlays)
     state.measurements.load(session.measurements)
@@ -106,26 +110,38 @@ def apply_session(state: ViewState, session: Session) -> None:
     state.axis.reset(state.axis.limits, session.window)
 
 
-def carry_over(state: ViewState, begun: Session, left: Session) -> None:
-    """Do again what was done to another view of the trace between two sessions of it.
+def carried_over(kept: Session, begun: Session, left: Session) -> Session:
+    """Return a session with what was done to another view of its trace between two sessions of that.
 
-    What is not in `left` as it was in `begun` is taken over; all else stays as it is now.
+    What is not in `left` as it was in `begun` is as it was left; all else is as it was kept.
     """
-    rows = state.rows
-    preset = rows.preset if left.rows.preset == begun.rows.preset else left.rows.preset
-    rows.restore(
-        rows.unfolded ^ (begun.rows.expanded ^ left.rows.expanded),
-        rows.hidden ^ (begun.rows.hidden ^ left.rows.hidden),
-        (*rows.pinned, *(key for key in left.rows.pinned if key not in begun.rows.pinned)),
-        left.rows.filter_text or rows.filter_text,
-        preset if preset in PRESETS else "",
+
+    def choice(kept: frozenset[str], begun: frozenset[str], left: frozenset[str]) -> frozenset[str]:
+        return (kept - (begun - left)) | (left - begun)
+
+    rows, first, last = kept.rows, begun.rows, left.rows
+    return replace(
+        kept,
+        window=left.window if left.window != begun.window else kept.window,
+        rows=replace(
+            rows,
+            expanded=choice(rows.expanded, first.expanded, last.expanded),
+            hidden=choice(rows.hidden, first.hidden, last.hidden),
+            pinned=(*rows.pinned, *(key for key in last.pinned if key not in (*rows.pinned, *first.pinned))),
+            filter_text=last.filter_text or rows.filter_text,
+            preset=last.preset if last.preset != first.preset else rows.preset,
+        ),
+        overlays=choice(kept.overlays, begun.overlays, left.overlays),
+        notes=(*kept.notes, *left.notes),
+        measurements=(*kept.measurements, *left.measurements),
+        bookmarks={
+            **kept.bookmarks,
+            **{
+                number: replace(one, hidden=choice(rows.hidden, first.hidden, one.hidden))
+                for number, one in left.bookmarks.items()
+            },
+        },
     )
-    state.set_overlays(state.overlays ^ (begun.overlays ^ left.overlays))
-    state.measurements.load((*state.measurements.items, *left.measurements))
-    state.notes.load((*state.notes.items, *(_found_again(state, note) for note in left.notes)))
-    state.bookmarks.load({**state.bookmarks.items, **left.bookmarks})
-    if left.window != begun.window:
-        state.axis.reset(state.axis.limits, left.window)
 
 
 def _spans(state: ViewState) -> list[tuple[Note, Window]]:
@@ -159,18 +175,30 @@ def _found_again(state: ViewState, note: Note) -> Note:
     study, event = state.study, note.event
     if study is None or event is None:
         return note
-    if _is_as_long(study, event, note.end_ns - note.start_ns):
-        return note
-    row = state.rows.row(note.row_key)
+    found = find_event(state, event, (note.start_ns, note.end_ns))
+    if found is None and _is_as_long(study, event, note.end_ns - note.start_ns):
+        found = event
+    return replace(note, event=found)
+
+
+def find_event(state: ViewState, event: EventRef, span: Window) -> EventRef | None:
+    """Return an event that had these times in another reading of the trace, None where it is not there.
+
+    Its table may have been sorted otherwise: by other ranks, when not all was read.
+    """
+    study = state.study
+    if study is None:
+        return None
+    table = study.trace.events[event.kind]
+    if event.index < len(table) and span == (table.start_ns[event.index], table.end_ns[event.index]):
+        return event
+    row = state.rows.row(event.row_key)
     events = row.events if row is not None else None
-    if events is not None:
-        first, last = (
-            int(np.searchsorted(events.start_ns, note.start_ns, side)) for side in ("left", "right")
-        )
-        for position in range(first, last):
-            if events.end_ns[position] == note.end_ns:
-                return replace(note, event=events.ref(position, note.row_key))
-    return replace(note, event=None)
+    if events is None:
+        return None
+    first, last = (int(np.searchsorted(events.start_ns, span[0], side)) for side in ("left", "right"))
+    ends = (at for at in range(first, last) if events.end_ns[at] == span[1])
+    return next((events.ref(at, event.row_key) for at in ends), None)
 
 
 def _is_as_long(study: Study, event: EventRef, length_ns: int) -> bool:

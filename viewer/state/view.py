@@ -94,12 +94,11 @@ class ViewState(QObject):
         """Say that what is open is about to go; who keeps any of it does so after this."""
         self.leaving.emit()
 
-    def set_study(self, study: Study | None, roots: tuple[Row, ...] = ()) -> None:
-        """Look at another trace, from the start."""
+    def set_study(self, study: Study | None, roots: tuple[Row, ...] = (), listed_key: str = "") -> None:
+        """Look at another trace, from the start; the events of a row may be listed at once."""
         self.leave()
         self.study = study
         self.selection = self.chosen = self.hover = self.lap = None
-        self.listed_key = ""
         self.slice_number = self.found = None
         self.filter = None
         self.marker = 0
@@ -109,6 +108,7 @@ class ViewState(QObject):
         self.notes.load()
         self.bookmarks.load({})
         self.rows.reset(roots)
+        self.listed_key = listed_key if self.rows.row(listed_key) is not None else ""
         trace = study.trace if study else None
         self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()

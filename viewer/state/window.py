@@ -9,6 +9,9 @@ from PySide6.QtCore import QObject, Signal
 Window = tuple[int, int]
 """[start, end) in integer nanoseconds from the trace's zero; end > start."""
 
+Steps = tuple[tuple[Window, ...], tuple[Window, ...]]
+"""The windows to go back to and those to go forward to, the next one last."""
+
 MIN_WIDTH_NS = 20
 RUN_OF_NOTCHES_S = 0.6
 
@@ -32,11 +35,15 @@ class TimeAxis(QObject):
         self._forward: list[Window] = []
         self._run: tuple[str, float] = ("", 0.0)
 
-    def reset(self, limits: Window, window: Window) -> None:
-        """Start over on another trace: forget the history."""
+    @property
+    def steps(self) -> Steps:
+        """The history of where one has been."""
+        return tuple(self._back), tuple(self._forward)
+
+    def reset(self, limits: Window, window: Window, steps: Steps = ((), ())) -> None:
+        """Start over on another trace, or another view of it, with this history."""
         self.limits = limits
-        self._back.clear()
-        self._forward.clear()
+        self._back, self._forward = list(steps[0]), list(steps[1])
         self._run = ("", 0.0)
         self.window = self._fitted(*window)
         self.changed.emit()

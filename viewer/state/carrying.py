@@ -1,0 +1,64 @@
+"""From one view of a trace to a fuller one of the same: what is in hand goes along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.analysis.scope import range_scope
+from viewer.rows import EventRef
+from viewer.state.navigation import event_window
+from viewer.state.session import Session, apply_session, carried_over, find_event, take_session
+from viewer.state.view import ViewState
+from viewer.state.window import Steps, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """What a reader has in hand, beside what a session keeps.
+
+    Attributes
+    ----------
+    session : Session
+    event, span : EventRef and Window, or None
+        The selected event and its times.
+    filter, filter_name : Window or None, str
+        The range that is looked at as if it were the whole.
+    """
+
+    session: Session
+    selection: Window | None
+    event: EventRef | None
+    span: Window | None
+    filter: Window | None
+    filter_name: str
+    listed_key: str
+    steps: Steps
+
+
+def take_hand(state: ViewState) -> Hand:
+    """Return what is in hand of a trace before it is shown anew."""
+    event, scope = state.chosen, state.filter
+    return Hand(
+        take_session(state),
+        state.selection,
+        event,
+        event_window(state, event) if event is not None else None,
+        scope.hull if scope is not None else None,
+        scope.what if scope is not None else "",
+        state.listed_key,
+        state.axis.steps,
+    )
+
+
+def carry_over(state: ViewState, begun: Session, left: Hand) -> None:
+    """Do again what was done to another view of the trace since it was as in `begun`."""
+    if state.study is None:
+        return
+    apply_session(state, carried_over(take_session(state), begun, left.session))
+    window = state.axis.window
+    if left.filter is not None:
+        state.set_filter(range_scope(state.study, *left.filter, left.filter_name))
+    state.axis.reset(state.axis.limits, window, left.steps)
+    state.select(left.selection)
+    if left.event is not None and left.span is not None:
+        state.select_event(find_event(state, left.event, left.span))
