@@ -10,12 +10,13 @@ from viewer.drawing import states as states_module
 from viewer.drawing.states import CoarseParts, hatch, overlay_tile, state_columns, state_layer
 
 
-def parts():
+def parts(stretch=1):
     """Ten kernels of 100 ns every 1000 ns, a tenth of each thousand exposed, a copy at the end."""
     made = TraceMaker()
-    for at in range(0, 10_000, 1000):
-        made.kernel(at, at + 500).kernel(at + 400, at + 600, "ncclAllReduce", stream=20)
-    made.copy(9_600, 9_900)
+    for at in range(0, 10_000 * stretch, 1000 * stretch):
+        made.kernel(at, at + 500 * stretch)
+        made.kernel(at + 400 * stretch, at + 600 * stretch, "ncclAllReduce", stream=20)
+    made.copy(9_600 * stretch, 9_900 * stretch)
     return Study(made.trace()).parts[0]
 
 
@@ -73,6 +74,16 @@ def test_the_table_for_whole_traces_agrees_with_the_search(monkeypatch):
         assert found.sum(axis=0) == pytest.approx(1, abs=1e-6)
         assert np.abs(found - exact).max() < 2 / 32
     assert not coarse.serves(Scale(0, 100, 100))
+
+
+@pytest.mark.parametrize("stretch", [1, 1 << 25, 1 << 40])
+def test_the_table_holds_for_traces_of_any_length(monkeypatch, stretch):
+    monkeypatch.setattr(states_module, "COARSE_FROM_INTERVALS", 1)
+    monkeypatch.setattr(states_module, "COARSE_BITS", 12)
+    held = parts(stretch)
+    coarse, scale = CoarseParts.of(held), Scale(0, 9_900 * stretch, 20)
+    assert coarse.serves(scale)
+    assert np.abs(coarse.columns(scale) - state_columns(held, scale)).max() < 2 / 32
 
 
 def test_few_intervals_need_no_table():

@@ -20,6 +20,7 @@ HATCH_PX = 8
 COARSE_FROM_INTERVALS = 20_000
 COARSE_BITS = 17
 COARSE_BUCKETS = 32
+BLOCK_BITS = 8
 _COPY, _EXPOSED, _IDLE = (PARTS.index(p) for p in ("copy_only", "exposed_comm", "idle"))
 _STRENGTH = {_EXPOSED: 0.26, _COPY: 0.30, _IDLE: 0.55}
 _WAITING_STRENGTH = 0.8
@@ -34,13 +35,17 @@ class CoarseParts:
 
     Attributes
     ----------
-    spent_ns : ndarray of int64, shape (buckets + 1, 5)
-        As `GpuParts.cumulative`, at ``(first_bucket + i) << bits``.
+    before_ns : ndarray of int64, shape (blocks, 4)
+        As `GpuParts.cumulative` without idle, at the first of each ``2 ** block_bits`` buckets.
+    since_ns : ndarray of uint32, shape (buckets + 1, 4)
+        What has come to that since, at ``(first_bucket + i) << bits``.
     """
 
     bits: int
     first_bucket: int
-    spent_ns: Int64
+    block_bits: int
+    before_ns: Int64
+    since_ns: npt.NDArray[np.uint32]
 
     @classmethod
     def of(cls, parts: GpuParts) -> CoarseParts | None:
@@ -51,7 +56,12 @@ class CoarseParts:
         bits = max((end - start).bit_length() - COARSE_BITS, 0)
         first, last = start >> bits, (end >> bits) + 1
         edges = np.arange(first, last + 1, dtype=np.int64) << bits
-        return cls(bits, first, np.ascontiguousarray(parts.cumulative(edges).T))
+        spent = parts.cumulative(edges)[:_IDLE].T
+        # A block is shorter than 2 ** 31 ns, unless one bucket is longer.
+        block_bits = max(min(BLOCK_BITS, 31 - bits), 0)
+        before = np.ascontiguousarray(spent[:: 1 << block_bits])
+        since = spent - before[np.arange(len(spent)) >> block_bits]
+        return cls(bits, first, block_bits, before, since.astype(np.uint32))
 
     def serves(self, scale: Scale) -> bool:
         """Return whether a pixel holds enough buckets that moving its edges to theirs is not seen."""
@@ -60,9 +70,10 @@ class CoarseParts:
     def columns(self, scale: Scale) -> npt.NDArray[np.float32]:
         """Return `state_columns` with the pixel edges moved by at most a 64th of a pixel."""
         buckets = (scale.edges() + (1 << self.bits >> 1)) >> self.bits
-        at = np.clip(buckets - self.first_bucket, 0, len(self.spent_ns) - 1)
-        spent = np.diff(self.spent_ns[at], axis=0).T
+        at = np.clip(buckets - self.first_bucket, 0, len(self.since_ns) - 1)
         widths = np.diff(buckets << self.bits)
+        spent = np.empty((len(PARTS), scale.width), np.int64)
+        spent[:_IDLE] = np.diff(self.before_ns[at >> self.block_bits] + self.since_ns[at], axis=0).T
         spent[_IDLE] = widths - spent[:_IDLE].sum(axis=0)
         return np.asarray(spent / widths, np.float32)
 
