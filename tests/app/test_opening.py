@@ -1,5 +1,6 @@
 """Opening beside the window's own work: progress, failure, cancelling, results that come too late."""
 
+import importlib
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -285,6 +286,29 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     assert state.selection == (low, low + 500_000)
     assert len(window.timeline.cards.selection.numbers.gpus) == len(state.study.trace.gpus)
     assert window.actions_by_id["report"].isEnabled()
+
+
+def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
+    open_window, in_two_parts, monkeypatch, qtbot
+):
+    counting = []
+    for where in ("candidates.candidates", "find_laps.find_laps", "launches._keys", "study.find_holes"):
+        module, name = where.split(".")
+        count = getattr(importlib.import_module(f"viewer.analysis.{module}"), name)
+
+        def told(*given, name=name, count=count):
+            counting.append((name, threading.current_thread() is threading.main_thread()))
+            return count(*given)
+
+        monkeypatch.setattr(f"viewer.analysis.{where}", told)
+    path, go_on = in_two_parts
+    go_on.set()
+    window = open_window()
+    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+        window.open(path)
+    qtbot.waitUntil(lambda: window.state.laps is not None)
+    assert {name for name, _ in counting} == {"candidates", "find_laps", "_keys", "find_holes"}
+    assert not any(by_window for _, by_window in counting)
 
 
 def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_two_parts, opened, qtbot):

@@ -157,7 +157,9 @@ def marker_of(study: Study, choice: LapChoice) -> int | None:
 
 
 def _apply_laps(state: ViewState, choice: LapChoice) -> None:
-    assert state.study is not None
+    # Of a partial study there are no laps yet, and they would be counted here, while the window waits.
+    if state.study is None or state.study.partial:
+        return
     marker = marker_of(state.study, choice)
     if marker is None:
         return
