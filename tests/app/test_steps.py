@@ -10,6 +10,8 @@ from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, proc
 from viewer import readers
 from viewer.analysis.study import Study
 from viewer.app import opening
+from viewer.app.go_to import go_to
+from viewer.drawing.times import TimeError
 from viewer.readers import Cancelled
 from viewer.rows import RowKind
 from viewer.state import Note
@@ -273,6 +275,17 @@ def test_what_needs_the_numbers_can_be_asked_for_when_they_are_there(steps, step
     assert not any(action.isEnabled() for action in needing)
     steps.to(NUMBERS)
     assert all(action.isEnabled() for action in needing)
+
+
+@pytest.mark.parametrize("step", EARLY)
+def test_nobody_is_told_that_an_iteration_is_not_there_before_they_are_counted(steps, step):
+    state = steps.window.state
+    steps.to(step)
+    with pytest.raises(TimeError, match="known when all is read and counted"):
+        go_to(state, "iteration 1")
+    steps.to(NUMBERS)
+    go_to(state, "iteration 1")
+    assert state.lap == 1
 
 
 def test_who_reads_the_rest_later_reads_it_through_the_same_session(steps, tmp_path, qtbot):

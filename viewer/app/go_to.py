@@ -19,6 +19,8 @@ def go_to(state: ViewState, text: str) -> None:
         If it is none of these, or lies outside what is looked at.
     """
     if (lap := parse_lap(text)) is not None:
+        if state.study is not None and state.study.partial:
+            raise TimeError("iterations are known when all is read and counted")
         if state.laps is None or lap >= state.laps.count:
             raise TimeError(f"there is no iteration {lap}")
         go_to_lap(state, lap)
