@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -22,8 +23,12 @@ _SWITCH_S = 0.00005
 
 
 def be_responsive() -> None:
-    """Let the window take its turn sooner while threads calculate: Python's own 5 ms add up in a repaint."""
+    """Let the window take its turn sooner while threads calculate: Python's own 5 ms add up in a repaint.
+
+    Nor does it stand still while Python looks for garbage among a hundred thousand objects of the modules.
+    """
     sys.setswitchinterval(_SWITCH_S)
+    gc.freeze()
 
 
 def run(path: Path | None, renderer: Renderer = "auto") -> int:
