@@ -63,8 +63,7 @@ class Steps:
         study = self.window.state.study
         if study is None or study.trace.path != self.path:
             return 0
-        is_whole = self.window.films._early is None
-        return GPUS if study.trace.partial else NUMBERS if is_whole else ALL_ROWS
+        return GPUS if study.trace.partial else ALL_ROWS if study.partial else NUMBERS
 
 
 @pytest.fixture
@@ -286,6 +285,22 @@ def test_nobody_is_told_that_an_iteration_is_not_there_before_they_are_counted(s
     steps.to(NUMBERS)
     go_to(state, "iteration 1")
     assert state.lap == 1
+
+
+def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
+    window = steps.window
+    steps.to(ALL_ROWS)
+    [job] = window.opening._running
+    job.take()
+    steps.release()
+    assert job.wait(WAIT_MS)
+    window.progress.button.click()
+    assert "Iterations and sums were not computed" in window.notice.label.text()
+    assert window.state.study.partial
+    assert window.state.laps is None
+    window.notice.button.click()
+    steps.to(NUMBERS)
+    assert window.state.laps is not None
 
 
 def test_who_reads_the_rest_later_reads_it_through_the_same_session(steps, tmp_path, qtbot):

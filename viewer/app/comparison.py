@@ -186,6 +186,7 @@ class Comparison(QObject):
     def _on_opened(self, result: Opened) -> None:
         if result.partial:
             return
+        result.study.partial = False
         window, other = self._window, self.other
         renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
         self.timeline = Timeline(other, renderer)

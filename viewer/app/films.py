@@ -172,6 +172,7 @@ class Films(QObject):
         if result.partial:
             self._show_early(result)
             return
+        study.partial = False
         opened, self._session = self._session, None
         early = self._early
         if state.study is None or state.study.trace.path != study.trace.path:

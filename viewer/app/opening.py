@@ -43,7 +43,8 @@ class Opened:
     """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
 
     Where `partial` says so, the whole of it follows: its iterations and sums, and all rows but those of the
-    GPUs where ``study.trace.partial`` says so, too.
+    GPUs where ``study.trace.partial`` says so, too. The study is then the same as
+    that of the whole: who shows the whole says that it is no longer partial.
     """
 
     study: Study
@@ -130,7 +131,6 @@ def study_trace(
         if (marker := marker_of(study, before.laps)) is not None:
             study.laps(marker)
         _prepare(scene, roots, before.rows.expanded)
-    study.partial = False
     return Opened(study, roots, is_demo, print_, scene)
 
 
