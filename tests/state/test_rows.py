@@ -97,6 +97,17 @@ def test_pinned_rows_keep_the_order_they_were_given(rows):
     assert rows.is_shown(rows.row("0"))
 
 
+def test_rows_that_stand_already_as_they_did_are_not_laid_out_again(rows):
+    heard = []
+    rows.set_expanded(["0"], True)
+    rows.changed.connect(lambda: heard.append(rows.expanded))
+    rows.restore(["0", "gone"], [], [])
+    assert heard == []
+    rows.restore(["0"], ["1"], [])
+    assert heard == [{"0"}]
+    assert rows.hidden == {"1"}
+
+
 def test_a_preset_is_left_when_a_row_is_unfolded_or_hidden_by_hand(rows):
     for change in (lambda: rows.set_expanded(["0"], True), lambda: rows.set_hidden(["1"], True)):
         rows.apply_preset("lanes")

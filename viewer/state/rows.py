@@ -100,11 +100,15 @@ class RowState(QObject):
         preset: str = "",
     ) -> None:
         """Show the rows as they were shown before; keys that this trace does not have are passed over."""
-        self.expanded, self.hidden = ({k for k in keys if k in self._by_key} for keys in (expanded, hidden))
-        self.pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
-        self.preset = preset
+        wanted = {key for key in expanded if key in self._by_key}
+        hidden = {key for key in hidden if key in self._by_key}
+        pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
         asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
         self.unasked = frozenset({*self.launches, *asked})
+        now = (self.expanded, self.hidden, self.pinned, self.filter_text, self.preset)
+        if self._before_filter is None and now == (wanted, hidden, pinned, filter_text.strip(), preset):
+            return
+        self.expanded, self.hidden, self.pinned, self.preset = wanted, hidden, pinned, preset
         self.filter_text = ""
         self._shown = self._before_filter = None
         self.set_filter(filter_text)
