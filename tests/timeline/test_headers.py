@@ -10,6 +10,7 @@ from tests.timeline.make import pixels, state_of, training
 from viewer.drawing.layout import PlacedRow, row_height, shown_rows
 from viewer.drawing.theme import LIGHT
 from viewer.rows import Row, RowKind
+from viewer.state import navigation
 from viewer.timeline.fonts import metrics
 from viewer.timeline.headers import RowHeaders
 from viewer.timeline.paint_header import DETAIL_PX, INDENT, RIGHT, Look, label_line, paint_header, pin_rect
@@ -232,3 +233,41 @@ def test_a_pinned_row_is_named_with_its_rank(qapp):
     path = painted(row, Look(as_path=True))
     name = slice(0, INDENT + 50)
     assert np.array_equal(path[:, name], painted(alone, Look(as_path=True))[:, name])
+
+
+def walked_rows(headers, step):
+    """Step as long as there is a next one; yield after each the rows that are wholly in view."""
+    while step():
+        height = headers.viewport().height() + 1  # Qt leaves a pixel out
+        yield {p.row for p in headers.visible_rows() if p.y >= 0 and p.y + p.height <= height}
+
+
+@pytest.mark.parametrize("unfolded", [False, True])
+@pytest.mark.parametrize("part", ["idle", "exposed_comm"])
+def test_the_next_slice_is_shown_on_the_row_of_its_gpu(on_screen, part, unfolded):
+    headers = on_screen(RowHeaders(state_of(training(ranks=8))), 340, 200)
+    rows = state(headers).rows
+    rows.set_expanded([r.key for r in rows.roots[0].walk()], True)
+    if unfolded:
+        unfold_all(headers)
+    before, seen = set(rows.expanded), set()
+    for in_view in walked_rows(headers, lambda: navigation.step_slice(state(headers), part, 1)):
+        start, end = state(headers).selection
+        gpus = [
+            g
+            for g, parts in enumerate(state(headers).study.parts)
+            if parts.next_slice((part,), start - 1, 1, 1) == (start, end)
+        ]
+        lanes = {rows.nearest_shown(rows.gpu_row(g)) for g in gpus}
+        assert lanes & in_view
+        seen |= lanes
+    assert seen
+    assert rows.expanded == before
+
+
+def test_the_next_event_is_shown_on_its_row(headers):
+    unfold_all(headers)
+    row = row_of(headers, RowKind.STREAM, rank=1)
+    for in_view in walked_rows(headers, lambda: navigation.step_event(state(headers), row, 1)):
+        assert row in in_view
+        headers.verticalScrollBar().setValue(0)

@@ -153,7 +153,7 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     It is looked for on the GPU under the pointer, else on all; from the selection, else from the
     edge of the window. Slices that are too short to be seen at this zoom are passed over, so that a
     walk along the holes keeps the zoom; where all of the trace are, the next of the longer ones is zoomed
-    to. Return whether there was one.
+    to. The row that shows the GPU is scrolled to. Return whether there was one.
     """
     if state.study is None:
         return False
@@ -162,11 +162,11 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
     least = max(SLICE_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
-    parts = [state.study.parts[g] for g in gpus]
+    parts = [(g, state.study.parts[g]) for g in gpus]
 
-    def beside(time_ns: int, direction: int) -> list[Window]:
-        found = (p.next_slice((part,), time_ns, direction, least) for p in parts)
-        return [s for s in found if s is not None]
+    def beside(time_ns: int, direction: int) -> list[tuple[Window, int]]:
+        found = ((p.next_slice((part,), time_ns, direction, least), g) for g, p in parts)
+        return [(s, g) for s, g in found if s is not None]
 
     slices = beside(start, direction)
     if not slices and not beside(state.study.trace.extent_ns[0] - 1, 1):
@@ -174,9 +174,12 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
             slices = beside(start, direction)
     if not slices:
         return False
-    nearest = min(slices) if direction > 0 else max(slices)
+    nearest, gpu = min(slices) if direction > 0 else max(slices)
     state.select(nearest)
     show_range(state, *nearest)
+    row = state.rows.gpu_row(gpu)
+    if row is not None and (shown := state.rows.nearest_shown(row)) is not None:
+        state.reveal(shown.key)
     return True
 
 
@@ -210,6 +213,7 @@ def step_event(state: ViewState, row: Row | None, direction: int) -> bool:
         return False
     state.select_event(events.ref(position, row.key))
     show_range(state, int(events.start_ns[position]), int(events.end_ns[position]))
+    state.reveal(row.key)
     return True
 
 

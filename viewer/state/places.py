@@ -50,9 +50,7 @@ def go_to_event(state: ViewState, kind: Kind, index: int, row: Row | None = None
 
 def reveal_gpu(state: ViewState, gpu: int) -> None:
     """Scroll to the row of a GPU, and unfold what hides it."""
-    rows = (row for root in state.rows.roots for row in root.walk())
-    row = next((r for r in rows if r.kind is RowKind.GPU and r.gpu == gpu), None)
-    if row is not None:
+    if (row := state.rows.gpu_row(gpu)) is not None:
         state.reveal(row.key)
 
 

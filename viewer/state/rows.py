@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.rows import Row
+from viewer.rows import Row, RowKind
 from viewer.rows.matching import Word, missing, words_of
 from viewer.rows.presets import PRESETS, first_view, launch_rows
 
@@ -125,6 +125,11 @@ class RowState(QObject):
             if step.key not in self.expanded:
                 break
         return nearest
+
+    def gpu_row(self, gpu: int) -> Row | None:
+        """Return the row of a GPU, None if there is none."""
+        rows = (row for root in self.roots for row in root.walk())
+        return next((row for row in rows if row.kind is RowKind.GPU and row.gpu == gpu), None)
 
     def set_expanded(self, keys: Iterable[str], expanded: bool) -> None:
         """Unfold or fold rows."""
