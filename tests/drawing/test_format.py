@@ -6,10 +6,12 @@ from viewer.drawing.format import (
     format_count,
     format_difference,
     format_instant,
+    format_lap_share,
     format_ns,
     format_rate,
     format_share,
     format_value,
+    lap_share_text,
 )
 
 
@@ -87,3 +89,14 @@ def test_differences_have_a_sign_and_the_unit_s_own_words():
     assert format_change(-0.5) == "−50.0 %"
     assert format_change(12.5) == "+1,250.0 %"
     assert format_change(None) == ""
+
+
+def test_a_range_over_several_iterations_is_a_multiple_of_one():
+    assert [format_lap_share(s) for s in (0.189, 1.25, 62.31, float("nan"))] == [
+        "18.9 %",
+        "125.0 %",
+        "62.3 ×",
+        "–",
+    ]
+    assert lap_share_text(0.189, "iteration 7") == "18.9 % of iteration 7"
+    assert lap_share_text(87.866, "iteration 343") == "87.9 × the length of iteration 343"

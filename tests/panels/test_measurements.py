@@ -1,12 +1,15 @@
 """The Measurements dock: numbers of kept ranges, their total, edits by hand."""
 
+import re
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
+from tests.timeline.make import study_of, training
 from viewer.analysis.measure import parts_of
 from viewer.export.report import html_report, report_facts
-from viewer.panels.measurements import MeasurementsPanel, total_text
+from viewer.panels.measurements import COLUMNS, MeasurementsPanel, total_text
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState
 
@@ -52,6 +55,17 @@ def test_several_ranges_add_up_and_overlaps_count_once(panel):
     assert text.startswith("2 ranges, 20.00 ms (overlaps counted once), ")
     assert f"{20 * MS / length * 100:.1f} % of iteration 1" in text
     assert panel.total.text() == text
+
+
+def test_a_range_over_several_iterations_is_no_percentage_of_one(panel):
+    state, study = panel.state, study_of(training(laps=7))
+    state.set_study(study, build_rows(study))
+    state.measurements.keep(0, 140 * MS)
+    text = total_text(state, state.measurements.items)
+    assert re.search(r"\d\.\d × the length of iteration 3$", text)
+    column = next(i for i, c in enumerate(COLUMNS) if c.key == "lap_share")
+    model = panel.table.frame_model
+    assert re.fullmatch(r"\d\.\d ×", model.index(0, column).data())
 
 
 def test_names_and_notes_are_edited_and_undone(panel):

@@ -132,6 +132,8 @@ def test_selection_card_shows_parts_and_share_of_the_iteration(panel):
     assert card.table.where == "25.0 % of iteration 0"
     assert QRect(0, 0, 900, 600).contains(card.geometry())
     card.grab()
+    card.show_range(state.study, (0, 62 * MS), state.laps, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
+    assert card.table.where == "3.1 × the length of iteration 1 · touches iterations 0 to 2"
 
 
 def test_card_goes_below_the_rows_where_it_fits(panel):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 MINUS = "\u2212"
+SEVERAL = 2.0
+"""A range as long as so many iterations is told as a multiple of one, not as a share."""
 
 
 def format_ns(ns: float) -> str:
@@ -47,6 +51,18 @@ def format_share(share: float) -> str:
     if 0 < share < 0.0005:
         return "< 0.1 %"
     return f"{share * 100:.1f} %"
+
+
+def format_lap_share(share: float) -> str:
+    """Return the length of a range over that of an iteration: "18.9 %", over several "62.3 ×"; NaN a dash."""
+    if math.isnan(share):
+        return "–"
+    return f"{share:,.1f} ×" if share >= SEVERAL else format_share(share)
+
+
+def lap_share_text(share: float, which: str) -> str:
+    """Return it in words: "18.9 % of iteration 7", "62.3 × the length of iteration 343"."""
+    return f"{format_lap_share(share)} {'the length ' * (share >= SEVERAL)}of {which}"
 
 
 def format_bytes(count: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QPainter
 
 from viewer import __version__
-from viewer.drawing.format import NS_UNITS, format_instant, format_ns, format_share
+from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, format_ns
 from viewer.drawing.theme import Theme
 from viewer.export.view import PictureError, View
 from viewer.state import Window
@@ -80,14 +79,10 @@ def _begin(ns: int) -> str:
     return format_instant(ns, 1000)
 
 
-def _share(value: float) -> str:
-    return "–" if math.isnan(value) else format_share(value)
-
-
 _COLUMNS = (
     _Column("start_ns", "begin", 130, _begin),
     _Column("length_ns", "length", 84, format_ns),
-    _Column("lap_share", "of iteration", 84, _share),
+    _Column("lap_share", "of iteration", 84, format_lap_share),
     _Column("idle_ns", "idle", 84, part_text),
     _Column("copy_only_ns", "copy", 84, part_text),
     _Column("no_kernel_ns", "no kernel", 84, part_text),

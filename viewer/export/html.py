@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from viewer.analysis.parts import PARTS
-from viewer.drawing.format import format_bytes, format_count, format_ns, format_share
+from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
 
 TITLES = {
@@ -24,7 +24,7 @@ TITLES = {
     "lap": "no.", "gpus": "GPUs", "first_ns": "first",
 }  # fmt: skip
 _LONG = 60
-_SHARES = ("share", "lap_share", "idle_share", "deviation", "spread")
+_SHARES = ("share", "idle_share", "deviation", "spread")
 _CSS = """
 :root { color-scheme: light; --line: #dfe3e8; --soft: #586374; --ink: #151a21; --accent: #2563eb; }
 * { box-sizing: border-box; }
@@ -144,6 +144,8 @@ def cell(name: str, value: Any, gpus: Sequence[str] = ()) -> str:
         return str(value)
     if name.endswith("_ns"):
         return format_ns(int(value))
+    if name == "lap_share":
+        return format_lap_share(float(value))
     if name in _SHARES or name.endswith("_share"):
         return format_share(float(value))
     if name == "bytes":

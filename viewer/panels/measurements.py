@@ -9,7 +9,14 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
 
 from viewer.analysis.intervals import union
-from viewer.drawing.format import format_count, format_instant, format_ns, format_share
+from viewer.drawing.format import (
+    format_count,
+    format_instant,
+    format_lap_share,
+    format_ns,
+    format_share,
+    lap_share_text,
+)
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
@@ -39,7 +46,7 @@ COLUMNS = (
     Column("name", "Name", editable=True, tip="Double-click to rename"),
     Column("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
     Column("length_ns", "Length", format_ns, number=True),
-    Column("lap_share", "Of iteration", _share, number=True,
+    Column("lap_share", "Of iteration", format_lap_share, number=True,
            tip="Length over that of the iteration that holds its middle"),
     _mean("compute_only_ns", "Compute", "Compute kernels, and no communication"),
     _mean("hidden_comm_ns", "Hidden", "Communication while compute kernels run"),
@@ -69,7 +76,7 @@ def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
     numbers = sorted(lap for lap in held if lap is not None)
     length = sum(laps.end_ns(lap) - laps.start_ns(lap) for lap in numbers)
     which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations"
-    return f"{text}, {format_share(total / length)} of {which}"
+    return f"{text}, {lap_share_text(total / length, which)}"
 
 
 class MeasurementsPanel(Panel):

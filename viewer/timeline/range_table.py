@@ -12,7 +12,7 @@ from viewer.analysis.laps import Laps
 from viewer.analysis.measure import RangeNumbers, measure
 from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
-from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.format import format_count, format_ns, format_share, lap_share_text
 from viewer.drawing.theme import Theme
 from viewer.state import Window
 from viewer.timeline import marks
@@ -280,7 +280,7 @@ def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
     share = numbers.lap
     if share is None or laps is None:
         return "outside the iterations" if laps else ""
-    text = f"{format_share(share.share)} of iteration {share.lap}"
+    text = lap_share_text(share.share, f"iteration {share.lap}")
     if (pair := between(numbers, laps)) is not None:
         text += f" · between iterations {pair[0]} and {pair[1]}"
     elif len(share.laps) > 1:
