@@ -12,6 +12,8 @@ from viewer.analysis.study import Study
 from viewer.app import opening
 from viewer.app.go_to import go_to
 from viewer.drawing.times import TimeError
+from viewer.panels.notes import NotesPanel
+from viewer.panels.panel import GIVEN_UP
 from viewer.readers import Cancelled
 from viewer.rows import RowKind
 from viewer.state import Note
@@ -301,6 +303,30 @@ def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
     window.notice.button.click()
     steps.to(NUMBERS)
     assert window.state.laps is not None
+
+
+@pytest.mark.parametrize("step", EARLY)
+def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
+    window, state = steps.window, steps.window.state
+    steps.to(step)
+    state.select(state.axis.window)
+    panel = window.findChild(NotesPanel)
+    window.show_panel(NotesPanel)
+    box = window.actions_by_id["fit-lap"]
+    table = window.timeline.cards.selection.table
+    assert (box.iconText(), table.unknown) == ("Iterations follow", "…")
+    window.progress.button.click()
+    steps.let_end()
+    table = window.timeline.cards.selection.table
+    told = "Iterations not read" if step == GPUS else "Iterations not counted"
+    assert (box.iconText(), table.unknown) == (told, "–")
+    qtbot.waitUntil(lambda: panel._empty.text() == GIVEN_UP)
+    with pytest.raises(TimeError, match="not read"):
+        go_to(state, "iteration 1")
+    window.notice.button.click()
+    assert box.iconText() == "Iterations follow"
+    steps.to(NUMBERS)
+    assert box.iconText() == f"{state.laps.count} iterations"
 
 
 def test_who_reads_the_rest_later_reads_it_through_the_same_session(steps, tmp_path, qtbot):

@@ -277,6 +277,15 @@ def test_help_gives_flags_no_type(capsys):
     assert "bool" not in capsys.readouterr().out
 
 
+def test_a_reading_that_was_given_up_is_no_entry_of_the_store(capsys, demo_path):
+    from viewer.readers import cache
+
+    with cache.Storing(cache.Entry.of(demo_path)):
+        pass
+    assert main(["cache"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_the_store_is_listed_limited_and_cleared(capsys, demo_path):
     from viewer.readers import read
 

@@ -48,11 +48,14 @@ class Study:
     partial : bool
         There is more to come, and nobody should wait for the numbers: rows of the trace are still being read,
         or its iterations and sums computed.
+    given_up : bool
+        Of a partial study: nothing more comes, opening the trace was cancelled or failed.
     """
 
     def __init__(self, trace: Trace, rules: Rules | None = None, early: Study | None = None) -> None:
         self.trace = trace
         self.partial = trace.partial
+        self.given_up = False
         self.rules = rules or Rules.current()
         self._orders: dict[int, GpuOrder] = {}
         self._holes: dict[int, Holes] = {}

@@ -239,6 +239,7 @@ class Films(QObject):
         """Open again what is open."""
         study = self._window.state.study
         if study is not None:
+            self._window.state.give_up(False)
             self.open(None if self.is_demo else study.trace.path)
             self._session = self._early.opened if self._early is not None else None
 
@@ -257,6 +258,7 @@ class Films(QObject):
         """Say that what is shown of a trace is not all of it."""
         if self._early is None or self._window.state.study is None:
             return
+        self._window.state.give_up()
         told = f"{reason} " if reason else ""
         what = (
             "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."

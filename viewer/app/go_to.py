@@ -20,7 +20,11 @@ def go_to(state: ViewState, text: str) -> None:
     """
     if (lap := parse_lap(text)) is not None:
         if state.study is not None and state.study.partial:
-            raise TimeError("iterations are known when all is read and counted")
+            raise TimeError(
+                "the iterations were not read"
+                if state.study.given_up
+                else "iterations are known when all is read and counted"
+            )
         if state.laps is None or lap >= state.laps.count:
             raise TimeError(f"there is no iteration {lap}")
         go_to_lap(state, lap)

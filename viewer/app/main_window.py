@@ -133,10 +133,10 @@ class MainWindow(QMainWindow):
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
-            state.study_changed, state.selection_changed, state.overlays_changed, state.laps_changed,
-            state.filter_changed, state.hover_changed, state.axis.changed, state.rows.changed,
-            state.measurements.changed, state.notes.changed, state.notes.chosen_changed,
-            state.bookmarks.changed,
+            state.study_changed, state.given_up_changed, state.selection_changed,
+            state.overlays_changed, state.laps_changed, state.filter_changed, state.hover_changed,
+            state.axis.changed, state.rows.changed, state.measurements.changed,
+            state.notes.changed, state.notes.chosen_changed, state.bookmarks.changed,
         ):  # fmt: skip
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)

@@ -99,14 +99,14 @@ class IterationBox(QFrame):
         fit = self._actions["fit-lap"]
         if laps is None:
             study = self.state.study
-            is_known = study is None or not study.partial
-            fit.setIconText("No iterations" if is_known else "Iterations follow")
-            found = (
-                "No iterations were found"
-                if is_known
-                else "Iterations are known when all is read and counted"
-            )
-            fit.setToolTip(found if study else "")
+            text, found = "No iterations", "No iterations were found" if study else ""
+            if study is not None and study.partial:
+                text, found = "Iterations follow", "Iterations are known when all is read and counted"
+                if study.given_up:
+                    text = f"Iterations not {'read' if study.trace.partial else 'counted'}"
+                    found = "Opening was given up; open the trace again to read the rest"
+            fit.setIconText(text)
+            fit.setToolTip(found)
             return
         numbers = f"0–{laps.count - 1}" if laps.count > 1 else "0"
         iterations = f"{laps.count} iteration" + "s" * (laps.count != 1)

@@ -13,7 +13,7 @@ GIB = 2**30
 
 def print_cache() -> None:
     """Print the stored traces, the one used last first."""
-    held = cache.entries()
+    held = [entry for entry in cache.entries() if entry.size_bytes]
     for entry in held:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         typer.echo(f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {entry.trace or entry.folder}")

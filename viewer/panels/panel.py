@@ -11,6 +11,7 @@ from viewer.state import ViewState
 PARTIAL = "Only what the GPUs did has been read so far."
 """What panels say of a partial trace: their numbers would be wrong."""
 COUNTING = "All rows are there; what this shows is being computed."
+GIVEN_UP = "This was not computed: opening the trace was given up. Open it again to read the rest."
 MEASURING = "Measuring…"
 
 
@@ -49,6 +50,7 @@ class Panel(QWidget):
         self._stale = True
         self._is_behind = False
         state.study_changed.connect(self._look_anew)
+        state.given_up_changed.connect(self.invalidate)
 
     def set_theme(self, theme: Theme) -> None:
         """Take the colours of a theme."""
@@ -90,6 +92,7 @@ class Panel(QWidget):
             self._stale = False
             study = self.state.study
             if study is not None and study.partial:
-                self.show_empty(PARTIAL if study.trace.partial else COUNTING)
+                waiting = PARTIAL if study.trace.partial else COUNTING
+                self.show_empty(GIVEN_UP if study.given_up else waiting)
             else:
                 self.refresh()

@@ -41,6 +41,8 @@ class ViewState(QObject):
         What is open is about to go: keep what is being written, let go of what is held, ask no more about it.
     study_changed()
         Another trace is open (or none); everything else has been reset.
+    given_up_changed()
+        What would have followed of the trace comes no more, or comes after all.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
         That part is another one. `laps_changed`: marker, lap in hand or steady choice.
     filter_changed()
@@ -57,6 +59,7 @@ class ViewState(QObject):
 
     leaving = Signal()
     study_changed = Signal()
+    given_up_changed = Signal()
     selection_changed = Signal()
     event_changed = Signal()
     hover_changed = Signal()
@@ -112,6 +115,12 @@ class ViewState(QObject):
         trace = study.trace if study else None
         self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()
+
+    def give_up(self, given_up: bool = True) -> None:
+        """Say that no more of a partial trace comes, or (False) that it comes after all."""
+        if self.study is not None and self.study.given_up != given_up:
+            self.study.given_up = given_up
+            self.given_up_changed.emit()
 
     def select(self, selection: Window | None) -> None:
         """Select a range of time, or none. An empty range is none."""

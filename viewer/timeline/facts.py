@@ -19,7 +19,6 @@ from viewer.trace.names import base_name, short_name
 
 PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
 TITLE_CHARACTERS = 300
-_LATER = "known when all is read and counted"
 _AT_ONCE = 64
 """So many of the operations that began last on a stream are looked at for those that still run."""
 
@@ -174,9 +173,13 @@ def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
         yield "Local memory", f"{format_bytes(int(row['localMemoryPerThread']))} a thread"
 
 
+def _later(study: Study) -> str:
+    return "not read" if study.given_up else "known when all is read and counted"
+
+
 def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
     if study.partial:
-        yield "Launched by", _LATER
+        yield "Launched by", _later(study)
         return
     trace, launches = study.trace, study.launches
     call = int(launches.api_of(ref.kind)[ref.index])
@@ -217,7 +220,7 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
     if (is_open := trace.nvtx.columns.get("is_open")) is not None and is_open[ref.index]:
         yield "Open", "it has no end in the file; shown to the end of the session"
     if study.partial:
-        yield "On the GPU", _LATER
+        yield "On the GPU", _later(study)
         return
     projected = _projected(trace, study.launches, track.thread, start_ns, end_ns)
     if projected is None:

@@ -65,6 +65,7 @@ class RangeTable:
         self.where = _where(self.numbers, laps)
         self.about = tuple(about)
         self._notes = list(about) or _notes(self.numbers, details)
+        self.unknown = "–" if study.given_up else _AWAITED
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
@@ -149,7 +150,7 @@ class RangeTable:
         gpus = len(numbers.parts_ns)
         for gpu in range(min(gpus, self._most)):
             held = numbers.gpus[gpu] if numbers.gpus else None
-            counts = _counts(held.kernels, held.launches) if held else (_AWAITED, _AWAITED)
+            counts = _counts(held.kernels, held.launches) if held else (self.unknown,) * 2
             cells, counts = self._cells(
                 numbers.parts_ns[gpu].tolist(),
                 int(numbers.no_kernel_ns[gpu]),
@@ -163,7 +164,7 @@ class RangeTable:
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
             y += _LINE
-        counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (_AWAITED, _AWAITED)
+        counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (self.unknown,) * 2
         cells, counts = self._cells(
             numbers.all_ns.tolist(),
             int(numbers.no_kernel_ns.sum()),

@@ -180,6 +180,7 @@ class Timeline(QWidget):
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)
         state.laps_changed.connect(self._follow_laps)
+        state.given_up_changed.connect(self._follow_given_up)
         state.filter_changed.connect(self._follow_laps)
         self.headers.moved.connect(self._follow_rows)
         self.pinned_headers.moved.connect(self._follow_pinned)
@@ -234,6 +235,10 @@ class Timeline(QWidget):
         self.ruler_corner.follow()
         self.overview.refresh()
         self.overview_corner.update()
+        self.cards.place_selection()
+
+    def _follow_given_up(self) -> None:
+        self.cards.dismiss()
         self.cards.place_selection()
 
     def _follow_rows(self) -> None:
