@@ -12,12 +12,16 @@ from viewer.analysis.study import Study
 from viewer.app import opening
 from viewer.app.go_to import go_to
 from viewer.drawing.times import TimeError
+from viewer.panels.iterations import IterationsPanel
+from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.notes import NotesPanel
 from viewer.panels.panel import GIVEN_UP
 from viewer.readers import Cancelled
-from viewer.rows import RowKind
+from viewer.rows import EventRef, RowKind
 from viewer.state import Note
 from viewer.state.bookmarks import set_bookmark
+from viewer.state.measured import measurement_frame
+from viewer.trace import Kind
 
 WAIT_S, WAIT_MS = 20, 60_000
 GPUS, ALL_ROWS, NUMBERS = 1, 2, 3
@@ -306,12 +310,32 @@ def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
 
 
 @pytest.mark.parametrize("step", EARLY)
+def test_what_is_kept_before_all_is_there_is_listed_at_once(steps, step, qtbot):
+    window, state = steps.window, steps.window.state
+    steps.to(step)
+    start, end = state.axis.window
+    state.measurements.keep(start, (start + end) // 2)
+    kernel = EventRef(Kind.KERNEL, 0, stream_of(state).key)
+    state.notes.add(Note(start, start, "hm", row_key=stream_of(state).key, event=kernel))
+    for kind in (MeasurementsPanel, NotesPanel):
+        window.show_panel(kind)
+        panel = window.findChild(kind)
+        qtbot.waitUntil(lambda: panel._stack.currentWidget() is panel.body)  # noqa: B023
+        assert panel.table.frame_model.rowCount() == 1
+    kept = measurement_frame(state.study, state.measurements.items, state.laps)
+    before = kept.iloc[0][["compute_only_ns", "idle_ns", "no_kernel_ns"]].tolist()
+    steps.to(NUMBERS)
+    kept = measurement_frame(state.study, state.measurements.items, state.laps)
+    assert kept.iloc[0][["compute_only_ns", "idle_ns", "no_kernel_ns"]].tolist() == before
+
+
+@pytest.mark.parametrize("step", EARLY)
 def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
     window, state = steps.window, steps.window.state
     steps.to(step)
     state.select(state.axis.window)
-    panel = window.findChild(NotesPanel)
-    window.show_panel(NotesPanel)
+    panel = window.findChild(IterationsPanel)
+    window.show_panel(IterationsPanel)
     box = window.actions_by_id["fit-lap"]
     table = window.timeline.cards.selection.table
     assert (box.iconText(), table.unknown) == ("Iterations follow", "…")

@@ -20,7 +20,8 @@ class Panel(QWidget):
 
     Subclasses set `title`, build their widgets into `self.body` and implement `refresh`.
     `refresh` runs only while the panel is seen: a hidden one catches up when it is shown. One that is `lazy`
-    counts as hidden, too, while its dock lies behind others.
+    counts as hidden, too, while its dock lies behind others. One that `needs_all` waits until the numbers of
+    a trace are there.
 
     Signals
     -------
@@ -32,6 +33,7 @@ class Panel(QWidget):
 
     title = ""
     lazy = False
+    needs_all = True
     badge_changed = Signal(str)
     save_requested = Signal(object)
 
@@ -91,7 +93,7 @@ class Panel(QWidget):
         if self._stale and self.isVisible() and not (self.lazy and self._is_behind):
             self._stale = False
             study = self.state.study
-            if study is not None and study.partial:
+            if self.needs_all and study is not None and study.partial:
                 waiting = PARTIAL if study.trace.partial else COUNTING
                 self.show_empty(GIVEN_UP if study.given_up else waiting)
             else:
