@@ -2,7 +2,9 @@
 
 import pandas as pd
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtWidgets import QStyleOptionHeader, QStyleOptionViewItem
 
 from viewer.panels.frame_table import LEAST_WORDS, Column, FrameTable
 
@@ -54,3 +56,56 @@ def test_categories_are_sorted_as_the_texts_they_stand_for(qtbot, descending):
         table.frame_model.sort(0, order)
         orders.append(table.frame_model.order.tolist())
     assert orders[0] == orders[1]
+
+
+def shown_cells(table):
+    """Yield each cell's whole text, the text that is painted, and the room in view for it."""
+    for column in range(table.model().columnCount()):
+        index = table.model().index(0, column)
+        option = QStyleOptionViewItem()
+        option.initFrom(table)
+        option.widget, option.rect = table, table.visualRect(index)
+        table.itemDelegateForIndex(index).initStyleOption(option, index)
+        yield index.data(), option.text, option.rect.width()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_number_is_whole_or_a_sign_wherever_the_table_ends(qtbot, narrow):
+    table = FrameTable(COLUMNS, "Table")
+    qtbot.addWidget(table)
+    table.resize(300, 200)
+    table.show()
+    table.set_frame(pd.DataFrame({"what": [LONG], "n": [1_234_567], "m": [89_123]}))
+    if narrow:
+        table.setColumnWidth(1, 40)
+    advance = table.fontMetrics().horizontalAdvance
+    seen = set()
+    bar = table.horizontalScrollBar()
+    bar.setMaximum(table.horizontalHeader().length() - table.viewport().width())
+    for at in (*range(0, bar.maximum(), 7), bar.maximum()):
+        bar.setValue(at)
+        for whole, painted, room in list(shown_cells(table))[1:]:
+            assert painted in (whole, "…")
+            assert painted == "…" or advance(whole) <= room
+            seen.add(painted)
+    assert seen == {"…", "89123"} | ({"1234567"} if not narrow else set())
+
+
+def test_the_sort_mark_stands_beside_the_title(qtbot):
+    table = FrameTable(COLUMNS, "Table")
+    qtbot.addWidget(table)
+    table.resize(900, 200)
+    table.show()
+    table.set_frame(pd.DataFrame({"what": [LONG], "n": [7], "m": [1]}))
+    header = table.horizontalHeader()
+    picture = QPixmap(header.size())
+    for section, title in enumerate(("What", "Number", "Mean\nper GPU")):
+        header.setSortIndicator(section, Qt.SortOrder.DescendingOrder)
+        option = QStyleOptionHeader()
+        header.initStyleOption(option)
+        painter = QPainter(picture)
+        header.paintSection(painter, QRect(0, 0, header.sectionSize(section), header.height()), section)
+        painter.end()
+        header.initStyleOptionForIndex(option, section)
+        assert option.text == f"{title} ▴"
+        assert option.sortIndicator == QStyleOptionHeader.SortIndicator.None_

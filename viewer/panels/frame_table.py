@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPalette
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyleOptionViewItem, QWidget
 
-from viewer.panels.table_view import DenseTable
+from viewer.panels.table_view import CellDelegate, DenseTable
 
 MARK_WIDTH = 30
 """Of a column without a title, which holds a mark alone."""
 WIDEST, LEAST_WORDS = 420, 220
-TITLE_GAP = 26
+TITLE_GAP = 30
 MEASURED_ROWS = 200
 """By how many rows the widths of columns are found."""
 
@@ -171,7 +171,7 @@ class EditableFrameModel(FrameModel):
         return flags | Qt.ItemFlag.ItemIsEditable if self.columns[index.column()].editable else flags
 
 
-class _Mark(QStyledItemDelegate):
+class _Mark(CellDelegate):
     """A mark that keeps its colour in a selected row."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
@@ -222,10 +222,6 @@ class FrameTable(DenseTable):
         self._stretch()
 
     def _fit_columns(self) -> None:
-        titles = (column.title for column in self.frame_model.columns)
-        # Qt measures and cuts a title of two lines as if they were one.
-        mode = Qt.TextElideMode.ElideNone if any("\n" in t for t in titles) else Qt.TextElideMode.ElideRight
-        self.horizontalHeader().setTextElideMode(mode)
         for number, column in enumerate(self.frame_model.columns):
             self.setItemDelegateForColumn(number, self.itemDelegate() if column.title else self._mark)
             width = min(self._content_width(number) + 4, WIDEST) if column.title else MARK_WIDTH
@@ -247,6 +243,7 @@ class FrameTable(DenseTable):
         cell = self.sizeHintForIndex(model.index(longest, number)).width() + self.showGrid()
         header = self.horizontalHeader()
         title = max(map(header.fontMetrics().horizontalAdvance, column.title.split("\n"))) + TITLE_GAP
+        # Qt measures a title of two lines as if they were one.
         return max(cell, title if "\n" in column.title else header.sectionSizeHint(number))
 
     def _stretch(self) -> None:

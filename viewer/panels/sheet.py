@@ -130,7 +130,6 @@ class Sheet(DenseTable):
         header = self.horizontalHeader()
         header.setSectionsClickable(False)
         header.setSortIndicatorShown(False)
-        header.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.resizeColumnsToContents()
         self._full = [min(self.columnWidth(at) + 4, _WIDEST) for at in range(len(grid.heads))]
         self._least = [self._least_width(at) for at in range(len(grid.heads))]

@@ -2,15 +2,81 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionHeader,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+_PADDING = 8
+"""Beside titles, as the style sheet says."""
+_CUT = "…"
+_MARKS = {
+    QStyleOptionHeader.SortIndicator.SortUp: " ▴",
+    QStyleOptionHeader.SortIndicator.SortDown: " ▾",
+}
 
 
 class _Header(QHeaderView):
-    """A header that does not ask, per column, whether all rows are selected (minutes at millions of rows)."""
+    """Titles with the sort mark beside them, not over them; what is out of view is cut with a sign.
+
+    It does not ask, per column, whether all rows are selected (minutes at millions of rows).
+    """
+
+    _seen = QRect()
+    """What is in view of the section that is painted: Qt tells its option nothing of it."""
 
     def setSelectionModel(self, model: QItemSelectionModel) -> None:
         pass
+
+    def initStyleOptionForIndex(self, option: QStyleOptionHeader, section: int) -> None:
+        super().initStyleOptionForIndex(option, section)
+        mark = _MARKS.get(option.sortIndicator, "")
+        option.sortIndicator = QStyleOptionHeader.SortIndicator.None_
+        room = self._seen.width() - 2 * _PADDING - (option.fontMetrics.horizontalAdvance(mark) if mark else 0)
+        lines = option.text.split("\n")
+        cut = (option.fontMetrics.elidedText(line, Qt.TextElideMode.ElideRight, room) for line in lines)
+        option.text = "\n".join(cut) + mark
+
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
+        self._seen = _in_view(rect, self.viewport())
+        super().paintSection(painter, self._seen, section)
+
+
+class CellDelegate(QStyledItemDelegate):
+    """Cuts words with a sign where they go out of view, and shows a number whole or not at all."""
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        view = option.widget
+        if option.rect.isEmpty() or not isinstance(view, QAbstractItemView):
+            return
+        option.rect = _in_view(option.rect, view.viewport())
+        if option.displayAlignment & Qt.AlignmentFlag.AlignRight:
+            style = view.style()
+            room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, view).width()
+            room -= 2 * (style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, option, view) + 1)
+            if option.fontMetrics.horizontalAdvance(option.text) > room:
+                option.text = _CUT
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        whole = QStyleOptionViewItem(option)
+        whole.rect = QRect()
+        return super().sizeHint(whole, index)
+
+
+def _in_view(rect: QRect, viewport: QWidget) -> QRect:
+    """Return what of a cell is in view, from left to right."""
+    return QRect(rect).intersected(QRect(0, rect.top(), viewport.width(), rect.height()))
 
 
 class DenseTable(QTableView):
@@ -19,6 +85,7 @@ class DenseTable(QTableView):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setHorizontalHeader(_Header(Qt.Orientation.Horizontal, self))
+        self.setItemDelegate(CellDelegate(self))
         self.setAccessibleName(name)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -33,8 +100,15 @@ class DenseTable(QTableView):
         header.setSortIndicatorShown(True)
         header.setSortIndicatorClearable(True)
         header.setHighlightSections(False)
-        header.setTextElideMode(Qt.TextElideMode.ElideRight)
+        header.setTextElideMode(Qt.TextElideMode.ElideNone)
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """Scroll; what was cut at an edge is another cell now."""
+        super().scrollContentsBy(dx, dy)
+        if dx:
+            self.viewport().update()
+            self.horizontalHeader().viewport().update()
 
     def selected_ranges(self) -> list[tuple[int, int]]:
         """Return the selected rows as disjoint ranges [first, last), from the top."""
