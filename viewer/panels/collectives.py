@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout
 
 from viewer.analysis.collectives import Collectives
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
 from viewer.state.navigation import show_range
@@ -129,12 +130,11 @@ class CollectivesPanel(Panel):
         super().__init__(state)
         self.found: Collectives | None = None
         self._worker = Worker(self)
-        self.which = QComboBox()
+        self.which = Choice()
         self.which.setAccessibleName("Groups, or the sets of one")
-        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.which.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
         self.which.setMaximumWidth(360)
-        self.line, self.notes = QLabel(), QPushButton()
-        self.line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.line, self.notes = OneLine(), QPushButton()
         self.ranks, self.table = FrameTable(RANKS, "Waiting by GPU"), FrameTable(GROUPS, "Groups and sets")
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QSplitter,
     QVBoxLayout,
 )
@@ -31,6 +30,7 @@ from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import GROUPS, HOLDERS, EventSet, gather
 from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
+from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import Panel
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState
@@ -59,8 +59,8 @@ class EventsPanel(Panel):
         self._fitted: int | None = None
         self._listed_ns = 0
         self._worker, self._exporter = Worker(self), Worker(self)
-        self.where, self.total = QLabel(), QLabel()
-        self.text, self.duration, self.group = QLineEdit(), QLineEdit(), QComboBox()
+        self.where, self.total = OneLine(), QLabel()
+        self.text, self.duration, self.group = QLineEdit(), QLineEdit(), Choice()
         self.table, self.chart = EventTable(), DurationChart()
         self._build()
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
@@ -69,7 +69,6 @@ class EventsPanel(Panel):
 
     def _build(self) -> None:
         self.where.setObjectName("soft")
-        self.where.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.text.setPlaceholderText("Name")
         self.text.setAccessibleName("Only events whose name holds these words")
         self.duration.setPlaceholderText(">10us, 1ms..5ms")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 
 from viewer.analysis.find import BadPatternError, FindCancelledError, Found
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count
+from viewer.panels.one_line import OneLine
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.places import go_to_event
@@ -36,7 +37,7 @@ class FindBar(QFrame):
         self._time_ns: int | None = None
         self._row = -1
         self.text, self.regex = QLineEdit(), _tool(".*", "Regular expression")
-        self.counts, self.place = QLabel(), QLabel()
+        self.counts, self.place = OneLine(), QLabel()
         self.previous, self.next = _tool("‹", "Previous hit  (Shift+F3)"), _tool("›", "Next hit  (F3)")
         close = _tool("✕", "Close the search")
         self.text.setPlaceholderText("Find kernels, NVTX ranges, CUDA calls, copies, rows")
@@ -45,7 +46,6 @@ class FindBar(QFrame):
         self.text.setFixedWidth(360)
         self.regex.setCheckable(True)
         self.counts.setObjectName("soft")
-        self.counts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 4, 8, 4)
         for widget in (self.text, self.regex, self.previous, self.next, self.place):

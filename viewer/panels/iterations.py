@@ -16,11 +16,13 @@ from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.lap_chart import LapChart
+from viewer.panels.one_line import Choice
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.state.work import Worker
 
+_LEAST_MARKER = 240
 MEAN, EACH = "mean of the GPUs", "every GPU"
 _NO_LAPS = (
     "No iterations were found: no NVTX range repeats with the same GPU work, and neither does a kernel.\n"
@@ -104,11 +106,11 @@ class IterationsPanel(Panel):
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.marker, self.which = QComboBox(), QComboBox()
+        self.marker, self.which = Choice(), Choice()
         self.marker.setAccessibleName("What marks the iterations")
-        self.marker.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.marker.setMinimumContentsLength(38)
-        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        for box in (self.marker, self.which):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.marker.setMinimumWidth(_LEAST_MARKER)
         self.which.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.which.setAccessibleName("Whose parts to list")
         self.steady = QLabel()

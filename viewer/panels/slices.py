@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QSplitter,
     QVBoxLayout,
 )
@@ -26,6 +23,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.event_view import parse_durations
 from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
 from viewer.state import ViewState
@@ -108,8 +106,8 @@ class SlicesPanel(Panel):
         self.view: SliceView | None = None
         self._group: np.ndarray | None = None
         self._worker = Worker(self)
-        self.kind, self.cause, self.place, self.gpu = (QComboBox() for _ in range(4))
-        self.length, self.text = QLineEdit(), QLabel()
+        self.kind, self.cause, self.place, self.gpu = (Choice() for _ in range(4))
+        self.length, self.text = QLineEdit(), OneLine()
         self.grouped, self.back = QPushButton("Each slice"), QPushButton("‹ All groups")
         groups, _, totals = _columns(LIGHT)
         self.table, self.totals = FrameTable(groups, "Slices"), FrameTable(totals, "Slices by cause")
@@ -133,7 +131,6 @@ class SlicesPanel(Panel):
         self.length.setClearButtonEnabled(True)
         self.length.setFixedWidth(150)
         self.text.setObjectName("soft")
-        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.grouped.setCheckable(True)
         self.back.hide()
         head = QHBoxLayout()

@@ -1,0 +1,55 @@
+"""A line of text that gives way: where there is no room for all of it, it ends in a sign."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QStyle, QStyleOptionComboBox
+
+_MARGIN = 1
+_ENDS = re.compile(r"(?<!\d) ")
+"""Where a line may end: a number keeps its unit."""
+
+
+def cut_at_words(text: str, room: int, metrics: QFontMetrics) -> str:
+    """Return as many words of `text` as fit into `room` pixels, with an ellipsis where some do not."""
+    if metrics.horizontalAdvance(text) <= room:
+        return text
+    ends = (f"{text[: found.start()].rstrip(' ,;·:')} …" for found in reversed([*_ENDS.finditer(text)]))
+    return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
+
+
+class OneLine(QLabel):
+    """A label as wide as the others leave it; `text` is all of its text, whatever is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._whole = ""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def text(self) -> str:
+        return self._whole
+
+    def setText(self, text: str) -> None:
+        self._whole = text
+        self.setAccessibleName(text)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        super().setText(cut_at_words(self._whole, self.contentsRect().width(), self.fontMetrics()))
+
+
+class Choice(QComboBox):
+    """A box of choices whose text gives way, too."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        option.currentText = cut_at_words(option.currentText, field.width() - 2 * _MARGIN, self.fontMetrics())
