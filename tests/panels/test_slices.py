@@ -5,6 +5,7 @@ import pytest
 
 from tests.panels.make import looking_at
 from viewer.analysis.scope import range_scope
+from viewer.analysis.vitals import vitals
 from viewer.panels.slice_view import WantedSlices, slice_view
 from viewer.panels.slices import SlicesPanel
 from viewer.state.work import join_all
@@ -92,3 +93,14 @@ def test_shares_are_of_all_slices_of_the_kind(demo_study):
     whole = every.loc[every["kind"] == "idle", "total_ns"].sum()
     held = waiting[waiting["kind"] == "idle"].iloc[0]
     assert held["share"] == pytest.approx(held["total_ns"] / whole)
+
+
+def test_sums_of_whole_slices_are_told_from_the_exact_part_of_waiting(panel, demo_study):
+    titles = [c.title for c in panel.totals.frame_model.columns]
+    assert "Main cause" in titles
+    assert "Whole slices" in titles
+    assert "each counts wholly for its main cause" in panel.text.text()
+    assert "not to be compared" in panel.text.toolTip()
+    vital = vitals(demo_study, demo_study.laps())["exposed_wait"]
+    assert vital.name.endswith("exact part")
+    assert "not to be compared" in vital.definition

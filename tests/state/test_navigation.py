@@ -185,3 +185,16 @@ def test_where_all_slices_are_too_short_for_the_zoom_the_next_is_zoomed_to(state
     low, high = state.axis.window
     assert low <= state.selection[0] < state.selection[1] <= high
     assert high - low < whole[1] - whole[0]
+
+
+def test_a_filter_reaches_no_further_than_the_recording(state):
+    low, high = state.study.trace.span_ns
+    state.select((low - 50 * MS, low + 10 * MS))
+    navigation.filter_to_selection(state)
+    assert state.filter.hull == (low, low + 10 * MS)
+    assert state.filter.what == "10.00 ms"
+    state.set_filter(None)
+    state.select((high + MS, high + 2 * MS))
+    navigation.filter_to_selection(state)
+    assert state.filter is None
+    assert state.selection == (high + MS, high + 2 * MS)

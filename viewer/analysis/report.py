@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.boards import SharedBoard
-from viewer.analysis.measure import class_numbers, clip_window, parts_of
+from viewer.analysis.measure import class_numbers, parts_of
 from viewer.analysis.parts import PARTS, without_kernel
 from viewer.analysis.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.report_laps import lap_facts
+from viewer.analysis.scope import range_scope
 from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def report(
     -------
     dict
         Counts of events, and first and last operation, are those of the whole trace; the five parts,
-        `launches` and `classes` those of `window`. Keys are only ever added.
+        `launches` and `classes` those of `window`, of which `notes` tells what has to be said. Keys are only
+        ever added.
 
     Raises
     ------
@@ -41,7 +43,7 @@ def report(
         If the trace has no such iteration, or nothing of the range lies inside the recording.
     """
     trace = study.trace
-    start, end, what = _window(study, window, iteration)
+    start, end, what, notes = _window(study, window, iteration)
     return {
         "schema": SCHEMA,
         "trace": {
@@ -57,24 +59,27 @@ def report(
         "shared_boards": [_board(study, board, start, end) for board in study.shared_boards],
         "counts": dict(trace.counts),
         "window": {"start_ns": start, "end_ns": end, "what": what},
+        "notes": list(notes),
         **lap_facts(study),
         **collective_facts(study),
         "rules": study.rules.hash,
     }
 
 
-def _window(study: Study, window: tuple[int, int] | None, iteration: int | None) -> tuple[int, int, str]:
+def _window(
+    study: Study, window: tuple[int, int] | None, iteration: int | None
+) -> tuple[int, int, str, tuple[str, ...]]:
     if iteration is not None:
         laps = study.laps()
         if laps is None or not 0 <= iteration < laps.count:
             raise ValueError(
                 f"there is no iteration {iteration}; {laps.count if laps else 'none'} were found"
             )
-        return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}"
+        return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}", ()
     if window is None:
-        return *study.trace.window_ns, _whole(study.trace)
-    start, end, clipped = clip_window(study.trace, *window)
-    return start, end, "range, clipped to the recording" if clipped else "range"
+        return *study.trace.window_ns, _whole(study.trace), ()
+    scope = range_scope(study, *window)
+    return *scope.hull, scope.what, scope.notes
 
 
 def _whole(trace: Trace) -> str:

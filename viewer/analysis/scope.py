@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from viewer.analysis.intervals import Intervals, union, window
+from viewer.analysis.measure import clip_window
+from viewer.analysis.parts import IDLE
+from viewer.analysis.said import said_ns
+from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
@@ -31,6 +36,8 @@ class Scope:
         The iterations that it consists of; () for a range of time.
     is_steady : bool
         False where numbers have to be labelled "not steady".
+    notes : tuple of str
+        What has to be said of it, a line each: that it was clipped, that no GPU does anything in it.
     """
 
     what: str
@@ -38,6 +45,7 @@ class Scope:
     time: Intervals
     laps: tuple[int, ...] = ()
     is_steady: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def hull(self) -> tuple[int, int]:
@@ -81,9 +89,30 @@ class Scope:
 
 
 def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -> Scope:
-    """Return the same range of time, which is not empty, on every GPU."""
-    time = window(start_ns, end_ns)
-    return Scope(what, tuple(time for _ in study.trace.gpus), time)
+    """Return the same range of time on every GPU, clipped to the recording.
+
+    This is the one place where ranges that are asked for are clipped, for whatever is counted over them.
+
+    Raises
+    ------
+    ValueError
+        If nothing of it lies inside the recording, or it is empty.
+    """
+    start, end, clipped = clip_window(study.trace, start_ns, end_ns)
+    notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
+    time = window(start, end)
+    scope = Scope(
+        f"{what}, clipped to the recording" if clipped else what, (time,) * len(study.trace.gpus), time
+    )
+    has_operations = any(len(study.trace.events[kind]) for kind in GPU_KINDS)
+    if has_operations and int(scope.parts(study)[:, IDLE].sum()) == scope.total_ns:
+        where = _span(*study.trace.window_ns)
+        notes.append(f"No GPU does anything in this range; the GPU operations lie from {where}.")
+    return replace(scope, notes=tuple(notes))
+
+
+def _span(start_ns: int, end_ns: int) -> str:
+    return f"{said_ns(start_ns) if start_ns else '0'} to {said_ns(end_ns)}"
 
 
 def lap_scope(laps: Laps, chosen: Collection[int] | None = None) -> Scope:
@@ -114,6 +143,22 @@ def _what(laps: Laps, chosen: Collection[int] | None, picked: tuple[int, ...]) -
         flag = laps.flags[picked[0]]
         return f"iteration {picked[0]}" + (f", {flag}" if flag else "")
     return f"chosen: {len(picked)} of {laps.count} iterations"
+
+
+def left_out(study: Study, laps: Laps | None, scope: Scope) -> str:
+    """Return in a line what numbers over several laps do not speak of: the other laps; "" without any."""
+    if laps is None or not 1 < len(scope.laps) < laps.count:
+        return ""
+    rest = tuple(sorted(set(range(laps.count)) - set(scope.laps)))
+    time = lap_scope(laps, rest)
+    length, (low, high) = int(laps.duration_ns[list(rest)].sum()), study.trace.span_ns
+    idle = int(time.parts(study)[:, IDLE].sum()) / max(time.total_ns, 1)
+    flags = Counter(flag for lap in rest if (flag := laps.flags[lap])).most_common()
+    of = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
+    return (
+        f"Left out: {len(rest)} of {laps.count} iterations{of}, {said_ns(length)} "
+        f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
+    )
 
 
 def default_scope(study: Study, laps: Laps | None) -> Scope:

@@ -22,6 +22,11 @@ COPY_CAUSE = "copy"
 COPY_COLUMNS = ("copy_kind", "copy_index", "copies", "bytes", "throughput_gb_s", "pageable", "in_front")
 COMM_COLUMNS = ("wait_ns", "transfer_ns", "unmatched_ns")
 COMM_CAUSES = ("waiting for a rank", "transfer", "not matched")
+WHOLE = (
+    "A slice counts wholly for its main cause here. How much of exposed communication is waiting, to the "
+    "nanosecond, is the exact part under Ranks in Vitals: the two are not to be compared."
+)
+"""What has to be said where slices are summed by cause (definitions, sections 7 and 8)."""
 
 Columns = dict[str, npt.NDArray[Any]]
 

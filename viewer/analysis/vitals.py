@@ -13,7 +13,7 @@ from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table
 from viewer.analysis.ranks import compare_ranks, rank_table
-from viewer.analysis.scope import Scope, default_scope
+from viewer.analysis.scope import Scope, default_scope, left_out
 from viewer.analysis.syncs import syncs
 from viewer.analysis.vital import Vital, table
 from viewer.analysis.vitals_of_ranks import rank_vitals
@@ -48,6 +48,8 @@ class Vitals:
         Columns `gpu`, `start_ns` and `end_ns` say where to look.
     doubts : tuple of Finding
         What makes numbers wrong: lost events, shifted clocks. They belong beside every number.
+    notes : tuple of str
+        What has to be said of the scope, a line each: `Scope.notes`, and which iterations are left out.
     """
 
     scope: Scope
@@ -55,6 +57,7 @@ class Vitals:
     tables: dict[str, pd.DataFrame]
     gpus: tuple[str, ...]
     doubts: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> Vital:
         for vital in self.numbers:
@@ -113,4 +116,6 @@ def vitals(study: Study, laps: Laps | None = None, scope: Scope | None = None) -
     numbers += rank_vitals(study, comparisons, laps, scope)
     labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
     doubts = tuple(f for f in study.findings if f.severity == "error")
-    return Vitals(scope, tuple(numbers), lists, labels, doubts)
+    rest = left_out(study, laps, scope)
+    notes = (*scope.notes, rest) if rest else scope.notes
+    return Vitals(scope, tuple(numbers), lists, labels, doubts, notes)

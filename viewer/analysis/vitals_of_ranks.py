@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 _RANKS = "ranks"
+SPLIT = (
+    "Exact part: each slice is split to the nanosecond. Where slices are summed by main cause, each counts "
+    "wholly for one; the two are not to be compared."
+)
 
 
 def rank_vitals(
@@ -127,11 +131,11 @@ def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
     yield Vital(
         "exposed_wait",
         _RANKS,
-        "exposed communication that is waiting",
+        "exposed communication that is waiting, exact part",
         sum(exposed),
         "ns",
         "Exposed communication while the GPU waits in a collective for a rank that comes later; the rest is "
-        "transfer.",
+        "transfer. " + SPLIT,
         share=sum(exposed) / max(scope.total_ns, 1),
         per_gpu=tuple(exposed),
         evidence=longest(spots),

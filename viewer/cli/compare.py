@@ -43,6 +43,8 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
     names = [study.trace.path.name for study in (first, second)]
     for name, sheet, key in zip(names, sheets, ("A", "B"), strict=True):
         console.print(_head(key, name, sheet))
+        for note in sheet.notes:
+            console.print(f"   {note}")
     console.print(_table(rows))
     if any(row.how for row in rows):
         console.print(f"* {PER_LAP}")
@@ -61,7 +63,7 @@ def _table(rows: tuple[Compared, ...]) -> FittedTable:
 
 
 _COLUMNS = (
-    ("section", False), ("number", False), ("A", True), ("of the time", True), ("B", True),
+    ("section", False), ("vital", False), ("A", True), ("of the time", True), ("B", True),
     ("of the time", True), ("B less A", True), ("change", True),
 )  # fmt: skip
 

@@ -62,6 +62,8 @@ def print_events(study: Study, asked: Asked) -> None:
         If the trace has no such row, range or iteration, or the events have no such column.
     """
     scope = _scope(study, asked)
+    for note in scope.notes if scope else ():
+        typer.echo(f"lightbox: {note}", err=True)
     least, most = parse_durations(asked.durations)
     wanted = Wanted(asked.text, least, most, scope=scope)
     roots = build_rows(study)

@@ -16,6 +16,7 @@ from viewer.analysis.report import report
 from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import SECTIONS, Vitals, vitals
+from viewer.analysis.vitals_of_ranks import SPLIT
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.cli.tables import Column, FittedTable
@@ -103,6 +104,7 @@ def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Te
     length = window["end_ns"] - window["start_ns"]
     if facts["gpus"]:
         yield Text(f"\nWhere the time goes: {window['what']}, {format_ns(length)}", style="bold")
+        yield from (Text(note, style="yellow") for note in facts["notes"])
         yield _five_parts(facts["gpus"], length)
         yield _classes(facts["gpus"])
     yield from _iterations(facts)
@@ -205,6 +207,7 @@ def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
     yield Text(
         f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
     )
+    yield from (Text(note) for note in sheet.notes if note not in sheet.scope.notes)
     yield from (Text(f"Unreliable: {d.title}. {d.meaning}", style="yellow") for d in sheet.doubts)
     yield _grid(time_grid(sheet))
     for grid in (
@@ -217,6 +220,8 @@ def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
     ):
         if grid.rows:
             yield _grid(grid)
+        if any(v.key == "exposed_wait" for v in sheet.section(grid.name.lower())):
+            yield Text(SPLIT, style="dim")
 
 
 def _grid(grid: Grid) -> FittedTable:

@@ -124,4 +124,4 @@ def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
     if len(short) and short["count"].sum() and wanted.scope is None and wanted.group is None:
         count, rest = int(short["count"].sum()), int(short["total_ns"].sum())
         text += f"; between kernels {format_count(count)} under {format_ns(slices.min_ns)}, {format_ns(rest)}"
-    return text
+    return f"{text}; each counts wholly for its main cause"

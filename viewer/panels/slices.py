@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.analysis.parts import IDLE, PARTS
+from viewer.analysis.slice_kinds import WHOLE
 from viewer.analysis.slice_words import KIND_TEXT, PLACE_TEXT
 from viewer.analysis.slices import CAUSES, PLACES, SLICE_KINDS
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
@@ -81,8 +82,8 @@ def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tupl
     )  # fmt: skip
     totals = (
         dot,
-        Column("cause", "Cause"),
-        length("total_ns", "Together"),
+        Column("cause", "Main cause", tip=WHOLE),
+        length("total_ns", "Whole slices", tip=WHOLE),
         Column(
             "share",
             "Of its kind",
@@ -131,6 +132,7 @@ class SlicesPanel(Panel):
         self.length.setClearButtonEnabled(True)
         self.length.setFixedWidth(150)
         self.text.setObjectName("soft")
+        self.text.setToolTip(WHOLE)
         self.grouped.setCheckable(True)
         self.back.hide()
         head = QHBoxLayout()

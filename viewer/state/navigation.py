@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from viewer.analysis.measure import clip_window
 from viewer.analysis.scope import lap_scope, range_scope
 from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
@@ -48,13 +49,19 @@ def _let_through(state: ViewState, start_ns: int, end_ns: int) -> None:
 
 
 def filter_to_selection(state: ViewState) -> None:
-    """Look at the selected range only, and deselect it; without a selection at the whole trace again."""
+    """Look at the selected range only, and deselect it; without a selection at the whole trace again.
+
+    A selection outside the recording, beside a longer trace that is compared, is left as it is.
+    """
     if state.study is None:
         return
     if state.selection is None:
         state.set_filter(None)
     else:
-        low, high = state.selection
+        try:
+            low, high, _ = clip_window(state.study.trace, *state.selection)
+        except ValueError:
+            return
         state.set_filter(range_scope(state.study, low, high, format_ns(high - low)))
         state.select(None)
 
