@@ -1,14 +1,19 @@
 """A filter: what lies outside is veiled, on each GPU by its own boundaries, and figures follow it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.timeline.make import MS, painted, rows_of, state_of, training
+from tests.timeline.make import MS, painted, rows_of, state_of, study_of, training
 from viewer.analysis.intervals import window
 from viewer.analysis.scope import Scope, range_scope
+from viewer.drawing.scale import Scale
+from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
 from viewer.timeline.figures import busy, figure, row_tip, share
+from viewer.trace import Session
 
 
 @pytest.fixture
@@ -54,3 +59,29 @@ def test_shares_follow_the_filter(state):
     assert "time of the filter" in row_tip(state, memory)
     state.set_filter(None)
     assert share(memory, None) == before < 0.5
+
+
+def test_outside_the_recording_nothing_is_idle(qapp):
+    study = study_of(replace(training(), session=Session(duration_ns=70 * MS)))
+    recorded, beyond = (0, 70 * MS), (-70 * MS, 140 * MS)
+    gpu = rows_of(study, RowKind.GPU)[0].row
+    assert study.trace.span_ns == recorded
+    assert busy(study, gpu, beyond) == busy(study, gpu, recorded)
+    assert busy(study, gpu, (70 * MS, 140 * MS)) is None
+    scene, scale = Scene(study), Scale(*beyond, 300)
+    shares = scene.state_columns(0, scale).sum(axis=0)
+    assert shares[:100] == pytest.approx(0)
+    assert shares[100:200] == pytest.approx(1)
+    assert shares[200:] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("overlays", [(), ("idle",)])
+def test_outside_the_recording_nothing_is_hatched(qapp, overlays):
+    study = study_of(replace(training(), session=Session(duration_ns=70 * MS)))
+    placed = rows_of(study, RowKind.PROCESS)[:1]
+    image = painted(study, placed, (-70 * MS, 140 * MS), 300, overlays)
+    (box,) = Scene(study).state_boxes(placed)[:1]
+    lane = image[box.top : box.bottom]
+    assert (lane[:, :100] == lane[0, 0]).all()
+    assert (lane[:, 200:] == lane[0, 0]).all()
+    assert (lane[:, 190:200] != lane[0, 0]).any()

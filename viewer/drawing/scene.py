@@ -24,7 +24,7 @@ from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale, snap_px
-from viewer.drawing.states import CoarseParts, state_columns, state_layer
+from viewer.drawing.states import CoarseParts, recorded_only, state_columns, state_layer
 from viewer.drawing.waits import wait_layer, waiting_px
 from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.trace import Kind
@@ -206,7 +206,7 @@ class Scene:
     def _curve_columns(self, gpu: int, scale: Scale) -> tuple[Int64, Int64]:
         known = self._curve_shown.get(gpu)
         if known is None or known[0] != scale:
-            busy = 1 - self.state_columns(gpu, scale)[IDLE]
+            busy = self.state_columns(gpu, scale)[:IDLE].sum(axis=0)
             known = self._curve_shown[gpu] = (scale, self.curve(gpu).columns(scale, busy))
         return known[1]
 
@@ -224,12 +224,16 @@ class Scene:
         return np.asarray(self._waits[gpu].covered(low, high) / (high - low), np.float32)
 
     def state_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32]:
-        """Return the share of each pixel column in each part of a GPU's time, shape (5, width)."""
+        """Return the share of each pixel column in each part of a GPU's time, shape (5, width).
+
+        Outside the recording nothing is known: there all are 0.
+        """
         known = self._states.get(gpu)
         if known is None or known[0] != scale:
             parts, coarse = self.study.parts[gpu], self._coarse_parts(gpu)
             served = coarse is not None and coarse.serves(scale)
             shares = coarse.columns(scale) if coarse and served else state_columns(parts, scale)
+            shares = recorded_only(shares, scale, self.study.trace.span_ns)
             known = self._states[gpu] = (scale, shares)
         return known[1]
 
@@ -320,7 +324,8 @@ class Scene:
 
     def _hit_state(self, placed: PlacedRow, gpu: int, x: float, time_ns: int, scale: Scale) -> HitResult:
         column = min(max(int(x), 0), scale.width - 1)
-        part = int(self.state_columns(gpu, scale)[:, column].argmax())
+        shares = self.state_columns(gpu, scale)[:, column]
+        part = int(shares.argmax()) if shares.any() else IDLE
         return HitResult(placed, placed.row, time_ns, gpu=gpu, part=part)
 
     def _hit_lane(

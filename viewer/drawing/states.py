@@ -93,6 +93,29 @@ def state_columns(parts: GpuParts, scale: Scale) -> npt.NDArray[np.float32]:
     return (spent / widths).astype(np.float32)
 
 
+def recorded_only(
+    shares: npt.NDArray[np.float32], scale: Scale, span_ns: tuple[int, int]
+) -> npt.NDArray[np.float32]:
+    """Take time outside the recording out of idle: columns sum to the share of them that was recorded.
+
+    Parameters
+    ----------
+    shares : ndarray of float32, shape (5, width)
+        As `state_columns` returns them.
+    span_ns : (int, int)
+        What was recorded.
+    """
+    low, high = span_ns
+    if low <= scale.start_ns and scale.end_ns <= high:
+        return shares
+    edges = scale.edges()
+    start, end = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
+    outside = 1 - (np.clip(end, low, high) - np.clip(start, low, high)) / (end - start)
+    left = shares.copy()
+    left[_IDLE] = np.maximum(left[_IDLE] - outside.astype(np.float32), 0)
+    return left
+
+
 def state_layer(
     fractions: Sequence[npt.NDArray[np.float32]],
     top: npt.NDArray[np.int32],

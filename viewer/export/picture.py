@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
 from viewer.analysis.health import doubtful_gpus
-from viewer.analysis.scope import range_scope
+from viewer.analysis.intervals import window
+from viewer.analysis.scope import Scope
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
@@ -161,11 +162,12 @@ class Sheet:
             painter.save()
             painter.setClipRect(0, 0, width, top)
             corner = QRect(0, 0, width, top)
-            shown = ("busy, and shares of siblings:", "of the time shown")
-            figures = bases(view.scope) if view.scope else shown
+            of_shown = ("busy, and shares of siblings:", "of the time shown")
+            figures = bases(view.scope) if view.scope else of_shown
             ruler.paint_corner(painter, corner, view.window_ns, self._width - width, view.theme, figures)
             painter.restore()
-        scope = view.scope or range_scope(view.study, *view.window_ns, "")
+        shown = window(*view.window_ns)
+        scope = view.scope or Scope("", (shown,) * len(view.study.trace.gpus), shown)
         above: set[str] = set()
         for placed in self._placed:
             row = placed.row

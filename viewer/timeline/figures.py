@@ -21,7 +21,7 @@ _shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictiona
 def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> float | None:
     """Return 1 - idle of a GPU's row, of a process that of its GPUs, in [0, 1]; None for other rows.
 
-    Counted over the window in view, and there over what the filter holds.
+    Counted over the window in view as far as it was recorded, and there over what the filter holds.
     """
     if row.kind is RowKind.GPU:
         gpus = [row.gpu]
@@ -32,7 +32,7 @@ def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> fl
     idle = total = 0
     for gpu in gpus:
         if gpu is not None:
-            within = scope.of(gpu).clip(*seen) if scope else window(*seen)
+            within = (scope.of(gpu) if scope else window(*seen)).clip(*seen).clip(*study.trace.span_ns)
             idle += int(study.parts[gpu].totals(within.start_ns, within.end_ns)[..., IDLE].sum())
             total += within.total()
     return 1 - idle / total if total else None

@@ -63,6 +63,8 @@ class Frame:
         Where launch distances lie, and the instants in view at which the queue had run dry.
     doubtful : frozenset of int
         GPUs whose picture is not to be trusted: their lanes carry a warning.
+    recorded : (int, int)
+        The columns from and to which there is a recording; elsewhere nothing is known to be idle.
     """
 
     scale: Scale
@@ -80,6 +82,7 @@ class Frame:
     kept: tuple[Intervals, ...]
     curves: tuple[tuple[CurveBox, Int64], ...] = ()
     doubtful: frozenset[int] = frozenset()
+    recorded: tuple[int, int] = (0, 0)
 
 
 def make_frame(
@@ -136,7 +139,13 @@ def make_frame(
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
         _curves(scene, placed, scale, dpr, origin_y),
         doubtful,
+        _recorded(scene.study.trace, scale),
     )
+
+
+def _recorded(trace: Trace, scale: Scale) -> tuple[int, int]:
+    first, last = (min(max(marks.column_of(scale, t), 0), scale.width) for t in trace.span_ns)
+    return first, last
 
 
 def _curves(
@@ -197,11 +206,11 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
         painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
     if frame.rows:
         painter.fillRect(0, frame.rows[-1][2], width, line, strong)
-    lines = QBrush(_hatch(theme, frame.dpr))
+    lines, (first, last) = QBrush(_hatch(theme, frame.dpr)), frame.recorded
     painter.setBrushOrigin(0, 0)
     for box in frame.states:
         painter.fillRect(0, box.top, width, box.bottom - box.top, background)
-        painter.fillRect(0, box.top, width, box.bottom - box.top, lines)
+        painter.fillRect(first, box.top, last - first, box.bottom - box.top, lines)
     for curve, _ in frame.curves:
         for decade in range(0, DECADES + 1, DECADES // 2):
             y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
