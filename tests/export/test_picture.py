@@ -11,14 +11,16 @@ from PySide6.QtGui import QColor, QImage
 
 from viewer.cli import main
 from viewer.drawing.theme import DARK, LIGHT
+from viewer.export import foot
 from viewer.export.files import FORMATS, picture_bytes
 from viewer.export.first_view import chosen_rows, first_view
-from viewer.export.picture import HEADER_WIDTH, picture
+from viewer.export.picture import HEADER_WIDTH, Sheet, picture
 from viewer.export.view import PictureError, View, present_view
 from viewer.rows import RowKind
 from viewer.rows.tree import build_rows
-from viewer.state import ViewState
+from viewer.state import Measurement, ViewState
 from viewer.timeline import ruler
+from viewer.timeline.figures import busy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,3 +131,22 @@ def test_too_many_rows_are_refused_in_words(demo_study, qapp):
     row = build_rows(demo_study)[0]
     with pytest.raises(PictureError, match="too many"):
         picture(View(demo_study, [(row, False)] * 2_000, (0, 1_000)))
+
+
+def test_measurements_outside_the_picture_are_not_listed_in_it(demo_study, qapp):
+    view = first_view(demo_study, (100_000_000, 120_000_000))
+    outside = replace(view, measurements=[Measurement(1_000_000, 2_000_000, "before")])
+    inside = replace(view, measurements=[Measurement(101_000_000, 102_000_000, "within")])
+    assert Sheet(outside, 1600).size == Sheet(view, 1600).size
+    assert picture(outside) == picture(view)
+    assert Sheet(inside, 1600).size.height() > Sheet(view, 1600).size.height()
+
+
+def test_time_outside_the_recording_can_be_shown_and_is_not_counted(demo_study, qapp):
+    low, high = demo_study.trace.span_ns
+    picture(first_view(demo_study, (high, 2 * high)))
+    row = build_rows(demo_study)[0]
+    shown = first_view(demo_study, (low, 2 * high))
+    assert any("counts nowhere" in said for said in foot._definitions(shown))
+    assert not any("counts nowhere" in said for said in foot._definitions(first_view(demo_study)))
+    assert busy(demo_study, row, shown.window_ns) == busy(demo_study, row, (low, high))

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
+from viewer.analysis.slice_kinds import WHOLE
 from viewer.analysis.study import Study
 from viewer.cli import main
 from viewer.drawing.format import format_ns
@@ -168,3 +169,12 @@ def test_a_browser_shows_it_and_asks_for_nothing(page, tmp_path):
     shown, asked = browse(browser, page, tmp_path / "report")
     assert read_page(shown).ids == SECTIONS
     assert asked == set()
+
+
+def test_columns_are_called_what_they_hold_and_sums_by_cause_say_how_they_count(page):
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", page)
+    assert "vital" in heads
+    assert "main cause" in heads
+    assert "whole slices" in heads
+    assert "<tr><th>number</th>" not in page
+    assert WHOLE in page

@@ -28,6 +28,11 @@ def clear_cache() -> None:
 
 
 def limit_cache(gib: float) -> None:
-    """Set how much may be stored."""
+    """Set how much may be stored; say what is removed for it, and what is left."""
+    before = {entry.folder: entry for entry in cache.entries()}
     cache.set_limit(round(gib * GIB))
+    gone = before.keys() - {entry.folder for entry in cache.entries()}
+    if gone:
+        size = sum(before[folder].size_bytes for folder in gone)
+        typer.echo(f"removed {size / 1e6:,.1f} MB, {len(gone)} of {len(before)} traces")
     print_cache()

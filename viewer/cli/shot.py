@@ -92,6 +92,7 @@ def take(study: Study, shot: Shot, out: Path) -> None:
     from viewer.drawing.theme import DARK, LIGHT
     from viewer.export.files import picture_bytes
     from viewer.export.first_view import first_view
+    from viewer.export.foot import window_text
     from viewer.export.view import Extras, PictureError
     from viewer.export.whole import write_whole
     from viewer.state import Measurement, Note
@@ -118,11 +119,17 @@ def take(study: Study, shot: Shot, out: Path) -> None:
             extras=Extras(**shown, scale_bar=shot.scale_bar),
         )
         content = picture_bytes(view, out.suffix, shot.width, shot.scale)
+        missing = [f"measurement '{item.name}'" for item in view.measurements if item not in view.measured]
+        missing += [f"note '{note.text}'" for note in view.notes if note not in view.noted]
     except PictureError as error:
         raise typer.TyperException(str(error)) from error
     finally:
         del app
     write_whole(out, content)
+    for what in missing:
+        typer.echo(
+            f"lightbox: the {what} is left out: the picture shows {window_text(view.window_ns)}", err=True
+        )
 
 
 def _spans(study: Study, texts: Sequence[str], may_be_instants: bool = False) -> list[tuple[int, int]]:

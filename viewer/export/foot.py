@@ -92,19 +92,19 @@ _NAME_WIDTH = 150
 
 
 def measurements_block(view: View, width: int) -> Block | None:
-    """Return the table of the measurements, None without any.
+    """Return the table of the measurements in the picture, None without any.
 
     Raises
     ------
     PictureError
         If the picture is too narrow.
     """
-    if not view.measurements:
+    if not view.measured:
         return None
     needed = 2 * MARGIN + _NAME_WIDTH + sum(c.width for c in _COLUMNS)
     if needed > width:
         raise PictureError(f"the measurements' numbers need a picture {needed} pixels wide")
-    frame = measurement_frame(view.study, view.measurements, view.laps)
+    frame = measurement_frame(view.study, view.measured, view.laps)
 
     def paint(painter: QPainter, rect: QRect) -> None:
         theme = view.theme
@@ -203,7 +203,7 @@ def caption(view: View) -> Iterator[str]:
     trace = view.study.trace
     yield printable(trace.path.name)
     yield f"nsys {trace.session.nsys_version}" if trace.session.nsys_version else "nsys version not recorded"
-    yield _range(view.window_ns)
+    yield window_text(view.window_ns)
     if view.scope is not None:
         yield f"filter: {view.scope.what}"
     yield view.steady_text
@@ -215,13 +215,17 @@ def _definitions(view: View) -> Iterator[str]:
     if view.extras.headers:
         yield BUSY
     yield STATES
+    low, high = view.study.trace.span_ns
+    if view.window_ns[0] < low or view.window_ns[1] > high:
+        yield f"the recording runs from {window_text((low, high))}: what is shown beside it counts nowhere"
     if view.extras.card and view.selection is not None:
-        yield f"no kernel: idle or copies alone; selected {_range(view.selection)}"
-    if view.extras.table and view.measurements:
+        yield f"no kernel: idle or copies alone; selected {window_text(view.selection)}"
+    if view.extras.table and view.measured:
         yield f"measurements: {_MEAN}; exposed: communication that no compute kernel hides"
 
 
-def _range(window: Window) -> str:
+def window_text(window: Window) -> str:
+    """Return a window of time as captions name it."""
     start, end = window
     step = (end - start) / 10_000
     return f"{format_instant(start, step)} to {format_instant(end, step)} ({format_ns(end - start)})"

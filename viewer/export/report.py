@@ -14,6 +14,7 @@ from viewer.analysis.health import Finding
 from viewer.analysis.laps import Laps
 from viewer.analysis.parts import PARTS
 from viewer.analysis.scope import Scope, default_scope
+from viewer.analysis.slice_kinds import WHOLE
 from viewer.analysis.slices import COPY_ONLY, EXPOSED, IDLE, Slices
 from viewer.analysis.study import Study
 from viewer.analysis.vitals import SECTIONS, Vitals, vitals
@@ -34,6 +35,7 @@ _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _TABLES = ("classes", "top kernels", "phases", "copies", "synchronisation", "ranks")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
+_BY_CAUSE = {"cause": "main cause", "total_ns": "whole slices"}
 _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
 
 
@@ -59,6 +61,11 @@ class ReportFacts:
     findings: tuple[Finding, ...]
     measurements: tuple[Measurement, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    @property
+    def scope_notes(self) -> tuple[str, ...]:
+        """What has to be said of the scope, a line each."""
+        return self.sheet.notes if self.sheet else self.scope.notes
 
 
 def report_facts(
@@ -140,14 +147,15 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 
 
 def _attention(facts: ReportFacts) -> str:
-    """Return what makes numbers wrong, and what is not normal, before everything else."""
+    """Return what the numbers leave out, what makes them wrong, and what is not normal, before all else."""
     wrong = [f for f in facts.findings if f.severity == "error"]
     unusual = facts.sheet.findings if facts.sheet else ()
-    lines = [_said(f) for f in wrong]
+    lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]
+    lines += [_said(f) for f in wrong]
     if unusual:
         frame = pd.DataFrame(
             {
-                "number": [v.name for v in unusual],
+                "vital": [v.name for v in unusual],
                 "value": [format_value(v.value, v.unit) for v in unusual],
                 "of the time": [format_share(v.share) if v.share is not None else "" for v in unusual],
                 "normal": [v.normal for v in unusual],
@@ -230,7 +238,7 @@ def _vital_table(sheet: Vitals, name: str, gpus: Sequence[str]) -> str:
             cells += [f'<td class="n">{html.escaped(format_value(v, vital.unit))}</td>' for v in values]
         mark = ' class="bad"' if vital.is_normal is False else ""
         rows.append(f"<tr{mark}>{''.join(cells)}</tr>")
-    heads = '<th>number</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
+    heads = '<th>vital</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
     if each:
         heads += "".join(f'<th class="n">{html.escaped(label)}</th>' for label in gpus)
     made = f'<div class="scroll"><table><tr>{heads}</tr>{"".join(rows)}</table></div>'
@@ -253,8 +261,10 @@ def _slices(facts: ReportFacts) -> str:
         "Idle, copies and exposed communication by cause",
         "slices",
         f'<p class="soft">Over the whole trace; slices shorter than {format_ns(facts.slices.min_ns)} are not '
-        "listed. Shares are of the time of their kind.</p>",
-        html.table(totals.assign(kind=totals["kind"].astype(str).map(_KINDS))),
+        f"listed. Shares are of the time of their kind. {WHOLE}</p>",
+        html.table(
+            totals.assign(kind=totals["kind"].astype(str).map(_KINDS)), titles=html.TITLES | _BY_CAUSE
+        ),
         f"<h3>Slices alike{more}</h3>",
         html.table(groups[columns].head(MOST_GROUPS), titles=html.TITLES | {"text": "what"}),
     )

@@ -77,6 +77,18 @@ class View:
     extras: Extras = field(default_factory=Extras)
 
     @property
+    def measured(self) -> tuple[Measurement, ...]:
+        """The measurements of which something lies in the window; the others do not belong to the picture."""
+        start, end = self.window_ns
+        return tuple(m for m in self.measurements if m.start_ns < end and m.end_ns > start)
+
+    @property
+    def noted(self) -> tuple[Note, ...]:
+        """The notes whose time touches the window."""
+        start, end = self.window_ns
+        return tuple(n for n in self.notes if n.span(self.study)[0] <= end and n.span(self.study)[1] >= start)
+
+    @property
     def steady_text(self) -> str:
         """Which iterations numbers of the whole trace are taken from."""
         if self.laps is None:
