@@ -194,3 +194,14 @@ def test_bars_are_complete_at_any_width(shown, demo, qtbot, width):
     qtbot.waitUntil(
         lambda: area.horizontalScrollBar().isVisible() == (area.widget().width() > area.viewport().width())
     )
+
+
+def test_what_the_numbers_leave_out_stands_at_their_head(shown, demo, qtbot):
+    panel = shown(demo)
+    assert panel.notes.text() == panel.sheet.notes[0]
+    assert panel.notes.text().startswith("Left out: ")
+    assert panel.notes.isVisible()
+    before = panel.sheet
+    panel.state.set_filter(range_scope(demo, *demo.trace.window_ns))
+    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
+    assert not panel.notes.isVisible()

@@ -38,6 +38,7 @@ from viewer.drawing.vital_grids import (
     sync_grid,
     time_grid,
 )
+from viewer.panels.one_line import OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.reconcile import ReconcilePage
 from viewer.panels.sheet import Sheet
@@ -112,7 +113,7 @@ class VitalsPanel(Panel):
         self._palette: Palette | None = None
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
-        self.what, self.doubts, self.found = QLabel(), QLabel(), QLabel()
+        self.what, self.notes, self.doubts, self.found = QLabel(), OneLine(), QLabel(), QLabel()
         self.over = QPushButton()
         self.sections, self.pages = QListWidget(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
@@ -126,9 +127,11 @@ class VitalsPanel(Panel):
     def _build(self) -> None:
         self.what.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
         self.found.setObjectName("soft")
+        self.notes.setObjectName("soft")
         self.doubts.setObjectName("warning")
-        self.found.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.doubts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        for line in (self.found, self.doubts):
+            line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.notes.setContentsMargins(12, 0, 8, 0)
         menu = QMenu(self)
         menu.aboutToShow.connect(lambda: self._fill_menu(menu))
         self.over.setMenu(menu)
@@ -158,6 +161,7 @@ class VitalsPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(head)
+        column.addWidget(self.notes)
         column.addWidget(self.doubts)
         column.addLayout(across, 1)
 
@@ -202,6 +206,9 @@ class VitalsPanel(Panel):
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
         self.over.setText(f"Over: {scope.what.split(':')[0]}")
         self.found.setText(_found(sheet.findings, self.theme))
+        self.notes.setText("   ".join(sheet.notes))
+        self.notes.setToolTip("\n".join(sheet.notes))
+        self.notes.setVisible(bool(sheet.notes))
         self.doubts.setText(
             "   ".join(f"{f.title} ({f.where})" if f.where else f.title for f in sheet.doubts)
         )
