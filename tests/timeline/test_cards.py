@@ -13,6 +13,7 @@ from viewer.drawing.scene import Scene
 from viewer.rows import EventRef, RowKind, build_rows
 from viewer.timeline.card import beside
 from viewer.timeline.facts import event_facts, running_at
+from viewer.timeline.fonts import metrics, wrapped
 from viewer.timeline.hover_card import HoverCard
 from viewer.timeline.range_table import RangeTable
 from viewer.timeline.selection_card import SelectionCard
@@ -195,3 +196,25 @@ def test_a_table_is_made_to_fit_where_there_is_little_room(qapp):
     table.fit(500, 160)
     assert table.size("hint").height() <= 160
     assert table.size("hint").width() <= 500
+
+
+@pytest.mark.parametrize("width", [120, 200, 318, 900])
+def test_a_line_of_a_card_takes_two_before_it_is_cut(qapp, width):
+    text = "343.5 ms: compute elsewhere 12.30 ms, communication 68.75 ms, copy 1.500 ms, idle 274.7 ms"
+    lines = wrapped(text, width, 11)
+    assert len(lines) == (1 if width == 900 else 2)
+    assert all(metrics(11).horizontalAdvance(line) <= width for line in lines)
+    assert lines[-1].endswith("…") == (width < 318)
+    assert " ".join(lines).removesuffix("…").rstrip() in text
+    assert all(not line.removesuffix("…").rstrip()[-1].isdigit() for line in lines)
+
+
+def test_what_is_said_of_a_range_is_not_cut_where_a_second_line_has_room(panel):
+    state = state_of(training(ranks=4))
+    card = SelectionCard(panel)
+    card.show_range(state.study, (2 * MS, 62 * MS), state.laps, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
+    said = dict(card.table._notes)
+    lines = " ".join(line for _, line in card.table._note_lines)
+    assert " ".join(said.values()).split() == lines.split()
+    assert card.content_size().height() > 0
+    assert card.table._width >= card.table._head_width + metrics(11).horizontalAdvance(card.table.where)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QStyle, QStyleOptionComboBox
 
+from viewer.timeline.fonts import WORD_ENDS
+
 _MARGIN = 1
-_ENDS = re.compile(r"(?<!\d) ")
-"""Where a line may end: a number keeps its unit."""
 
 
 def cut_at_words(text: str, room: int, metrics: QFontMetrics) -> str:
     """Return as many words of `text` as fit into `room` pixels, with an ellipsis where some do not."""
     if metrics.horizontalAdvance(text) <= room:
         return text
-    ends = (f"{text[: found.start()].rstrip(' ,;·:')} …" for found in reversed([*_ENDS.finditer(text)]))
+    ends = (f"{text[: found.start()].rstrip(' ,;·:')} …" for found in reversed([*WORD_ENDS.finditer(text)]))
     return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,8 @@ import fontpkg_inter
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF
 
 REGULAR, MEDIUM, STRONG = 400, 500, 600
+WORD_ENDS = re.compile(r"(?<!\d) ")
+"""Where a line may end: a number keeps its unit."""
 Target = Literal["image", "svg", "pdf"]
 _FILE = fontpkg_inter.ROOT / "files" / "Inter[opsz,wght].ttf"
 
@@ -100,6 +103,25 @@ def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> st
         elif used > width:
             return text[:fits].rstrip() + "…" if fits >= 2 else ""
     return text
+
+
+def wrapped(text: str, width: float, pixels: float, weight: int = REGULAR, most: int = 2) -> list[str]:
+    """Return `text` in at most `most` lines; where that is too little, the last ends in an ellipsis."""
+    advance = metrics(pixels, weight).horizontalAdvance
+    lines = [""]
+    for word in WORD_ENDS.split(text):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if not lines[-1] or advance(longer) <= width:
+            lines[-1] = longer
+        elif len(lines) < most:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(word)
+        else:
+            while advance(f"{lines[-1]} …") > width and len(ends := [*WORD_ENDS.finditer(lines[-1])]):
+                lines[-1] = lines[-1][: ends[-1].start()].rstrip()
+            lines[-1] += " …"
+            break
+    return [cropped(line, width, pixels, weight) for line in lines]
 
 
 def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:

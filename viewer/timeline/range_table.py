@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 from PySide6.QtCore import QRect, QSize
@@ -17,7 +18,7 @@ from viewer.drawing.theme import Theme
 from viewer.state import Window
 from viewer.timeline import marks
 from viewer.timeline.facts import gpu_names
-from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics, wrapped
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
@@ -69,12 +70,14 @@ class RangeTable:
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
+        self._widest = _ABOUT_WIDTH
         self._column, self._share = _COLUMN, _SHARE
         self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
     def fit(self, width: int, height: int) -> None:
         """Leave out shares, what is said below the GPUs, then GPUs, until the table fits."""
+        self._widest = width
         if self.size().width() > width:
             self._column, self._share = _NARROW, 0
         if self.size("?").height() > height:
@@ -89,10 +92,30 @@ class RangeTable:
         numbers = self.numbers
         gpus = len(numbers.parts_ns)
         rows = min(gpus, self._most) + (gpus > self._most)
-        lines = 2 * bool(gpus) + len(self._notes) + bool((hint and self._hint) or numbers.clipped)
+        lines = 2 * bool(gpus) + len(self._note_lines) + bool((hint and self._hint) or numbers.clipped)
+        return QSize(self._width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+
+    @property
+    def _width(self) -> int:
         width = self._label_width + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
-        least = _ABOUT_WIDTH if self.about else _MIN_WIDTH
-        return QSize(max(width, least), _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+        head = self._head_width + metrics(_TEXT).horizontalAdvance(self.where)
+        head = min(ceil(head) + 2, _ABOUT_WIDTH, self._widest)
+        return max(width, _ABOUT_WIDTH if self.about else _MIN_WIDTH, head)
+
+    @property
+    def _head_width(self) -> float:
+        """How far right the words begin that stand beside the length."""
+        return metrics(14, STRONG).horizontalAdvance(format_ns(self.numbers.length_ns)) + 18
+
+    @property
+    def _note_lines(self) -> list[tuple[str, str]]:
+        """What is said below the GPUs: a label, or none where a line goes on, and a line of text."""
+        room = self._width - _NOTE
+        return [
+            (label if not at else "", line)
+            for label, value in self._notes
+            for at, line in enumerate(wrapped(value, room, _TEXT, MEDIUM))
+        ]
 
     def _all_label(self) -> str:
         gpus = len(self.numbers.parts_ns)
@@ -111,7 +134,7 @@ class RangeTable:
         title = format_ns(numbers.length_ns)
         base = rect.top() + 12.0
         marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
-        x = rect.left() + metrics(14, STRONG).horizontalAdvance(title) + 18
+        x = rect.left() + self._head_width
         where = cropped(self.where, rect.right() - x, _TEXT)
         marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
         y = rect.top() + _TITLE_HEIGHT
@@ -119,19 +142,10 @@ class RangeTable:
             y = self._paint_gpus(painter, rect, y, theme)
         painter.fillRect(rect.left(), y + 4, rect.width(), 1, QColor(theme.line))
         y += _RULE
-        for label, value in self._notes:
+        for label, line in self._note_lines:
             base = marks.text_baseline(y, _LINE, _TEXT)
             marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
-            left = rect.left() + _NOTE
-            marks.paint_text(
-                painter,
-                cropped(value, rect.right() - left, _TEXT, MEDIUM),
-                left,
-                base,
-                _TEXT,
-                theme.text,
-                MEDIUM,
-            )
+            marks.paint_text(painter, line, rect.left() + _NOTE, base, _TEXT, theme.text, MEDIUM)
             y += _LINE
         if not self._hint:
             hint = ""
