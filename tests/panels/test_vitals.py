@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from tests.panels.make import looking_at
 from viewer.analysis.classify import Rules
@@ -205,3 +206,11 @@ def test_what_the_numbers_leave_out_stands_at_their_head(shown, demo, qtbot):
     panel.state.set_filter(range_scope(demo, *demo.trace.window_ns))
     qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
     assert not panel.notes.isVisible()
+
+
+def test_what_is_not_normal_is_said_whole_in_a_narrow_dock(shown, demo):
+    panel = shown(demo)
+    panel.resize(760, 320)
+    QApplication.processEvents()
+    assert panel.found.height() >= panel.found.heightForWidth(panel.found.width())
+    assert panel.found.heightForWidth(panel.found.width()) > panel.found.heightForWidth(2000)

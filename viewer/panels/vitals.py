@@ -127,6 +127,7 @@ class VitalsPanel(Panel):
     def _build(self) -> None:
         self.what.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
         self.found.setObjectName("soft")
+        self.found.setWordWrap(True)
         self.notes.setObjectName("soft")
         self.doubts.setObjectName("warning")
         for line in (self.found, self.doubts):
