@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QTabBar
 
 from viewer.analysis.classify import Rules
 from viewer.analysis.health import Finding
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
+from viewer.app.docks import PANELS
 from viewer.app.go_to import go_to
 from viewer.app.settings import Settings
 from viewer.drawing.theme import DARK, LIGHT
@@ -238,3 +239,25 @@ def test_a_theme_that_holds_already_styles_nothing_anew(window, look, qtbot):
         window.actions_by_id["theme-light"].trigger()
     with qtbot.waitSignal(look.changed):
         window.actions_by_id["theme-dark"].trigger()
+
+
+def test_tabs_stay_where_they_are_when_counts_come_and_go(window):
+    bar = next(b for b in window.findChildren(QTabBar) if b.count() == len(PANELS))
+    panels = [dock.widget() for dock in window.docks]
+
+    def lefts():
+        QApplication.processEvents()
+        return [bar.tabRect(at).left() for at in range(bar.count())]
+
+    for panel in panels:
+        panel.badge_changed.emit("")
+    before = lefts()
+    for panel in panels:
+        panel.badge_changed.emit(panel.usual_badge)
+        assert lefts() == pytest.approx(before, abs=4)
+    panels[3].badge_changed.emit("1,234,567,890")
+    wide = lefts()
+    assert wide[4] > before[4] + 20
+    panels[3].badge_changed.emit("")
+    assert lefts() == pytest.approx(wide, abs=4)
+    assert any(bar.tabText(at).rstrip() == panels[3].title for at in range(bar.count()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabWidget, QToolButton, QWidget
 
 from viewer.panels.collectives import CollectivesPanel
@@ -35,6 +36,8 @@ FRONT: type[Panel] = VitalsPanel
 FIRST_HEIGHT = 264
 FIRST_WIDTH = 380
 SMALLEST = (240, 80)
+_HAIR = "\u200a"
+"""A space of about a pixel."""
 
 
 def add_docks(
@@ -57,9 +60,7 @@ def add_docks(
         dock.setTitleBarWidget(_title_bar(dock) if kind in AT_RIGHT else QWidget())
         dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
         dock.setWidget(panel)
-        panel.badge_changed.connect(
-            lambda text, d=dock, p=panel: d.setWindowTitle(f"{p.title}  {text}".rstrip())
-        )
+        panel.badge_changed.connect(_Label(dock, panel).show)
         panel.save_requested.connect(save)
         panel.set_behind(True)
         dock.visibilityChanged.connect(lambda seen, p=panel: p.set_behind(not seen))
@@ -78,6 +79,27 @@ def add_docks(
     for dock in right:
         dock.hide()
     return docks
+
+
+class _Label(QObject):
+    """The title of a panel and the figure beside it.
+
+    It is as wide without a figure, or with a small one, as with the widest so far: tabs stay where they are.
+    """
+
+    def __init__(self, dock: QDockWidget, panel: Panel) -> None:
+        super().__init__(dock)
+        self._dock, self._title = dock, panel.title
+        self._room = 0.0
+        self.show(panel.usual_badge)
+        self.show("")
+
+    def show(self, badge: str) -> None:
+        """Show another figure, "" for none."""
+        text, metrics = f"{self._title}  {badge}".rstrip(), QFontMetricsF(self._dock.font())
+        self._room = max(self._room, metrics.horizontalAdvance(text))
+        rest = self._room - metrics.horizontalAdvance(text)
+        self._dock.setWindowTitle(text + _HAIR * round(rest / metrics.horizontalAdvance(_HAIR)))
 
 
 def _title_bar(dock: QDockWidget) -> QWidget:

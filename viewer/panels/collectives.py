@@ -124,6 +124,7 @@ class CollectivesPanel(Panel):
     """Ranks at the left; groups, or each matched set, at the right. A click goes there."""
 
     title = "Collectives"
+    usual_badge = "888,888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

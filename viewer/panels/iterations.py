@@ -102,6 +102,7 @@ class IterationsPanel(Panel):
     """Lists the laps; a click takes one in hand, a double click fits it."""
 
     title = "Iterations"
+    usual_badge = "888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

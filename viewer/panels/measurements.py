@@ -83,6 +83,7 @@ class MeasurementsPanel(Panel):
     """Lists the kept measurements; the chosen ones, or all, are added up."""
 
     title = "Measurements"
+    usual_badge = "8"
     needs_all = False
 
     def __init__(self, state: ViewState) -> None:

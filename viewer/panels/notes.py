@@ -57,6 +57,7 @@ class NotesPanel(Panel):
     """Lists the notes; a double click goes to one."""
 
     title = "Notes"
+    usual_badge = "8"
     needs_all = False
 
     def __init__(self, state: ViewState) -> None:

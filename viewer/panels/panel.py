@@ -23,6 +23,11 @@ class Panel(QWidget):
     counts as hidden, too, while its dock lies behind others. One that `needs_all` waits until the numbers of
     a trace are there.
 
+    Attributes
+    ----------
+    usual_badge : str
+        The widest figure that is usual beside the title: room is kept for it.
+
     Signals
     -------
     badge_changed(str)
@@ -34,6 +39,7 @@ class Panel(QWidget):
     title = ""
     lazy = False
     needs_all = True
+    usual_badge = ""
     badge_changed = Signal(str)
     save_requested = Signal(object)
 

@@ -100,6 +100,7 @@ class SlicesPanel(Panel):
     """Lists slices grouped or each; a click shows one in the timeline, a double click what is behind it."""
 
     title = "Slices"
+    usual_badge = "888,888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

@@ -106,6 +106,7 @@ class VitalsPanel(Panel):
     """Shows one section of the case sheet; a click on a number leads to what it stands for."""
 
     title = "Vitals"
+    usual_badge = "8 !"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)

@@ -121,7 +121,7 @@ def wrapped(text: str, width: float, pixels: float, weight: int = REGULAR, most:
                 lines[-1] = lines[-1][: ends[-1].start()].rstrip()
             lines[-1] += " …"
             break
-    return [cropped(line, width, pixels, weight) for line in lines]
+    return [line if advance(line) <= width else cropped(line, width, pixels, weight) for line in lines]
 
 
 def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:
