@@ -218,3 +218,14 @@ def test_what_is_said_of_a_range_is_not_cut_where_a_second_line_has_room(panel):
     assert " ".join(said.values()).split() == lines.split()
     assert card.content_size().height() > 0
     assert card.table._width >= card.table._head_width + metrics(11).horizontalAdvance(card.table.where)
+
+
+def test_second_lines_go_before_anything_is_left_out(qapp):
+    state = state_of(training(ranks=4))
+    about = (("Of which", "16.18 ms in other CUDA calls · " * 5), ("Inside", "layer 0"))
+    table = RangeTable(state.study, (2 * MS, 62 * MS), state.laps, about=about)
+    high = table.size().height()
+    assert [label for label, _ in table._note_lines] == ["Of which", "", "Inside"]
+    table.fit(900, high - 1)
+    assert [label for label, _ in table._note_lines] == ["Of which", "Inside"]
+    assert table.size().height() < high

@@ -29,6 +29,22 @@ def test_a_trace_without_gpu_work_says_so_and_what_it_holds(on_screen):
     assert timeline.legend.isVisible()
 
 
+def test_where_no_row_matches_the_filter_it_says_so_and_what_to_do(on_screen):
+    state = state_of(training())
+    timeline = on_screen(Timeline(state, "raster"), 1000, 500)
+    assert not timeline.no_gpu.isVisible()
+    state.rows.set_filter("zzz")
+    assert "No row matches “zzz”" in timeline.no_gpu.text()
+    assert timeline.no_gpu.isVisible()
+    assert timeline.no_gpu.height() > 100
+    state.rows.set_filter("rank 1")
+    assert not timeline.no_gpu.isVisible()
+    state.rows.set_filter("")
+    state.rows.set_hidden([root.key for root in state.rows.roots], True)
+    assert "All rows are hidden" in timeline.no_gpu.text()
+    assert timeline.no_gpu.isVisible()
+
+
 def painted(apart):
     """Return which columns a boundary every `apart` pixels darkens."""
     image = QImage(600, 20, QImage.Format.Format_RGB32)

@@ -1,8 +1,9 @@
-"""What the canvas says where a trace has no GPU work."""
+"""What the canvas says where there is nothing to see: no row, or no GPU work."""
 
 from __future__ import annotations
 
 from viewer.drawing.format import format_count
+from viewer.state.rows import RowState
 from viewer.trace import Kind, Trace
 
 _TOLD = {
@@ -29,3 +30,12 @@ def no_gpu_text(trace: Trace | None) -> str:
             "lightbox doctor and the Diagnostics dock say what this recording lacks.",
         )
     )
+
+
+def no_row_text(rows: RowState) -> str:
+    """Return why no row is shown, and how to see them again; "" where there is one to see."""
+    if not rows.roots or rows.shown[""]:
+        return ""
+    if rows.filter_text:
+        return f"No row matches “{rows.filter_text}”.\nCtrl+Shift+F, then Esc, shows all rows again."
+    return "All rows are hidden.\n“Show” in the line at the foot of the window brings them back."

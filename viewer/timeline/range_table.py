@@ -70,18 +70,20 @@ class RangeTable:
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
-        self._widest = _ABOUT_WIDTH
+        self._widest, self._most_lines = _ABOUT_WIDTH, 2
         self._column, self._share = _COLUMN, _SHARE
         self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
     def fit(self, width: int, height: int) -> None:
-        """Leave out shares, what is said below the GPUs, then GPUs, until the table fits."""
+        """Leave out shares, second lines, what is said below the GPUs, then GPUs, until the table fits."""
         self._widest = width
         if self.size().width() > width:
             self._column, self._share = _NARROW, 0
         if self.size("?").height() > height:
             self._hint = False
+        if self.size().height() > height:
+            self._most_lines = 1
         while self._notes and self.size().height() > height:
             self._notes.pop()
         while self._most > 1 and self.size().height() > height:
@@ -114,7 +116,7 @@ class RangeTable:
         return [
             (label if not at else "", line)
             for label, value in self._notes
-            for at, line in enumerate(wrapped(value, room, _TEXT, MEDIUM))
+            for at, line in enumerate(wrapped(value, room, _TEXT, MEDIUM, self._most_lines))
         ]
 
     def _all_label(self) -> str:

@@ -24,7 +24,7 @@ from viewer.timeline.headers import RowHeaders
 from viewer.timeline.insight import Insight
 from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.legend import Legend
-from viewer.timeline.no_gpu import no_gpu_text
+from viewer.timeline.no_gpu import no_gpu_text, no_row_text
 from viewer.timeline.note_hands import NoteHands
 from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
@@ -204,7 +204,6 @@ class Timeline(QWidget):
         for canvas in (self.canvas, self.pinned):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
-        self.no_gpu.setText(no_gpu_text(study.trace if study else None))
         self._follow_pinned()
         self._show_legend()
         self._follow_laps()
@@ -243,6 +242,8 @@ class Timeline(QWidget):
 
     def _follow_rows(self) -> None:
         self.canvas.set_rows(self.headers.visible_rows())
+        study = self.state.study
+        self.no_gpu.setText(no_row_text(self.state.rows) or no_gpu_text(study.trace if study else None))
         self.no_gpu.setGeometry(self.cards.below_rows())
         self.no_gpu.setVisible(bool(self.no_gpu.text()))
         self.gestures.point_again()
