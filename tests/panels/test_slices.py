@@ -99,7 +99,7 @@ def test_sums_of_whole_slices_are_told_from_the_exact_part_of_waiting(panel, dem
     titles = [c.title for c in panel.totals.frame_model.columns]
     assert "Main cause" in titles
     assert "Whole slices" in titles
-    assert "each counts wholly for its main cause" in panel.text.text()
+    assert "each wholly for its main cause" in panel.text.text()
     assert "not to be compared" in panel.text.toolTip()
     vital = vitals(demo_study, demo_study.laps())["exposed_wait"]
     assert vital.name.endswith("exact part")

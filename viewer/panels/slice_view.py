@@ -57,7 +57,7 @@ class SliceView:
     totals, groups : DataFrame
         `Slices.totals` and `Slices.groups` of them; `share` is of all slices of that kind, shown or not.
     text : str
-        "40 of 4,789 slices, 148 ms; 1,234 shorter than 10 µs, 3.1 ms together".
+        "40 of 4,789 slices, 148 ms over all GPUs, each wholly for its main cause; between kernels ...".
     """
 
     slices: Slices
@@ -115,7 +115,7 @@ def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bo
 def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
     total = int(slices.table["duration_ns"].to_numpy()[numbers].sum())
     of = f" of {format_count(len(slices))}" if len(numbers) < len(slices) else ""
-    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs"
+    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs, each wholly for its main cause"
     short = slices.short
     if wanted.kind:
         short = short[short["kind"] == wanted.kind]
@@ -124,4 +124,4 @@ def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
     if len(short) and short["count"].sum() and wanted.scope is None and wanted.group is None:
         count, rest = int(short["count"].sum()), int(short["total_ns"].sum())
         text += f"; between kernels {format_count(count)} under {format_ns(slices.min_ns)}, {format_ns(rest)}"
-    return f"{text}; each counts wholly for its main cause"
+    return text
