@@ -148,6 +148,23 @@ def test_the_demo_is_one_click_away(open_window, qtbot, monkeypatch, demo_path):
     assert window.settings.recent() == ()
 
 
+@pytest.mark.parametrize("name", ["slow", "bad"])
+def test_nothing_is_offered_while_a_trace_is_opened(open_window, reader, qtbot, name):
+    window = open_window()
+    welcome = window.welcome
+    assert welcome.card.isVisible()
+    window.open(Path(f"/somewhere/{name}.sqlite"))
+    assert not welcome.card.isVisible()
+    assert welcome.opening.isVisible()
+    assert welcome.opening.text() == f"{name}.sqlite"
+    if name == "slow":
+        window.progress.button.click()
+    else:
+        with qtbot.waitSignal(window.opening.failed):
+            reader.go_on["bad"].set()
+    assert welcome.card.isVisible()
+
+
 def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
     window = open_window()
     with qtbot.waitSignal(window.opening.opened, timeout=60_000):

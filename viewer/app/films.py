@@ -55,6 +55,8 @@ class Films(QObject):
         opening.started.connect(progress.start)
         opening.progress.connect(progress.set_progress)
         opening.ended.connect(progress.hide)
+        opening.started.connect(window.welcome.show_opening)
+        opening.ended.connect(window.welcome.show_opening)
         opening.opened.connect(self._arrive)
         opening.filled.connect(self._arrive)
         opening.failed.connect(self._on_failed)

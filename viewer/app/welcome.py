@@ -1,11 +1,11 @@
-"""The empty window: it says what to do."""
+"""The empty window: it says what to do, or what is being opened."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from viewer.app.icons import app_icon
 from viewer.timeline.fonts import STRONG, font
@@ -54,7 +54,14 @@ class Welcome(QWidget):
         self._recent.setTextFormat(Qt.TextFormat.RichText)
         self._recent.linkActivated.connect(self._open_recent)
         self._paths: tuple[Path, ...] = ()
-        column = QVBoxLayout(self)
+        self.card, self.opening = QWidget(), QLabel()
+        self.opening.setObjectName("soft")
+        self.opening.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.opening.setWordWrap(True)
+        self._pages = QStackedLayout(self)
+        self._pages.addWidget(self.card)
+        self._pages.addWidget(self.opening)
+        column = QVBoxLayout(self.card)
         column.setSpacing(14)
         column.addStretch(2)
         for widget in (icon, title, text):
@@ -71,6 +78,11 @@ class Welcome(QWidget):
             for number, path in enumerate(self._paths)
         ]
         self._recent.setText("<br>".join(["Recent", *links]) if links else "")
+
+    def show_opening(self, name: str = "") -> None:
+        """Show nothing but the name of what is being opened; "" shows what can be."""
+        self.opening.setText(name)
+        self._pages.setCurrentWidget(self.opening if name else self.card)
 
     def _open_recent(self, link: str) -> None:
         self.recent_requested.emit(str(self._paths[int(link)]))
