@@ -115,7 +115,8 @@ def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bo
 def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
     total = int(slices.table["duration_ns"].to_numpy()[numbers].sum())
     of = f" of {format_count(len(slices))}" if len(numbers) < len(slices) else ""
-    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs, each wholly for its main cause"
+    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs"
+    text += ", each wholly for its main cause"
     short = slices.short
     if wanted.kind:
         short = short[short["kind"] == wanted.kind]
