@@ -50,7 +50,6 @@ class EventsPanel(Panel):
     """Lists the events of `ViewState.listed_key`."""
 
     title = "Events"
-    usual_badge = "888,888"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)

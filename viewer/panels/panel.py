@@ -26,7 +26,7 @@ class Panel(QWidget):
     Attributes
     ----------
     usual_badge : str
-        The widest figure that is usual beside the title: room is kept for it.
+        The widest figure that comes beside the title by itself: room is kept for it.
 
     Signals
     -------
