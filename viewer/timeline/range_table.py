@@ -28,6 +28,8 @@ _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
 _AWAITED = "…"
+_KEPT = "\u00a0"
+"""A space at which no line ends."""
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
 
@@ -265,7 +267,7 @@ def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
         return [("Most kernel time", _AWAITED), ("Compute stream empty", _AWAITED)]
     notes = []
     if numbers.families:
-        most = "   ".join(f"{short_name(f.name)} {format_share(f.share)}" for f in numbers.families)
+        most = "   ".join(f"{short_name(f.name)}{_KEPT}{format_share(f.share)}" for f in numbers.families)
         notes.append(("Most kernel time", most))
     held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
     if empty := sum(h.empty_ns for h in held):
