@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,20 +96,37 @@ def scanned(path: Path) -> tuple[float, int]:
     return min(first, second)
 
 
+def whole_s(opened: list[Figure]) -> float:
+    """Return when the whole picture stood, s."""
+    return next(figure.value for figure in opened if figure.name == "whole picture")
+
+
+def first_opened(path: Path, environment: dict[str, str], run: Runner) -> list[Figure]:
+    """Open a trace twice with nothing stored: the faster, like the scan; the longer block, the most memory.
+
+    The first has to get from the system the memory that the second finds free.
+    """
+    with tempfile.TemporaryDirectory(prefix="lightbox-bench-") as folder:
+        tries = [Runner(path, Path(folder), environment)("opening", "first"), run("opening", "first")]
+    worst = {figure.name: max(figure.value, other.value) for figure, other in zip(*tries, strict=True)}
+    return [
+        replace(figure, value=worst[figure.name]) if figure.budget is not None else figure
+        for figure in min(tries, key=whole_s)
+    ]
+
+
 def measure(path: Path) -> list[Figure]:
     """Measure everything on one trace."""
     scan_s, rows = scanned(path)
     found = [Figure("trace", "rows", rows, ""), Figure("trace", "SQLite's own scan", scan_s, "s")]
     with tempfile.TemporaryDirectory(prefix="lightbox-bench-") as folder, screen() as environment:
         run = Runner(path, Path(folder), environment)
-        for which in ("first", "second"):
-            opened = run("opening", which)
-            found += opened
-            if which == "first":
-                whole = next(figure for figure in opened if figure.name == "whole picture")
-                found.append(
-                    Figure(whole.group, "whole picture over the scan", whole.value / scan_s, "times", 2)
-                )
+        first = first_opened(path, environment, run)
+        found += [
+            *first,
+            Figure("first open", "whole picture over the scan", whole_s(first) / scan_s, "times", 2),
+        ]
+        found += run("opening", "second")
         found += run("frames", "raster", "1") + run("frames", "raster", "2", scale=2)
         found += run("frames", "gl", "1")
         found += run("calculations")
@@ -129,7 +146,8 @@ def grow(out: Path) -> list[Figure]:
             with tempfile.TemporaryDirectory(prefix="lightbox-bench-") as folder:
                 run = Runner(path, Path(folder), environment)
                 scan_s, rows = scanned(path)
-                found[rows] = [Figure("trace", "SQLite's own scan", scan_s, "s"), *run("opening", "first")]
+                found[rows] = [Figure("trace", "SQLite's own scan", scan_s, "s")]
+                found[rows] += first_opened(path, environment, run)
                 found[rows] += run("opening", "second") + run("frames", "raster", "1") + run("calculations")
     out.write_bytes(growth_picture(found))
     return [Figure(f"{rows:,} rows: {f.group}", *(f.name, f.value, f.unit, f.budget))

@@ -103,11 +103,9 @@ def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
     `loose` is sorted too and shares its arrays with the events.
     """
     owner = index_of[loose.owner] if len(loose) else loose.owner
-    order = _order(owner, loose.start, loose.end)
+    order, owner, loose.start, loose.end = _sorted(owner, loose.start, loose.end)
     if order is not None:
-        owner = owner[order]
-        for column in ("start", "end", "name", "owner"):
-            setattr(loose, column, getattr(loose, column)[order])
+        loose.name, loose.owner = loose.name[order], loose.owner[order]
         for name in loose.columns:
             loose.columns[name] = loose.columns[name][order]
     columns = dict(loose.columns)
@@ -117,8 +115,8 @@ def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
     return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
 
 
-def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
-    """Return the order by (owner, start, -end) without owner -1; None where it is so already.
+def _sorted(owner: Codes, start: Int64, end: Int64) -> tuple[Int64 | None, Codes, Int64, Int64]:
+    """Sort by (owner, start, -end), without owner -1; return the order (None: it is so already) and these.
 
     Files are nearly sorted: owners are brought together stably, then only those are sorted
     whose events are not in order.
@@ -130,16 +128,16 @@ def _order(owner: Codes, start: Int64, end: Int64) -> Int64 | None:
         order = np.argsort(key, kind="stable")
         order = order[int((owner < 0).sum()) :]
         owner, start, end = owner[order], start[order], end[order]
-    wrong = start[1:] <= start[:-1]
-    held = np.flatnonzero(wrong)
+    held = np.flatnonzero(start[1:] <= start[:-1])
     held = held[owner[held + 1] == owner[held]]
     held = held[(start[held + 1] < start[held]) | (end[held + 1] > end[held])]
-    unsorted = np.unique(owner[held])
-    if len(unsorted) and order is None:
-        order = np.arange(len(owner))
-    for one in unsorted.tolist():
-        begin, stop = np.searchsorted(owner, [one, one + 1])
+    unsorted = np.unique(owner[held]).tolist()
+    if unsorted and order is None:
+        order, start, end = np.arange(len(owner)), start.copy(), end.copy()
+    for one in unsorted:
+        begin, stop = np.searchsorted(owner, np.array([one, one + 1], owner.dtype))
         inner = np.lexsort((-end[begin:stop], start[begin:stop]))
-        assert order is not None
-        order[begin:stop] = order[begin:stop][inner]
-    return order
+        for column in (order, start, end):
+            assert column is not None
+            column[begin:stop] = column[begin:stop][inner]
+    return order, owner, start, end
