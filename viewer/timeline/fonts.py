@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import fontpkg_inter
@@ -81,6 +81,16 @@ def _metrics(pixels: float, weight: int, target: Target) -> QFontMetricsF:
     return QFontMetricsF(_font(pixels, weight, target))
 
 
+def advance(text: str, pixels: float, weight: int = REGULAR) -> float:
+    """Return how wide `text` is; remembered, for a card is measured again with every step of the pointer."""
+    return _advance(text, pixels, weight, _target.get())
+
+
+@lru_cache(maxsize=2048)
+def _advance(text: str, pixels: float, weight: int, target: Target) -> float:
+    return _metrics(pixels, weight, target).horizontalAdvance(text)
+
+
 @cache
 def _ascii_advances(pixels: float, weight: int, target: Target) -> tuple[float, ...]:
     measure = _metrics(pixels, weight, target)
@@ -107,21 +117,24 @@ def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> st
 
 def wrapped(text: str, width: float, pixels: float, weight: int = REGULAR, most: int = 2) -> list[str]:
     """Return `text` in at most `most` lines; where that is too little, the last ends in an ellipsis."""
-    advance = metrics(pixels, weight).horizontalAdvance
+
+    def fits(line: str) -> bool:
+        return advance(line, pixels, weight) <= width
+
     lines = [""]
     for word in WORD_ENDS.split(text):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if not lines[-1] or advance(longer) <= width:
+        if not lines[-1] or fits(longer):
             lines[-1] = longer
         elif len(lines) < most:
             lines[-1] = lines[-1].rstrip()
             lines.append(word)
         else:
-            while advance(f"{lines[-1]} …") > width and len(ends := [*WORD_ENDS.finditer(lines[-1])]):
+            while not fits(f"{lines[-1]} …") and len(ends := [*WORD_ENDS.finditer(lines[-1])]):
                 lines[-1] = lines[-1][: ends[-1].start()].rstrip()
             lines[-1] += " …"
             break
-    return [line if advance(line) <= width else cropped(line, width, pixels, weight) for line in lines]
+    return [line if fits(line) else cropped(line, width, pixels, weight) for line in lines]
 
 
 def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:
@@ -130,6 +143,6 @@ def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> s
         return text
     for kept in range(len(text) - 1, 3, -1):
         shorter = f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
-        if metrics(pixels, weight).horizontalAdvance(shorter) <= width:
+        if advance(shorter, pixels, weight) <= width:
             return shorter
     return ""

@@ -159,9 +159,17 @@ def paint_text(
     painter: QPainter, text: str, x: float, baseline: float, pixels: float, ink: int, weight: int = 400
 ) -> None:
     """Draw one line of text from its baseline."""
+    paint_texts(painter, ((x, baseline, text),), pixels, ink, weight)
+
+
+def paint_texts(
+    painter: QPainter, texts: Iterable[tuple[float, float, str]], pixels: float, ink: int, weight: int = 400
+) -> None:
+    """Draw lines of text of one look, each from its (x, baseline)."""
     painter.setFont(font(pixels, weight))
     painter.setPen(_pen(ink))
-    painter.drawText(QPointF(x, baseline), text)
+    for x, baseline, text in texts:
+        painter.drawText(QPointF(x, baseline), text)
 
 
 @cache

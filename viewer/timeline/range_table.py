@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil
 
@@ -18,7 +19,7 @@ from viewer.drawing.theme import Theme
 from viewer.state import Window
 from viewer.timeline import marks
 from viewer.timeline.facts import gpu_names
-from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics, wrapped
+from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, advance, cropped, wrapped
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
@@ -32,6 +33,9 @@ _KEPT = "\u00a0"
 """A space at which no line ends."""
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
+
+_Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
+"""Texts from their (x, baseline), by their look: pixels, ink, weight."""
 
 
 class RangeTable:
@@ -102,14 +106,14 @@ class RangeTable:
     @property
     def _width(self) -> int:
         width = self._label_width + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
-        head = self._head_width + metrics(_TEXT).horizontalAdvance(self.where)
+        head = self._head_width + advance(self.where, _TEXT)
         head = min(ceil(head) + 2, _ABOUT_WIDTH, self._widest)
         return max(width, _ABOUT_WIDTH if self.about else _MIN_WIDTH, head)
 
     @property
     def _head_width(self) -> float:
         """How far right the words begin that stand beside the length."""
-        return metrics(14, STRONG).horizontalAdvance(format_ns(self.numbers.length_ns)) + 18
+        return advance(format_ns(self.numbers.length_ns), 14, STRONG) + 18
 
     @property
     def _note_lines(self) -> list[tuple[str, str]]:
@@ -128,9 +132,7 @@ class RangeTable:
     @cached_property
     def _label_width(self) -> int:
         labels = [*self._labels, self._all_label()]
-        return min(
-            _MAX_LABEL, round(max((metrics(_TEXT).horizontalAdvance(t) for t in labels), default=0)) + 6
-        )
+        return min(_MAX_LABEL, round(max((advance(t, _TEXT) for t in labels), default=0)) + 6)
 
     def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
         """Paint the table into `rect`, which is as large as `size` says."""
@@ -159,11 +161,11 @@ class RangeTable:
         marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
 
     def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
-        numbers = self.numbers
+        numbers, texts = self.numbers, _Texts(list)
         unit, size = _unit(numbers.length_ns)
         headings = [(_HEADINGS[at], "") for at in self._columns]
         counted = ("no kernel",) * self._no_kernel + ("kernels", "launches")
-        self._paint_line(painter, rect, theme, y, unit, headings, counted, soft=True)
+        self._lay_line(texts, rect, theme, y, unit, headings, counted, soft=True)
         y += _LINE
         gpus = len(numbers.parts_ns)
         for gpu in range(min(gpus, self._most)):
@@ -176,11 +178,11 @@ class RangeTable:
                 size,
                 counts,
             )
-            self._paint_line(painter, rect, theme, y, self._labels[gpu], cells, counts)
+            self._lay_line(texts, rect, theme, y, self._labels[gpu], cells, counts)
             y += _LINE
         if (more := gpus - self._most) > 0:
             base = marks.text_baseline(y, _LINE, _TEXT)
-            marks.paint_text(painter, f"and {more} more", rect.left(), base, _TEXT, theme.text_soft)
+            texts[_TEXT, theme.text_soft, REGULAR].append((rect.left(), base, f"and {more} more"))
             y += _LINE
         counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (self.unknown,) * 2
         cells, counts = self._cells(
@@ -193,7 +195,9 @@ class RangeTable:
         tint = QColor(theme.accent)
         tint.setAlpha(20)
         painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
-        self._paint_line(painter, rect, theme, y, self._all_label(), cells, counts)
+        self._lay_line(texts, rect, theme, y, self._all_label(), cells, counts)
+        for look, alike in texts.items():
+            marks.paint_texts(painter, alike, *look)
         return y + _LINE
 
     def _cells(
@@ -206,9 +210,9 @@ class RangeTable:
         ]
         return cells, ((_value(no_kernel_ns, size),) if self._no_kernel else ()) + counts
 
-    def _paint_line(
+    def _lay_line(
         self,
-        painter: QPainter,
+        texts: _Texts,
         rect: QRect,
         theme: Theme,
         y: int,
@@ -217,29 +221,22 @@ class RangeTable:
         counts: tuple[str, ...],
         soft: bool = False,
     ) -> None:
+        """Add the texts of a line to those of the same look: to change the look costs as much as a text."""
         base = marks.text_baseline(y, _LINE, _TEXT)
         ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
         room = self._label_width
-        marks.paint_text(painter, cropped(label, room, _TEXT), rect.left(), base, _TEXT, ink)
+        texts[_TEXT, ink, REGULAR].append((rect.left(), base, cropped(label, room, _TEXT)))
         right = rect.left() + room
         for value, share in cells:
             right += self._column
             if share and self._share:
                 x = right - self._share + _GAP
-                marks.paint_text(painter, share, x, base, _SHARE_TEXT, theme.text_faint)
-            cell_ink = theme.text_faint if value == "–" else ink
-            _paint_right(painter, value, right - self._share, base, _TEXT, cell_ink, weight)
+                texts[_SHARE_TEXT, theme.text_faint, REGULAR].append((x, base, share))
+            look = _TEXT, theme.text_faint if value == "–" else ink, weight
+            texts[look].append((right - self._share - advance(value, _TEXT, weight), base, value))
         for count in counts:
             right += _COUNT
-            _paint_right(painter, count, right, base, _TEXT, ink, REGULAR)
-
-
-def _paint_right(
-    painter: QPainter, text: str, right: float, base: float, pixels: float, ink: int, weight: int
-) -> None:
-    if text:
-        x = right - metrics(pixels, weight).horizontalAdvance(text)
-        marks.paint_text(painter, text, x, base, pixels, ink, weight)
+            texts[_TEXT, ink, REGULAR].append((right - advance(count, _TEXT), base, count))
 
 
 def _unit(length_ns: int) -> tuple[str, int]:
