@@ -93,11 +93,15 @@ def main(path: Path, which: str) -> None:
     shown: dict[str, float] = {}
     waiting: list[str] = []
 
+    def hung(step: str) -> None:
+        waiting.append(step)
+        paints.last = 0.0  # What was painted before shows the step before.
+
     def opened(result: Opened) -> None:
-        waiting.append("early" if result.partial else "numbers")
+        hung("early" if result.partial else "numbers")
 
     window.opening.opened.connect(opened)
-    window.opening.filled.connect(lambda _: waiting.append("whole"))
+    window.opening.filled.connect(lambda _: hung("whole"))
     began = time.perf_counter()
     heart.start()
     window.open(path)
