@@ -214,30 +214,19 @@ def _read_rest(
     if not len(loose[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
     sorting = sort_calls()
-    # It is read last, but has its place among the counts and notes here.
-    notes = (reading.notes, reading.tables.notes)
-    places = [len(told) for told in notes]
-    if (table := TABLE_OF[Kind.SYNC]) in reading.tables.names:
-        reading.counts[table] = 0
+    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading))
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
     loose[Kind.NVTX] = nvtx.events
     read(Kind.OSRT, lambda: cpu_tables.read_osrt(reading))
     read(Kind.OVERHEAD, lambda: cpu_tables.read_overhead(reading))
-    ends = [len(told) for told in notes]
-    read(Kind.SYNC, lambda: cpu_tables.read_sync(reading, lambda: _sorted(sorting, loose[Kind.API])))
-    for told, place, end in zip(notes, places, ends, strict=True):
-        told[place:] = told[end:] + told[place:end]
-    last = [int(one.end.max()) for one in loose.values() if len(one)]
-    session_end_ns = max([facts.duration_ns or 0, *last])
+    ends = [int(one.end.max()) for one in loose.values() if len(one)]
+    session_end_ns = max([facts.duration_ns or 0, *ends])
     nvtx_table.close_open_ranges(loose[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
-    return nvtx
-
-
-def _sorted(sorting: Future[None], calls: Loose) -> Loose:
     sorting.result()
-    return calls
+    cpu_tables.name_by_calls(loose[Kind.SYNC], loose[Kind.API])
+    return nvtx
 
 
 def _name_columns(loose: Loose) -> list[AnyArray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 
@@ -79,29 +78,33 @@ def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
     return Loose(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
 
 
-def read_sync(reading: Reading, calls: Callable[[], Loose]) -> Loose:
-    """Read the synchronisations, named by the API call they belong to, else by their type."""
+def read_sync(reading: Reading) -> Loose:
+    """Read the synchronisations, named by their type; `name_by_calls` knows better."""
     fields = [
         Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
         Field("streamId", np.uint32, NO_STREAM), Field("syncType", np.int32),
     ]  # fmt: skip
     columns, _ = read_spans(reading, TABLE_OF[Kind.SYNC], fields)
-    process = columns.take("globalPid") & PROCESS_MASK
-    correlation: UInt32 = columns.take("correlationId")
     types, values = distinct(columns.take("syncType"))
     labels = enum_labels(reading, "syncType")
     base = reading.interner.add([labels.get(value, SYNC_FALLBACK) for value in values.tolist()])
-    name = _names_of_calls(calls(), process, correlation)
-    name = np.where(name != 0, name, types.astype(np.uint32) + np.uint32(base))
-    owner, owners = group(process)
+    name = types.astype(np.uint32) + np.uint32(base)
+    owner, owners = group(columns.take("globalPid") & PROCESS_MASK)
     extra = {
-        "correlation": correlation,
+        "correlation": columns.take("correlationId"),
         "stream_id": columns.take("streamId"),
         "context": columns.take("contextId"),
         "file_row": narrow_rows(columns.rows),
     }
     start, end = columns.take("start"), columns.take("end")
     return Loose(Kind.SYNC, start, end, name, owner, owners, extra)
+
+
+def name_by_calls(sync: Loose, calls: Loose) -> None:
+    """Name synchronisations by the API calls they belong to, where there are such."""
+    process = np.array([key[0] for key in sync.owners], np.int64)[sync.owner]
+    name = _names_of_calls(calls, process, np.asarray(sync.columns["correlation"], np.uint32))
+    sync.name = np.where(name != 0, name, sync.name)
 
 
 def enum_labels(reading: Reading, column: str) -> dict[int, str]:
