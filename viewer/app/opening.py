@@ -43,8 +43,8 @@ class Opened:
     """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
 
     Where `partial` says so, the whole of it follows: its iterations and sums, and all rows but those of the
-    GPUs where ``study.trace.partial`` says so, too. The study is then the same as
-    that of the whole: who shows the whole says that it is no longer partial.
+    GPUs where ``study.trace.partial`` says so, too. With all rows the study is that of the whole already: who
+    shows the whole says that it is no longer partial.
     """
 
     study: Study
