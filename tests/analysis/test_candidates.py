@@ -10,11 +10,11 @@ from viewer.analysis.texts import in_phase, is_library_domain, users_own
 from viewer.trace import Names
 
 
-def loop(maker, name, steps=4, process=0, kernels=3, domain="", numbered=True, first=0):
+def loop(maker, name, steps=4, process=0, kernels=3, domain="", numbered=True, first=0, space=" "):
     """Add ranges of 100 ns that launch kernels of 10 ns each, running 1000 ns later."""
     for step in range(first, first + steps):
         at = step * 100
-        maker.range(at, at + 90, f"{name} {step}" if numbered else name, process=process, domain=domain)
+        maker.range(at, at + 90, f"{name}{space}{step}" if numbered else name, process=process, domain=domain)
         for kernel in range(kernels):
             low = at + 10 + 20 * kernel
             identity = 1 + step * kernels + kernel
@@ -37,6 +37,13 @@ def test_the_repeating_range_that_launches_the_work_is_the_marker():
     assert laps.names == ("step 0", "step 1", "step 2", "step 3")
     assert laps.starts.tolist() == [[1010, 1110, 1210, 1310, 1360]]
     assert not laps.guess
+
+
+@pytest.mark.parametrize("name", ["iteration", "step", "iter", "trainStep", "it_00"])
+def test_a_number_glued_to_its_word_counts_iterations(name):
+    study = Study(loop(TraceMaker(), name, steps=24, space="").trace())
+    assert study.candidates[0].count == 24
+    assert study.laps().names == tuple(f"{name}{step}" for step in range(24))
 
 
 @pytest.mark.parametrize("domain", ["NCCL", "nccl", "cuDNN", "CCCL"])

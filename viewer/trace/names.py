@@ -34,7 +34,16 @@ class Names:
 
 _LEADING = re.compile(r"^(?:void|bool|int|float|double|unsigned|static|auto|const|__global__)\s+")
 _ARGUMENTS = re.compile(r",\s*(?:op_id|seq|sizes|input_op_ids)\s*=.*$", re.DOTALL)
-_NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?![A-Za-z_])|(?<=[_#])\d+")
+_COUNTERS = ("iteration", "iter", "itr", "step", "epoch", "batch", "sample", "episode", "repeat")
+"""What may end a word to which a number is glued: ``trainStep12``. Other words with a digit, ``fp16``, are names."""
+_SHORT_COUNTERS = ("it", "loop", "round", "run", "trial")
+"""The same where they are the whole word: a ``bit8`` counts nothing."""
+_GLUED = "|".join(
+    [f"(?<={word})" for word in _COUNTERS] + [f"(?<={word})(?<![a-z]{word})" for word in _SHORT_COUNTERS]
+)
+_ONE = r"(?:(?<![(\[,])\d{1,3}(?:,\d{3})+(?![\d,])|\d+(?:\.\d+)?(?!\d))"
+_DIGITS = rf"{_ONE}(?:\s*(?:/|of)\s*{_ONE})?"
+_NUMBER = re.compile(rf"#?(?<![a-z\d]){_DIGITS}(?![a-z\d])|(?:{_GLUED}){_DIGITS}", re.IGNORECASE)
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>")
 
 
@@ -92,5 +101,9 @@ def strip_arguments(text: str) -> str:
 
 
 def normalise_numbers(text: str) -> str:
-    """Return a text with its free-standing numbers replaced by ``#``: ``step_12`` is ``step_#``."""
+    """Return a text with each number, whole, replaced by ``#``: ``step_12`` is ``step_#``.
+
+    A number stands free, or is glued to a word that counts: ``iteration12``; also ``Iteration 1,234``,
+    ``iter 12/100`` and ``ProfilerStep#12`` end in one ``#``. ``fp16``, ``layer4`` and ``gemm_128x64`` stay.
+    """
     return _NUMBER.sub("#", strip_arguments(text))
