@@ -35,7 +35,7 @@ class Names:
 _LEADING = re.compile(r"^(?:void|bool|int|float|double|unsigned|static|auto|const|__global__)\s+")
 _ARGUMENTS = re.compile(r",\s*(?:op_id|seq|sizes|input_op_ids)\s*=.*$", re.DOTALL)
 _COUNTERS = ("iteration", "iter", "itr", "step", "epoch", "batch", "sample", "episode", "repeat")
-"""What may end a word to which a number is glued: ``trainStep12``. Other words with a digit, ``fp16``, are names."""
+"""What may end a word to which a number is glued: ``trainStep12``. ``fp16`` and its like are names."""
 _SHORT_COUNTERS = ("it", "loop", "round", "run", "trial")
 """The same where they are the whole word: a ``bit8`` counts nothing."""
 _GLUED = "|".join(
