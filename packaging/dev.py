@@ -3,6 +3,7 @@
     python3 packaging/dev.py run [TRACE]     open a trace, or the demo
     python3 packaging/dev.py test [ARG ...]  every check; the arguments go to pytest
     python3 packaging/dev.py bench [ARG ...] the measurements of tests/benchmarks; see docs/performance.md
+    python3 packaging/dev.py fuzz [ARG ...]  damaged input of every kind; --count, --seed, --only
 
 Each makes `.venv` from requirements.lock first, and looks for the system libraries that Qt loads.
 """
@@ -194,9 +195,14 @@ def bench(python: Path, arguments: list[str]) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def fuzz(python: Path, arguments: list[str]) -> int:
+    """Damage input, and look how it is taken."""
+    return subprocess.run([str(python), "-m", "tests.fuzz", *arguments], cwd=ROOT, check=False).returncode
+
+
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0 done, 1 it failed, 2 wrong usage."""
-    commands = {"run": run, "test": test, "bench": bench}
+    commands = {"run": run, "test": test, "bench": bench, "fuzz": fuzz}
     if not arguments or arguments[0] not in commands:
         print(__doc__, file=sys.stderr)
         return 2
