@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 
 from viewer.readers import cache as store
@@ -13,7 +13,6 @@ from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
 from viewer.readers.facts import doctor_facts
 from viewer.readers.opening import open_tables
 from viewer.readers.sniff import Container, FileKind, sniff
-from viewer.readers.source import FileSource
 from viewer.trace.model import Trace
 
 __all__ = [
@@ -64,18 +63,20 @@ def read(
     path = Path(path)
     kind = sniff(path)
     entry = store.Entry.of(path)
-    if cache and (stored := entry.load(path)) is not None:
+    if cache and (stored := entry.load(path, cancelled)) is not None:
         return stored
-    tables_path = path
+    export = None
     if kind.container is Container.REPORT:
         exporting = _part_of(progress, 0.0, _EXPORT_SHARE)
-        tables_path = entry.sound_export() or nsys.export(
-            path, kind.version, entry.folder, exporting, cancelled
-        )
+        with suppress(OSError):
+            entry.make()
+        export = entry.export(cancelled)
+        if export is None:
+            export = nsys.export(path, kind.version, entry.folder, exporting, cancelled)
         progress = _part_of(progress, _EXPORT_SHARE, 1.0)
-        kind = sniff(tables_path)
-    tables = open_tables(tables_path, kind)
-    source = FileSource(partial(open_tables, tables_path))
+        kind = sniff(export)
+    tables = open_tables(export or path, kind)
+    source = entry.source(path, export)
     try:
         if not cache:
             return build(path, tables, source, progress, cancelled, early)

@@ -1,7 +1,9 @@
 """Parsed traces are stored, so that a second opening only maps files.
 
-An entry is a folder named by the trace's path, size and time of change. It holds the parse as
-uncompressed Arrow IPC, one file per table, and the export where the trace is a report.
+An entry is a folder named by what the system says of the trace: where it is, which file, how large, when it
+was changed. It holds the parse as uncompressed Arrow IPC, one file per table, and the export where the trace
+is a report; both are sealed. Its files are written once, under another name, and later only removed: what
+somebody has mapped stays as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,15 +22,16 @@ from typing import Self
 import platformdirs
 import pyarrow as pa
 
-from viewer.readers import stored
-from viewer.readers.errors import ReadError
+from viewer import private
+from viewer.readers import nsys, sealed, stored
+from viewer.readers.errors import Cancel
 from viewer.readers.opening import open_tables
+from viewer.readers.sniff import Container, sniff
 from viewer.readers.source import FileSource
 from viewer.trace.events import Events
 from viewer.trace.model import Trace
 
 _PARSE = f"parse-{stored.VERSION}"
-_EXPORT = "export"
 _LONGEST_UNUSED_S = 30 * 86_400
 _LARGEST_BYTES = 20 * 2**30
 _LIMIT = "limit.json"
@@ -51,27 +53,30 @@ class Entry:
 
     @classmethod
     def of(cls, path: Path) -> Entry:
-        """Return the entry of a trace as it is now; another size or time of change is another entry."""
+        """Return the entry of a trace as it is now; one that was changed or replaced has another."""
         files = sorted(path.iterdir()) if path.is_dir() else [path, path.with_name(path.name + "-wal")]
         seen = [os.fsencode(path.absolute())]
         for file in files:
-            if file.exists():
+            with suppress(OSError):
                 facts = file.stat()
-                seen.append(f"{facts.st_size} {facts.st_mtime_ns}".encode())
-        return cls(cache_folder() / "traces" / hashlib.sha256(b"\0".join(seen)).hexdigest()[:32])
+                times = f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
+                seen += [os.fsencode(file.name), f"{facts.st_ino} {facts.st_size} {times}".encode()]
+        return cls(_traces() / hashlib.sha256(b"\0".join(seen)).hexdigest()[:32])
 
-    def load(self, path: Path) -> Trace | None:
-        """Return the stored trace; None where there is none, or it is damaged and was removed."""
-        parse = self.folder / _PARSE
-        if not parse.is_dir():
+    def load(self, path: Path, cancelled: Cancel | None = None) -> Trace | None:
+        """Return the stored trace; None where there is none, or it is damaged and was removed.
+
+        All of it is checked before any is used.
+
+        Raises
+        ------
+        Cancelled
+        """
+        files = sealed.unseal(self.folder / _PARSE, cancelled)
+        export = self.export(cancelled) if files is not None else None
+        if files is None or (export is None and sniff(path).container is Container.REPORT):
             return None
-        try:
-            tables_path = self.export() or path
-            source = FileSource(partial(open_tables, tables_path))
-            trace = stored.load(parse, path, source)
-        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-            shutil.rmtree(parse, ignore_errors=True)
-            return None
+        trace = stored.load(files, path, self.source(path, export))
         # A store that cannot be written to is as good to read from.
         with suppress(OSError):
             os.utime(self.folder)
@@ -82,21 +87,34 @@ class Entry:
         with Storing(self) as storing:
             return storing.finish(trace)
 
-    def export(self) -> Path | None:
-        """Return the export that nsys made of a report, None where there is none."""
-        return next((self.folder / _EXPORT).glob("*"), None)
+    def make(self) -> None:
+        """Make the folder, readable by its user alone, as all that is stored is from then on.
 
-    def sound_export(self) -> Path | None:
-        """Return the export if it is whole; a damaged one is removed, so that it is made again."""
-        found = self.export()
-        if found is None:
-            return None
-        try:
-            open_tables(found).close()
-        except ReadError:
-            shutil.rmtree(self.folder / _EXPORT, ignore_errors=True)
-            return None
-        return found
+        Raises
+        ------
+        OSError
+            It cannot be made.
+        """
+        if "LIGHTBOX_CACHE_DIR" not in os.environ:
+            private.make_folder(cache_folder())
+        private.make_folder(_traces())
+        private.make_folder(self.folder)
+
+    def export(self, cancelled: Cancel | None = None) -> Path | None:
+        """Return the export that nsys made of a report if it is there; a damaged one is removed.
+
+        Raises
+        ------
+        Cancelled
+        """
+        return nsys.exported(self.folder, cancelled)
+
+    def source(self, path: Path, export: Path | None) -> FileSource:
+        """Return where seldom needed columns come from: the export, else the file while it is what it was."""
+        if export is not None:
+            return FileSource(partial(open_tables, export))
+        name = self.folder.name
+        return FileSource(partial(open_tables, path), lambda: Entry.of(path).folder.name == name)
 
 
 class Storing:
@@ -110,8 +128,8 @@ class Storing:
         self._part: Path | None = None
         self._writer: stored.Writer | None = None
         try:
-            entry.folder.mkdir(parents=True, exist_ok=True)
-            self._part = Path(tempfile.mkdtemp(prefix="part-", dir=entry.folder))
+            entry.make()
+            self._part = private.make_part(entry.folder)
             self._writer = stored.Writer(self._part)
         except OSError:
             pass
@@ -139,8 +157,9 @@ class Storing:
         if self._writer is None or self._part is None:
             return False
         try:
-            self._writer.finish(trace)
-            self._part.rename(self._entry.folder / _PARSE)
+            place = self._entry.folder / _PARSE
+            self._writer.finish(trace, place)
+            self._part.rename(place)
         except (OSError, pa.ArrowException):
             # Another program may have been faster: what it stored is the same.
             return (self._entry.folder / _PARSE).is_dir()
@@ -175,8 +194,15 @@ def set_limit(size: int) -> None:
     OSError
         It cannot be written.
     """
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    (cache_folder() / _LIMIT).write_text(json.dumps({"largest_bytes": size}), "utf-8")
+    if not cache_folder().is_dir():
+        private.make_folder(cache_folder())
+    part = private.make_part(cache_folder())
+    try:
+        with private.create(part / _LIMIT) as out:
+            out.write(json.dumps({"largest_bytes": size}).encode())
+        (part / _LIMIT).replace(cache_folder() / _LIMIT)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     prune()
 
 
@@ -192,10 +218,14 @@ def entries() -> list[EntryFacts]:
     return sorted(found, key=lambda entry: -entry.used_s)
 
 
+def _traces() -> Path:
+    return cache_folder() / "traces"
+
+
 def _folders() -> list[Path]:
     """Return the folders of all entries; another program may be removing them just now."""
     try:
-        return list((cache_folder() / "traces").iterdir())
+        return list(_traces().iterdir())
     except OSError:
         return []
 
@@ -203,7 +233,7 @@ def _folders() -> list[Path]:
 def clear() -> int:
     """Remove all entries; return how many bytes are free now."""
     before = sum(entry.size_bytes for entry in entries())
-    shutil.rmtree(cache_folder() / "traces", ignore_errors=True)
+    shutil.rmtree(_traces(), ignore_errors=True)
     return before - sum(entry.size_bytes for entry in entries())
 
 
@@ -233,7 +263,7 @@ def _leftovers(folder: Path) -> list[Path]:
     """Return what nobody can want any more; another program may be removing it just now."""
     yesterday = time.time() - 86_400
     try:
-        others = [part for part in folder.iterdir() if part.name not in (_PARSE, _EXPORT)]
+        others = [part for part in folder.iterdir() if part.name not in (_PARSE, nsys.EXPORT)]
         return [part for part in others if part.stat().st_mtime < yesterday]
     except OSError:
         return []

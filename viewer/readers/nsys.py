@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from viewer import private
+from viewer.readers import sealed
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
 from viewer.readers.schema import parse_version
 from viewer.readers.sniff import Container, shown, sniff
@@ -26,6 +27,8 @@ _KNOWN_FOLDERS = (
     "C:/Program Files/NVIDIA Corporation/Nsight Systems */target-windows-x64",
     "/Applications/NVIDIA Nsight Systems.app/Contents/target-*",
 )
+EXPORT = "export"
+"""The folder in an entry that holds what nsys made of a report."""
 _PARQUET_SINCE = (2023, 4)
 _POLL_S = 0.1
 _ROOM_BYTES = 16 * 2**20
@@ -89,10 +92,10 @@ def export(
     if nsys is None:
         raise ReadError(_without_nsys(report, written_by))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix="part-", dir=folder))
+        private.make_folder(folder)
+        part = private.make_part(folder)
     except OSError as error:
-        raise ReadError(f"{shown(folder)} cannot be written ({error.strerror}): {_ELSEWHERE}.") from error
+        raise ReadError(_not_written(folder, error)) from error
     try:
         wanted = ["parquetdir"] if parse_version(nsys.version) >= _PARQUET_SINCE else []
         reason = ""
@@ -101,16 +104,33 @@ def export(
             if output is None:
                 made = _made(part)
                 if made is not None:
-                    return _put(made, folder / "export")
+                    return _put(made, folder)
             reason = output or "no export was written"
             if _TOO_NEW.search(reason) or _CUT_OFF.search(reason):
                 break
         raise ReadError(_why(report, written_by, nsys, part, reason))
+    except OSError as error:
+        raise ReadError(_not_written(folder, error)) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def exported(folder: Path, cancelled: Cancel | None = None) -> Path | None:
+    """Return the whole export in a folder; None where there is none, or it was damaged and was removed.
+
+    Raises
+    ------
+    Cancelled
+    """
+    files = sealed.unseal(folder / EXPORT, cancelled)
+    return folder / EXPORT / min(files).split("/")[0] if files else None
+
+
 _ELSEWHERE = "make room, or set LIGHTBOX_CACHE_DIR to a folder on another disk"
+
+
+def _not_written(folder: Path, error: OSError) -> str:
+    return f"{shown(folder)} cannot be written ({error.strerror}): {_ELSEWHERE}."
 
 
 def _candidates() -> Iterator[Path]:
@@ -162,7 +182,12 @@ def _run(
             link = report.absolute()
     command = [str(nsys.path), "export", "--type", form, "--force-overwrite", "true", "-o", _OUTPUT[form]]
     process = subprocess.Popen(
-        [*command, link], cwd=part, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [*command, link],
+        cwd=part,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        umask=0o077,
     )
     if progress is not None:
         progress(f"Exporting with nsys {nsys.short}", 0.0)
@@ -215,14 +240,17 @@ def _made(part: Path) -> Path | None:
     return None
 
 
-def _put(made: Path, target: Path) -> Path:
-    """Move a finished export to its place, whole."""
-    staged = made.parent / "finished"
-    staged.mkdir()
+def _put(made: Path, folder: Path) -> Path:
+    """Seal a finished export and move it to its place, whole."""
+    staged = private.make_part(made.parent)
     made.rename(staged / made.name)
-    shutil.rmtree(target, ignore_errors=True)
-    staged.rename(target)
-    return target / made.name
+    private.close_to_others(staged)
+    sealed.seal(staged, folder / EXPORT, sealed.sums_in(staged))
+    # Another program may have been faster, and be reading what it made: that is as good.
+    if (found := exported(folder)) is not None:
+        return found
+    staged.rename(folder / EXPORT)
+    return folder / EXPORT / made.name
 
 
 def _without_nsys(report: Path, written_by: str | None) -> str:

@@ -20,10 +20,12 @@ class FileSource:
     ----------
     open_tables : callable
         Opens the file. If that fails later on (the file was moved), questions have no answer.
+    is_same : callable
+        Whether the file is still what was read; once it is not, questions have no answer.
     """
 
-    def __init__(self, open_tables: Callable[[], Tables]) -> None:
-        self._open = open_tables
+    def __init__(self, open_tables: Callable[[], Tables], is_same: Callable[[], bool] = lambda: True) -> None:
+        self._open, self._is_same = open_tables, is_same
         self._tables: Tables | None = None
         self._gone = False
         self._columns: dict[tuple[str, str], tuple[Int64, AnyArray]] = {}
@@ -88,6 +90,8 @@ class FileSource:
         self._gone = True
 
     def _opened(self) -> Tables | None:
+        if not self._gone and not self._is_same():
+            self.close()
         if self._tables is None and not self._gone:
             try:
                 self._tables = self._open()

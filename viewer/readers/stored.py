@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewer.readers.mapped import map_ipc
+from viewer import private
+from viewer.readers import sealed
+from viewer.readers.mapped import map_file
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
-VERSION = 3
+VERSION = 4
 """Raised whenever what is stored, or how it is read from the file, changes."""
 
-_META = "trace.json"
+_META, _NAMES, _DIAGNOSTICS = "trace.json", "names.arrow", "diagnostics.arrow"
 _OWNERS: Mapping[str, type] = {
     "processes": Process, "gpus": Gpu, "streams": Stream, "threads": Thread, "tracks": Track,
 }  # fmt: skip
@@ -34,6 +36,7 @@ class Writer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._sums: dict[str, sealed.Sums] = {}
         self._written: dict[Kind, tuple[Events, dict[str, Any]]] = {}
 
     def put(self, events: Events) -> Events:
@@ -52,38 +55,46 @@ class Writer:
                 columns[name] = column
             else:
                 zeros[name] = column.dtype.str
-        facts = {"rows": len(events), "offsets": events.offsets.tolist(), "zeros": zeros}
+        facts = {"offsets": events.offsets.tolist(), "zeros": zeros}
         file = self._folder / f"{events.kind}.arrow"
         # What was written before may be mapped: it keeps its file.
         file.unlink(missing_ok=True)
         _write(file, pa.table(columns))
-        found = _load_events(self._folder, events.kind, facts)
+        found = _events(self._sum(file), events.kind, facts)
         self._written[events.kind] = found, facts
         return found
 
-    def finish(self, trace: Trace) -> None:
-        """Write what is left of a trace."""
+    def finish(self, trace: Trace, place: Path) -> None:
+        """Write what is left of a trace, and seal the folder for the place where it is to stand."""
         tables: dict[str, Any] = {}
         for kind, events in trace.events.items():
             if kind not in self._written or self._written[kind][0] is not events:
                 self.put(events)
             tables[kind] = self._written[kind][1]
         folder = self._folder
-        _write(folder / "names.arrow", pa.table({"name": trace.names.array}))
-        _write(folder / "diagnostics.arrow", pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
+        _write(folder / _NAMES, pa.table({"name": trace.names.array}))
+        _write(folder / _DIAGNOSTICS, pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
         session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
-        meta = {
-            "version": VERSION,
+        meta: dict[str, Any] = {
             "path": os.fsencode(trace.path.absolute()).decode("utf-8", "surrogateescape"),
             "session": session,
             "tables": tables,
-            "names": len(trace.names),
             "counts": dict(trace.counts),
             "notes": list(trace.notes),
         }
         for name in _OWNERS:
             meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
-        (folder / _META).write_text(json.dumps(meta), "utf-8")
+        with private.create(folder / _META) as out:
+            out.write(json.dumps(meta).encode())
+        for name in (_NAMES, _DIAGNOSTICS, _META):
+            self._sum(folder / name)
+        sealed.seal(folder, place, self._sums)
+
+    def _sum(self, file: Path) -> pa.Buffer:
+        """Map a file that was written, and take its sums."""
+        content = map_file(file)
+        self._sums[file.name] = sealed.sums(content)
+        return content
 
 
 def path_in(folder: Path) -> str:
@@ -94,21 +105,11 @@ def path_in(folder: Path) -> str:
         return ""
 
 
-def load(folder: Path, path: Path, source: Source) -> Trace:
-    """Map a stored trace into memory.
-
-    Raises
-    ------
-    OSError, ValueError, KeyError, TypeError, pa.ArrowException
-        It is damaged or of another version.
-    """
-    meta = json.loads((folder / _META).read_text("utf-8"))
-    if meta["version"] != VERSION:
-        raise ValueError(f"version {meta['version']}")
-    names = Names(_column(map_ipc(folder / "names.arrow"), "name"))
-    if len(names) != meta["names"]:
-        raise ValueError("names are missing")
-    events = {kind: _load_events(folder, kind, meta["tables"][kind]) for kind in Kind}
+def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
+    """Return the trace whose files these are, mapped into memory and checked."""
+    meta = json.loads(bytes(files[_META]))
+    names = Names(_column(_table(files[_NAMES]), "name"))
+    events = {kind: _events(files[f"{kind}.arrow"], kind, meta["tables"][kind]) for kind in Kind}
     session = Session(**(meta["session"] | {"recorded": frozenset(meta["session"]["recorded"])}))
     owners = {name: tuple(make(*values) for values in meta[name]) for name, make in _OWNERS.items()}
     return Trace(
@@ -117,7 +118,7 @@ def load(folder: Path, path: Path, source: Source) -> Trace:
         names=names,
         events=events,
         counts=meta["counts"],
-        diagnostics=map_ipc(folder / "diagnostics.arrow").to_pandas(),
+        diagnostics=_table(files[_DIAGNOSTICS]).to_pandas(),
         notes=tuple(meta["notes"]),
         source=source,
         partial=False,
@@ -125,10 +126,8 @@ def load(folder: Path, path: Path, source: Source) -> Trace:
     )
 
 
-def _load_events(folder: Path, kind: Kind, facts: Mapping[str, Any]) -> Events:
-    table = map_ipc(folder / f"{kind}.arrow")
-    if len(table) != facts["rows"] or facts["offsets"][-1] != len(table):
-        raise ValueError(f"rows of {kind} are missing")
+def _events(content: pa.Buffer, kind: Kind, facts: Mapping[str, Any]) -> Events:
+    table = _table(content)
     columns: dict[str, AnyArray] = {name: _column(table, name).to_numpy() for name in table.column_names}
     for name, dtype in facts["zeros"].items():
         columns[name] = np.zeros(len(table), dtype)
@@ -138,8 +137,12 @@ def _load_events(folder: Path, kind: Kind, facts: Mapping[str, Any]) -> Events:
 
 def _write(file: Path, table: pa.Table) -> None:
     """Write a table as one batch, so that each column is one piece of memory when mapped."""
-    with file.open("wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+    with private.create(file) as out, pa.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(len(table), 1))
+
+
+def _table(content: pa.Buffer) -> pa.Table:
+    return pa.ipc.open_file(content).read_all()
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

@@ -1,0 +1,145 @@
+"""Sealed folders: each file's size and checksums stand in a list, and what differs from it is never used.
+
+The list has a checksum of its own, and says where the folder stands: neither a file nor a folder can stand in
+for another. Files are checked as they are mapped: what was checked is what is used.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import stat
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from viewer import private
+from viewer.readers.errors import Cancel, check
+
+Sums = tuple[int, list[int]]
+"""A file's size, and the CRC-32 of each of its pieces."""
+
+_LIST = "seal.json"
+_PIECE_BYTES = 2**24
+_THREADS = 2
+
+
+def sums(content: pa.Buffer) -> Sums:
+    """Return what a file with this content is known by."""
+    return content.size, [zlib.crc32(piece) for piece in _pieces(content)]
+
+
+def sums_in(folder: Path) -> dict[str, Sums]:
+    """Return what the files below a folder are known by, by their paths in it.
+
+    Raises
+    ------
+    OSError, ValueError
+        One cannot be read, or is no plain file.
+    """
+    return {name: sums(_mapped(folder / name)) for name in _files(folder)}
+
+
+def seal(folder: Path, place: Path, files: Mapping[str, Sums]) -> None:
+    """Seal a folder.
+
+    Parameters
+    ----------
+    place : Path
+        Where it is to stand; the last two names of it count.
+    files : mapping of str to Sums
+        All its files, by their paths in it.
+
+    Raises
+    ------
+    OSError
+        The list cannot be written.
+    """
+    listed = json.dumps({"place": _name(place), "files": files}).encode()
+    with private.create(folder / _LIST) as out:
+        out.write(b"%08x\n" % zlib.crc32(listed) + listed)
+
+
+def unseal(folder: Path, cancelled: Cancel | None = None) -> dict[str, pa.Buffer] | None:
+    """Map the files of a sealed folder, by their paths in it, and check them.
+
+    Returns
+    -------
+    dict of str to Buffer, or None
+        None where there is no such folder, or it is not what was sealed, and was removed.
+
+    Raises
+    ------
+    Cancelled
+    """
+    if not os.path.lexists(folder):
+        return None
+    try:
+        return _checked(folder, cancelled)
+    except (OSError, ValueError, KeyError, TypeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            folder.unlink()
+        return None
+
+
+def _checked(folder: Path, cancelled: Cancel | None) -> dict[str, pa.Buffer]:
+    listed = _listed(folder)
+    if listed["place"] != _name(folder) or set(listed["files"]) | {_LIST} != set(_files(folder)):
+        raise ValueError("other files")
+    files = {name: _mapped(folder / name, size) for name, (size, _) in listed["files"].items()}
+    pieces = [
+        (piece, crc)
+        for name, (_, crcs) in listed["files"].items()
+        for piece, crc in zip(_pieces(files[name]), crcs, strict=True)
+    ]
+
+    def is_whole(known: tuple[memoryview, int]) -> bool:
+        check(cancelled)
+        return zlib.crc32(known[0]) == known[1]
+
+    with ThreadPoolExecutor(_THREADS, "lightbox-check") as pool:
+        if not all(pool.map(is_whole, pieces)):
+            raise ValueError("damaged")
+    return files
+
+
+def _name(place: Path) -> str:
+    return "/".join(place.parts[-2:])
+
+
+def _listed(folder: Path) -> dict[str, Any]:
+    crc, _, listed = bytes(_mapped(folder / _LIST)).partition(b"\n")
+    if int(crc, 16) != zlib.crc32(listed):
+        raise ValueError("the list is damaged")
+    return dict(json.loads(listed))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for above, _, files in os.walk(folder):
+        for name in files:
+            yield Path(above, name).relative_to(folder).as_posix()
+
+
+def _mapped(file: Path, size: int | None = None) -> pa.Buffer:
+    """Map a plain file of the size that it is known to have; its pages are read when touched."""
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(file, "rb", opener=lambda path, mode: os.open(path, mode | flags)) as opened:
+        facts = os.fstat(opened.fileno())
+        if not stat.S_ISREG(facts.st_mode) or size not in (None, facts.st_size):
+            raise ValueError(f"{file.name} is not what was stored")
+        if not facts.st_size:
+            return pa.py_buffer(b"")
+        return pa.py_buffer(mmap.mmap(opened.fileno(), facts.st_size, access=mmap.ACCESS_READ))
+
+
+def _pieces(content: pa.Buffer) -> list[memoryview]:
+    view = memoryview(content)
+    return [view[begin : begin + _PIECE_BYTES] for begin in range(0, len(view), _PIECE_BYTES)]
