@@ -44,6 +44,8 @@ def fault(answer):
         return f"exit code {answer.code}: {answer.err[:200]}"
     if len(lines) != answer.code:
         return f"exit code {answer.code} with {len(lines)} lines on stderr: {answer.err[:300]!r}"
+    if "error of the program" in answer.err:
+        return answer.err[:300]
     if "Traceback" in answer.err + answer.out:
         return f"a traceback in what it printed: {answer.err[:200]!r}"
     return ""

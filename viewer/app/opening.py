@@ -22,7 +22,7 @@ from viewer.rows.tree import build_rows
 from viewer.state.memory import give_back
 from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
-from viewer.state.work import REST_MS, Worker, unasked
+from viewer.state.work import REST_MS, Worker, end_or_leave, unasked
 from viewer.trace import Kind, Trace
 
 log = logging.getLogger("viewer.app")
@@ -291,11 +291,11 @@ class Opening(QObject):
             self.ended.emit()
 
     def shut_down(self) -> None:
-        """Give up, and wait until no thread is left."""
+        """Give up, and wait until no thread is left but those that hang."""
         self.cancel()
         self._interrupt()
         for job in tuple(self._running):
-            job.wait()
+            end_or_leave(job)
 
     def _start(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
         self._interrupt()

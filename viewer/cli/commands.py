@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from viewer import __version__
 from viewer.cli.usage import Command, Group, said
+from viewer.ending import end
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
@@ -89,6 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         The words after the program's name; by default those it was started with.
     """
+    return end(_main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -116,6 +122,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "input or output"
         complain(f"{place}: {error.strerror or error}")
         return 1
+    except MemoryError:
+        complain("this needs more memory than the machine has")
+        return 1
+    except Exception as error:  # noqa: BLE001  (nobody is helped by a traceback; where it was is told)
+        complain(f"this is an error of the program, please report it: {_where(error)}")
+        return 1
+
+
+def _where(error: Exception) -> str:
+    """Return what went wrong and where, innermost last: "KeyError: 'x' (read.py:12, loose.py:40)"."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{type(error).__name__}: {error} ({places})"
 
 
 def complain(message: str) -> None:

@@ -25,7 +25,8 @@ def said(error: TyperException) -> str:
     text = str(error.format_message())
     found = _PREFIX.match(text)
     if found is None:
-        return text[:1].lower() + _plain(text[1:])
+        is_word = text.partition(" ")[0].isalpha()  # and no file's name
+        return (text[:1].lower() if is_word else text[:1]) + _plain(text[1:])
     rest = _plain(_misfit(error.__cause__ or error.__context__) or found["rest"])
     what = (found["what"] or "").replace("'", "")
     return f"{what}: {rest}" if what else rest

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from viewer.readers import cache as store
 from viewer.readers import nsys
+from viewer.readers.apart import apart
 from viewer.readers.build import Early, build
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
 from viewer.readers.facts import doctor_facts
 from viewer.readers.opening import open_tables
-from viewer.readers.sniff import Container, FileKind, sniff
+from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.trace.model import Trace
 
 __all__ = [
@@ -47,7 +48,8 @@ def read(
     progress : callable, optional
         Called with what is being done and a fraction from 0 to 1.
     cancelled : callable, optional
-        Asked often; when it returns True the work ends with `Cancelled`.
+        Asked often; when it returns True the work ends with `Cancelled`, at the latest after
+        `apart.GRACE_S`, also where the file does not answer.
     cache : bool
         Whether to use and fill the store of parsed traces.
     early : callable, optional
@@ -61,6 +63,15 @@ def read(
     Cancelled
     """
     path = Path(path)
+    try:
+        return apart(lambda asked: _read(path, progress, asked, cache, early), cancelled)
+    except MemoryError as error:
+        raise ReadError(f"{shown(path)} needs more memory than this machine has.") from error
+
+
+def _read(
+    path: Path, progress: Progress | None, cancelled: Cancel, cache: bool, early: Early | None
+) -> Trace:
     kind = sniff(path)
     entry = store.Entry.of(path)
     if cache and (stored := entry.load(path, cancelled)) is not None:
@@ -75,7 +86,7 @@ def read(
             export = nsys.export(path, kind.version, entry.folder, exporting, cancelled)
         progress = _part_of(progress, _EXPORT_SHARE, 1.0)
         kind = sniff(export)
-    tables = open_tables(export or path, kind)
+    tables = open_tables(export or path, kind, cancelled)
     source = entry.source(path, export)
     try:
         if not cache:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
 import shutil
-import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from viewer import private
 from viewer.readers import sealed
-from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
+from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError, check
+from viewer.readers.program import talk
 from viewer.readers.schema import parse_version
 from viewer.readers.sniff import Container, shown, sniff
 
@@ -30,7 +29,7 @@ _KNOWN_FOLDERS = (
 EXPORT = "export"
 """The folder in an entry that holds what nsys made of a report."""
 _PARQUET_SINCE = (2023, 4)
-_POLL_S = 0.1
+_VERSION_S = 20
 _ROOM_BYTES = 16 * 2**20
 
 _TOO_NEW = re.compile(
@@ -54,11 +53,12 @@ class Nsys:
         return ".".join(map(str, parse_version(self.version)[:3]))
 
 
-def find_nsys() -> Nsys | None:
+def find_nsys(cancelled: Cancel | None = None) -> Nsys | None:
     """Return the newest nsys on PATH or in the folders where it is installed; None without one."""
     found = []
     for candidate in _candidates():
-        version = _version_of(candidate)
+        check(cancelled)
+        version = _version_of(candidate, cancelled)
         if version:
             found.append(Nsys(candidate, version))
     return max(found, key=lambda one: parse_version(one.version), default=None)
@@ -88,7 +88,8 @@ def export(
     Cancelled
         The process was ended; nothing is left.
     """
-    nsys = find_nsys()
+    nsys = find_nsys(cancelled)
+    check(cancelled)
     if nsys is None:
         raise ReadError(_without_nsys(report, written_by))
     try:
@@ -149,21 +150,21 @@ def _candidates() -> Iterator[Path]:
             yield file
 
 
-def _version_of(candidate: Path) -> str | None:
+def _version_of(candidate: Path, cancelled: Cancel | None) -> str | None:
     """Ask a candidate for its version."""
+    ends_at = time.monotonic() + _VERSION_S
+    said: list[bytes] = []
+
+    def is_unwanted() -> bool:
+        return time.monotonic() > ends_at or (cancelled is not None and cancelled())
+
     try:
-        answer = subprocess.run(
-            [candidate, "--version"],
-            capture_output=True,
-            timeout=20,
-            check=False,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        talk([str(candidate), "--version"], None, said.append, is_unwanted)
+    except (OSError, Cancelled):
         return None
-    match = re.search(r"version (\d+\.\S+)", answer.stdout)
-    return match[1] if match and "Nsight Systems" in answer.stdout else None
+    text = b"".join(said).decode("utf-8", "replace")
+    match = re.search(r"version (\d+\.\S+)", text)
+    return match[1] if match and "Nsight Systems" in text else None
 
 
 def _run(
@@ -181,52 +182,22 @@ def _run(
         except OSError:
             link = report.absolute()
     command = [str(nsys.path), "export", "--type", form, "--force-overwrite", "true", "-o", _OUTPUT[form]]
-    process = subprocess.Popen(
-        [*command, link],
-        cwd=part,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        umask=0o077,
-    )
     if progress is not None:
         progress(f"Exporting with nsys {nsys.short}", 0.0)
-    said: queue.Queue[bytes] = queue.Queue()
-    listener = threading.Thread(target=_listen, args=(process, said), name="lightbox-nsys")
-    listener.start()
     output = b""
-    try:
-        while True:
-            if cancelled is not None and cancelled():
-                raise Cancelled
-            try:
-                heard = said.get(timeout=_POLL_S)
-            except queue.Empty:
-                continue
-            if not heard:
-                break
-            output = (output + heard)[-65_536:]
-            percents = _PERCENT.findall(heard)
-            if progress is not None and percents:
-                progress(f"Exporting with nsys {nsys.short}", min(int(percents[-1]) / 100, 1.0))
-    finally:
-        if process.poll() is None and sys.exc_info()[0] is not None:
-            process.kill()
-        process.wait()
-        listener.join()
-    return None if process.returncode == 0 else output.decode("utf-8", "replace") or "nsys said nothing"
+
+    def hear(heard: bytes) -> None:
+        nonlocal output
+        output = (output + heard)[-65_536:]
+        percents = _PERCENT.findall(heard)
+        if progress is not None and percents:
+            progress(f"Exporting with nsys {nsys.short}", min(int(percents[-1]) / 100, 1.0))
+
+    code = talk([*command, str(link)], part, hear, cancelled)
+    return None if code == 0 else output.decode("utf-8", "replace") or "nsys said nothing"
 
 
 _OUTPUT = {"sqlite": "export.sqlite", "parquetdir": "export_pqtdir"}
-
-
-def _listen(process: subprocess.Popen[bytes], said: queue.Queue[bytes]) -> None:
-    """Pass on what a process says; b"" at its end."""
-    assert process.stdout is not None
-    with process.stdout as out:
-        while heard := os.read(out.fileno(), 65_536):
-            said.put(heard)
-    said.put(b"")
 
 
 def _made(part: Path) -> Path | None:

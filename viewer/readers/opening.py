@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from viewer.readers.arrow import ArrowTables
-from viewer.readers.errors import ReadError
+from viewer.readers.errors import Cancel, ReadError
 from viewer.readers.schema import is_nsys
 from viewer.readers.sniff import HOW_TO_EXPORT, Container, FileKind, shown, sniff
 from viewer.readers.sqlite import SqliteTables
 from viewer.readers.tables import Tables
 
 
-def open_tables(path: Path, kind: FileKind | None = None) -> Tables:
+def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | None = None) -> Tables:
     """Open the tables of an export (SQLite, parquetdir, arrowdir).
 
     Raises
@@ -23,7 +23,7 @@ def open_tables(path: Path, kind: FileKind | None = None) -> Tables:
     kind = kind or sniff(path)
     tables: Tables
     if kind.container is Container.SQLITE:
-        tables = SqliteTables(path)
+        tables = SqliteTables(path, cancelled)
     else:
         tables = ArrowTables(path, kind.container)
     if not is_nsys(tables.names):

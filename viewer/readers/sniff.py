@@ -64,6 +64,8 @@ def sniff(path: Path) -> FileKind:
     try:
         if path.is_dir():
             return _sniff_folder(path)
+        if path.exists() and not path.is_file():
+            raise ReadError(f"{name} is no regular file but a device, a pipe or a socket: {HOW_TO_EXPORT}.")
         with path.open("rb") as file:
             head = file.read(4096)
             size = file.seek(0, os.SEEK_END)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from viewer.readers.errors import ReadError
+from viewer.readers.apart import apart
+from viewer.readers.errors import Cancelled, ReadError
 from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
 from viewer.readers.tables import Field, Tables
 from viewer.trace.events import AnyArray, Int64, Kind
+
+_T = TypeVar("_T")
+_PATIENCE_S = 10.0
 
 
 class FileSource:
@@ -34,13 +39,7 @@ class FileSource:
 
     def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
         """Return every column of one row by the file's own names, enums and names as text."""
-        table, row = _locate(kind, int(file_row))
-        try:
-            tables = self._opened()
-            found = tables.row(table, row) if tables else {}
-            return {column: self._spelled(column, value) for column, value in found.items()}
-        except ReadError:
-            return {}
+        return self._answer(lambda: self._row(kind, file_row), {})
 
     def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
         """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
@@ -63,24 +62,7 @@ class FileSource:
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
         """Return the call chain of an API or OS call, innermost frame first; nothing if not recorded."""
-        table, row = _locate(kind, int(file_row))
-        chains = CALL_CHAINS.get(kind)
-        try:
-            tables = self._opened()
-            if tables is None or chains is None or not tables.has_rows(chains):
-                return []
-            chain = tables.row(table, row).get("callchainId")
-            if not isinstance(chain, int):
-                return []
-            if chains not in self._chains:
-                fields = [Field("id"), Field("stackDepth"), Field("symbol")]
-                self._chains[chains] = tables.integers(chains, fields).values
-            held = self._chains[chains]
-            frames = np.flatnonzero(held["id"] == chain)
-            frames = frames[np.argsort(held["stackDepth"][frames], kind="stable")]
-            return [tables.string(int(symbol)) or "(unknown)" for symbol in held["symbol"][frames]]
-        except ReadError:
-            return []
+        return self._answer(lambda: self._call_chain(kind, file_row), [])
 
     def close(self) -> None:
         """Let go of the file."""
@@ -88,6 +70,42 @@ class FileSource:
             self._tables.close()
         self._tables = None
         self._gone = True
+
+    def _answer(self, ask: Callable[[], _T], nothing: _T) -> _T:
+        """Ask the file beside the window, which would hang with a file that does not answer any more."""
+        ends_at = time.monotonic() + _PATIENCE_S
+        if self._gone:
+            return nothing
+        try:
+            return apart(lambda _: ask(), lambda: time.monotonic() > ends_at)
+        except Cancelled:
+            self._gone = True
+        except ReadError:
+            pass
+        return nothing
+
+    def _row(self, kind: Kind, file_row: int) -> dict[str, Any]:
+        table, row = _locate(kind, int(file_row))
+        tables = self._opened()
+        found = tables.row(table, row) if tables else {}
+        return {column: self._spelled(column, value) for column, value in found.items()}
+
+    def _call_chain(self, kind: Kind, file_row: int) -> list[str]:
+        table, row = _locate(kind, int(file_row))
+        chains = CALL_CHAINS.get(kind)
+        tables = self._opened()
+        if tables is None or chains is None or not tables.has_rows(chains):
+            return []
+        chain = tables.row(table, row).get("callchainId")
+        if not isinstance(chain, int):
+            return []
+        if chains not in self._chains:
+            fields = [Field("id"), Field("stackDepth"), Field("symbol")]
+            self._chains[chains] = tables.integers(chains, fields).values
+        held = self._chains[chains]
+        frames = np.flatnonzero(held["id"] == chain)
+        frames = frames[np.argsort(held["stackDepth"][frames], kind="stable")]
+        return [tables.string(int(symbol)) or "(unknown)" for symbol in held["symbol"][frames]]
 
     def _opened(self) -> Tables | None:
         if not self._gone and not self._is_same():

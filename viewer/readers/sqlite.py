@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,19 @@ from urllib.parse import quote
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
 
+from viewer.ending import temporary_folder
 from viewer.readers import sqlite_scan
-from viewer.readers.errors import Cancel, ReadError
-from viewer.readers.plain import has_odd_tables, plain_copy
+from viewer.readers.errors import Cancel, ReadError, check
+from viewer.readers.guard import guard
+from viewer.readers.plain import odd_tables, plain_copy
 from viewer.readers.sniff import shown
 from viewer.readers.sqlite_scan import quoted
 from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
 
 _LOCK_WAIT_S = 2.0
+_MOST_RECORDS = 2**20
+_LONGEST_MESSAGE = 150
+_DAMAGE = ("malformed", "not a database", "corrupt", "codec can't decode", "too big", "disk I/O error")
 
 
 def database_uri(path: Path, *, immutable: bool = False) -> str:
@@ -38,7 +42,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one line that says what to do."""
     try:
         yield
-    except (sqlite3.Error, AdbcError, pa.ArrowException, OSError) as error:
+    except (sqlite3.Error, AdbcError, pa.ArrowException, OSError, UnicodeError) as error:
         raise ReadError(_explain(path, str(error))) from error
 
 
@@ -46,13 +50,14 @@ def _explain(path: Path, message: str) -> str:
     name = shown(path)
     if "locked" in message or "busy" in message:
         return f"{name} is locked by another program: wait until it has finished, or open a copy."
-    if "malformed" in message or "not a database" in message:
+    message = " ".join(message.split())[:_LONGEST_MESSAGE]
+    if any(word in message for word in _DAMAGE):
         return f"{name} is damaged (SQLite: {message}): copy it again, or export the report again."
     if path.with_name(path.name + "-journal").exists():
         return (
             f"{name} was left half-written by another program (a -journal lies beside it): export it again."
         )
-    return f"{name} cannot be read (SQLite: {' '.join(message.split())}): export the report again."
+    return f"{name} cannot be read (SQLite: {message}): export the report again."
 
 
 class SqliteTables:
@@ -64,6 +69,8 @@ class SqliteTables:
         The file. It is opened read-only; one in WAL mode is opened as immutable, or through a copy
         in a temporary folder where a ``-wal`` lies beside it, because SQLite would make files there.
         Tables that have no rowids are read from a plain copy, too.
+    cancelled : callable, optional
+        Asked while the file is looked into; when it returns True, that ends with `Cancelled`.
 
     Raises
     ------
@@ -71,17 +78,18 @@ class SqliteTables:
         It is locked, damaged, or no export of Nsight Systems.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cancelled: Cancel | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
         self._lock = threading.Lock()
+        self._cancelled = cancelled
         with explained(path):
             self._uri, release = _open_without_trace(path)
             self._releases = [weakref.finalize(self, release)]
-            self._connection = _connect(self._uri)
-            self._size = path.stat().st_size
-            if has_odd_tables(self._connection):
-                self._read_plain_copy()
+            self._connection = _connect(self._uri, cancelled)
+            self._size = path.stat().st_size + _wal_size(path)
+            if odd := odd_tables(self._connection):
+                self._read_plain_copy(odd)
             found = self._query("SELECT name FROM sqlite_master WHERE type = 'table'")
             self.names = frozenset(str(name) for (name,) in found)
         self._columns: dict[str, tuple[str, ...]] = {}
@@ -109,10 +117,8 @@ class SqliteTables:
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
         """Read columns of whole numbers in the order of rowid; see `Tables.integers`."""
         have = self.columns(table)
-        low, high = self._span(table)
         with explained(self.path):
-            scan = sqlite_scan.Scan(self._uri, table, low, high, self._most_rows(low, high))
-            columns, misfits = scan.integers(fields, have, cancelled)
+            columns, misfits = self._scan(table).integers(fields, have, cancelled)
         self.notes += [
             f"{table}.{column}: a value that is no whole number was left out" for column in misfits
         ]
@@ -122,10 +128,8 @@ class SqliteTables:
         """Read a text column in the order of rowid; see `Tables.texts`."""
         if column not in self.columns(table):
             return as_texts([])
-        low, high = self._span(table)
         with explained(self.path):
-            scan = sqlite_scan.Scan(self._uri, table, low, high, self._most_rows(low, high))
-            return as_texts(scan.texts(column, cancelled))
+            return as_texts(self._scan(table).texts(column, cancelled))
 
     def records(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Read a small table as tuples; see `Tables.records`."""
@@ -134,7 +138,10 @@ class SqliteTables:
             return []
         wanted = ", ".join(_cut(column) if column in have else "NULL" for column in columns)
         with explained(self.path):
-            return self._query(f"SELECT {wanted} FROM {quoted(table)}")
+            found = self._query(f"SELECT {wanted} FROM {quoted(table)} LIMIT {_MOST_RECORDS + 1}")
+        if len(found) > _MOST_RECORDS:
+            self.notes.append(f"{table}: only the first {_MOST_RECORDS:,} rows were read")
+        return found[:_MOST_RECORDS]
 
     def first(self, table: str, column: str) -> Any:
         """Return a column's value in the first row, None without one."""
@@ -164,17 +171,26 @@ class SqliteTables:
         for release in self._releases:
             release()
 
-    def _read_plain_copy(self) -> None:
-        copy, release = plain_copy(self._uri)
+    def _read_plain_copy(self, odd: Mapping[str, str]) -> None:
+        copy, release = plain_copy(self.path, self._uri, self._cancelled)
         self._releases.append(weakref.finalize(self, release))
         self._connection.close()
         self._uri, self._size = database_uri(copy), copy.stat().st_size
-        self._connection = _connect(self._uri)
-        self.notes.append("some tables are views, or have no rowids: they were read from a copy")
+        self._connection = _connect(self._uri, self._cancelled)
+        for kinds, what in (
+            (("view", "table"), "no plain tables with rowids, read from a copy"),
+            (("virtual", "shadow"), "virtual tables, which are not read"),
+        ):
+            if names := [name for name, kind in odd.items() if kind in kinds]:
+                self.notes.append(f"{', '.join(names)}: {what}")
 
     def _query(self, sql: str, *values: int) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.Error:
+                check(self._cancelled)
+                raise
 
     def _span(self, table: str) -> tuple[int, int]:
         """Return the first and last rowid; (1, 0) for a table without rows."""
@@ -186,13 +202,16 @@ class SqliteTables:
         low, high = found[0]
         return (int(low), int(high)) if low is not None else (1, 0)
 
-    def _most_rows(self, low: int, high: int) -> int:
-        """Return how many rows there can be: the span of rowids may be full of holes."""
-        return min(high - low + 1, self._size // 2)
+    def _scan(self, table: str) -> sqlite_scan.Scan:
+        """Return a reading of a whole table; the span of its rowids may be full of holes."""
+        low, high = self._span(table)
+        most_rows = min(high - low + 1, self._size // 2)
+        return sqlite_scan.Scan(self._uri, table, low, high, most_rows, self._size)
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(uri: str, cancelled: Cancel | None) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT_S, check_same_thread=False)
+    guard(connection, cancelled)
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return connection
 
@@ -205,6 +224,12 @@ def _cut(column: str) -> str:
     )
 
 
+def _wal_size(path: Path) -> int:
+    """Return the size of the -wal that lies beside a file, 0 without one."""
+    wal = path.with_name(path.name + "-wal")
+    return wal.stat().st_size if wal.is_file() else 0
+
+
 def _open_without_trace(path: Path) -> tuple[str, Callable[[], None]]:
     """Return the URI to open, and what to call when the file is no longer needed."""
     with path.open("rb") as file:
@@ -212,17 +237,17 @@ def _open_without_trace(path: Path) -> tuple[str, Callable[[], None]]:
     if head[18:20] != b"\x02\x02":
         return database_uri(path), lambda: None
     wal = path.with_name(path.name + "-wal")
-    if not wal.exists() or not wal.stat().st_size:
+    if not _wal_size(path):
         return database_uri(path, immutable=True), lambda: None
-    folder = Path(tempfile.mkdtemp(prefix="lightbox-wal-"))
+    folder, release = temporary_folder("wal")
     copy = folder / "trace.sqlite"
     try:
         shutil.copyfile(path, copy)
         shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        release()
         raise ReadError(
             f"{shown(path)} is being written by another program (a -wal lies beside it), and could not be "
             f"copied ({error.strerror}): close that program."
         ) from error
-    return database_uri(copy), lambda: shutil.rmtree(folder, ignore_errors=True)
+    return database_uri(copy), release

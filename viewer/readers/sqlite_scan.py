@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ HALVES_FROM = 200_000
 _ROWID = Field("rowid")
 
 
+_PER_ROW = 64
+"""Bytes that a batch of texts takes for each row besides the text itself."""
+
+
 class _MisfitError(Exception):
     """A column holds something that is no whole number."""
 
@@ -35,13 +40,18 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One reading of a table between two rowids; `most_rows` bounds what must be allocated."""
+    """One reading of a table between two rowids.
+
+    A table has no more than `most_rows` rows and `most_bytes` of text: what gives more is damaged, and may go
+    round in circles.
+    """
 
     uri: str
     table: str
     low: int
     high: int
     most_rows: int
+    most_bytes: int
 
     def integers(
         self, fields: Sequence[Field], have: Collection[str], cancelled: Cancel | None
@@ -52,11 +62,11 @@ class Scan:
             columns = self._read(present, [quoted(f.name) for f in present], cancelled)
             misfits: list[str] = []
         except _MisfitError:
-            misfits = self._misfits(present)
             typed = [
                 f"CASE typeof({quoted(f.name)}) WHEN 'integer' THEN {quoted(f.name)} END" for f in present
             ]
             columns = self._read(present, typed, cancelled)
+            misfits = self._misfits(present)
         for field in fields:
             if field.name not in have:
                 columns.values[field.name] = np.full(len(columns), field.null, field.dtype)
@@ -69,9 +79,17 @@ class Scan:
         100,000 NULLs: as a BLOB that is never NULL it has one type throughout.
         """
         expression = f"CAST(coalesce(substr({quoted(column)}, 1, {LONGEST_TEXT}), '') AS BLOB)"
-        halves = self._in_halves(
-            lambda low, high: [b.column(0) for b in self._batches([expression], low, high, cancelled)]
-        )
+
+        def collect(low: int, high: int) -> list[pa.Array]:
+            chunks, rows, size = [], 0, 0
+            for batch in self._batches([expression], low, high, cancelled):
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+                if rows > self.most_rows or size > self.most_bytes + rows * _PER_ROW:
+                    raise _damaged(self.table)
+                chunks.append(batch.column(0))
+            return chunks
+
+        halves = self._in_halves(collect)
         return [chunk for half in halves for chunk in half if len(chunk)]
 
     def _misfits(self, fields: Sequence[Field]) -> list[str]:
@@ -95,6 +113,8 @@ class Scan:
             begin = at = 0 if low == self.low else first
             for batch in self._batches(expressions, low, high, cancelled):
                 end = at + batch.num_rows
+                if end - begin > (first if begin == 0 else second):
+                    raise _damaged(self.table)
                 for field, column in zip(fields, batch.columns, strict=True):
                     nothing = column.null_count == len(column)
                     values[field.name][at:end] = field.null if nothing else _whole_numbers(column, field.null)
@@ -147,6 +167,10 @@ class Scan:
                 if "mismatch" in str(error):
                     raise _MisfitError from error
                 raise
+
+
+def _damaged(table: str) -> sqlite3.DatabaseError:
+    return sqlite3.DatabaseError(f"{table} is malformed: it has more rows than fit in")
 
 
 def _whole_numbers(column: pa.Array, null: int) -> AnyArray:

@@ -17,6 +17,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
+from viewer.ending import leave_behind
 from viewer.state.memory import give_back
 
 log = logging.getLogger("viewer.state")
@@ -24,9 +25,16 @@ log = logging.getLogger("viewer.state")
 REST_MS = 30
 """So long the window has for itself, to paint what is new, before what nobody has asked for goes on."""
 _NICE = 5
+_PATIENCE_MS = 5_000
 
 Asked = Callable[[], bool]
 """Says whether the result is not wanted any more; long work asks now and then."""
+
+
+def end_or_leave(thread: QThread) -> None:
+    """Wait for a thread that was asked to end; leave it behind where it does not."""
+    if not thread.wait(_PATIENCE_MS):
+        leave_behind(thread.isRunning)
 
 
 def step_back() -> None:
@@ -91,7 +99,7 @@ class _Lane(QObject):
             self.give_up(job)
         self._has_litter = False
         for job in self._running:
-            job.wait()
+            end_or_leave(job)
         self._running.clear()
 
     def _run(self, job: _Job) -> None:

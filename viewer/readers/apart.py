@@ -1,0 +1,60 @@
+"""Reading in a thread of its own, which is left behind where a file does not answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from viewer.ending import leave_behind
+from viewer.readers.errors import Cancel, check
+
+_T = TypeVar("_T")
+_ASK_S = 0.1
+GRACE_S = 2.0
+"""So long a reading that is cancelled may take to end by itself, and to clear away what it made."""
+
+
+def apart(work: Callable[[Cancel], _T], cancelled: Cancel | None = None) -> _T:
+    """Do work in a thread, and return or raise what it does.
+
+    Parameters
+    ----------
+    work : callable
+        Gets what says whether it is still wanted, and asks it often.
+    cancelled : callable, optional
+        When it returns True, or a signal interrupts the wait, the work is to end. If it does not, because
+        it hangs in a call to the system, it is left behind.
+
+    Raises
+    ------
+    Cancelled
+    """
+    unwanted, finished = threading.Event(), threading.Event()
+    results: list[_T] = []
+    errors: list[BaseException] = []
+
+    def is_unwanted() -> bool:
+        return unwanted.is_set() or (cancelled is not None and cancelled())
+
+    def run() -> None:
+        try:
+            results.append(work(is_unwanted))
+        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
+            errors.append(error)
+        finally:
+            finished.set()
+
+    thread = threading.Thread(target=run, name="lightbox-reading", daemon=True)
+    thread.start()
+    try:
+        while not finished.wait(_ASK_S):
+            check(cancelled)
+    except BaseException:
+        unwanted.set()
+        leave_behind(thread.is_alive)
+        finished.wait(GRACE_S)
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
