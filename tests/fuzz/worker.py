@@ -1,6 +1,7 @@
 """The process that takes damaged input: ``python -m tests.fuzz.worker KIND ORIGINALS``; seeds on stdin."""
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -25,6 +26,7 @@ def attempt(module, seed, originals, folder):
         wrong = module.attempt(seed, originals, case)
     except BaseException:  # noqa: BLE001  (the fault of the test itself is told like any other)
         wrong = "the attempt failed: " + " / ".join(traceback.format_exc().splitlines()[-6:])
+    gc.collect()  # copies go with the trace that asks them
     left = sorted(one.name for one in scratch.iterdir())
     return wrong or (f"left in the temporary folder: {left}" if left else "")
 

@@ -1,26 +1,42 @@
-"""The tables of a parquetdir or arrowdir export: a folder with one file per table."""
+"""The tables of a parquetdir or arrowdir export: a folder with one file per table.
+
+What Arrow maps it does not check: offsets and indices that point elsewhere end the process when followed. So
+everything is validated before it is used, and no file makes more rows or text than one of its size can hold.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from viewer.readers.arrow_columns import (
+    NotHeldError,
+    as_binary,
+    as_integers,
+    as_texts_of,
+    plain_record,
+    plain_row,
+)
 from viewer.readers.errors import Cancel, ReadError, check
-from viewer.readers.mapped import map_file, map_ipc
+from viewer.readers.mapped import ipc_schema, map_file, map_ipc
 from viewer.readers.sniff import Container, shown
-from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
+from viewer.readers.tables import Columns, Field, as_texts
 from viewer.trace.events import AnyArray
 
-_T = TypeVar("_T")
 _BATCH_ROWS = 16_384
-_DAMAGED = "is damaged or cut off ({}): export the report again."
+_ROWS_PER_BYTE = 4
+_FEWEST_ROWS = 2**20
+_TEXT_PER_BYTE = 32
+_LEAST_TEXT = 64 * 2**20
+_FAULTS = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError)
 
 
 class ArrowTables:
@@ -49,12 +65,17 @@ class ArrowTables:
 
     def extent(self, table: str) -> int:
         """Return how many rows a table has."""
-        if table not in self.names:
+        if table not in self.names or not self.columns(table):
             return 0
         file = self._files[table]
-        if file.suffix == ".parquet":
-            return int(self._guarded(file, lambda: pq.ParquetFile(map_file(file)).metadata.num_rows))
-        return int(self._guarded(file, lambda: map_ipc(file).num_rows))
+        with self._guarded(file):
+            if file.suffix == ".parquet":
+                rows = pq.ParquetFile(map_file(file)).metadata.num_rows
+            else:
+                rows = map_ipc(file, [0]).num_rows
+            if not 0 <= rows <= _FEWEST_ROWS + _ROWS_PER_BYTE * file.stat().st_size:
+                raise NotHeldError(f"{rows:,} rows")
+            return int(rows)
 
     def has_rows(self, table: str) -> bool:
         """Say whether a table is there and has a row."""
@@ -68,63 +89,69 @@ class ArrowTables:
         for field in fields:
             check(cancelled)
             if field.name in have:
-                column = self._table(table, [field.name]).column(0)
-                values[field.name] = self._whole_numbers(table, column, field)
+                values[field.name] = self._whole_numbers(table, field, count)
             else:
                 values[field.name] = np.full(count, field.null, field.dtype)
         return Columns(np.arange(count, dtype=np.int64), values)
 
     def texts(self, table: str, column: str, cancelled: Cancel | None = None) -> pa.ChunkedArray:
         """Read a text column in the file's order; see `Tables.texts`."""
-        if column not in self.columns(table):
+        if column not in self.columns(table) or not self.extent(table):
             return as_texts([])
-        check(cancelled)
-        chunks = []
-        for chunk in self._table(table, [column]).column(0).chunks:
-            plain = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
-            text = as_texts([plain.cast(pa.large_binary()) if _is_text(plain.type) else plain])
-            chunks.append(pc.utf8_slice_codeunits(pc.fill_null(text, ""), 0, LONGEST_TEXT))
-        return pa.chunked_array([c for part in chunks for c in part.chunks], pa.large_string())
+        file = self._files[table]
+        most = _LEAST_TEXT + _TEXT_PER_BYTE * file.stat().st_size
+        chunks: list[pa.Array] = []
+        with self._guarded(file):
+            for chunk in self._read(table, [column], is_text=True).column(0).chunks:
+                check(cancelled)
+                chunks.append(as_texts_of(chunk, most))
+                most -= chunks[-1].nbytes
+        return pa.chunked_array(chunks, pa.large_string())
 
     def records(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Read a small table as tuples; see `Tables.records`."""
         have = self.columns(table)
-        if not have:
+        count = self.extent(table)
+        if not count:
             return []
-        read = self._table(table, [column for column in columns if column in have])
-        absent = [None] * read.num_rows
-        lists = [
-            [_plain(v) for v in read.column(column).to_pylist()] if column in have else absent
-            for column in columns
-        ]
+        absent = [None] * count
+        with self._guarded(self._files[table]):
+            wanted = [column for column in columns if column in have]
+            read = self._read(table, wanted) if wanted else None
+            lists = []
+            for column in columns:
+                values = read.column(column).to_pylist() if read is not None and column in have else absent
+                lists.append([plain_record(value) for value in values])
         return list(zip(*lists, strict=True))
 
     def first(self, table: str, column: str) -> Any:
         """Return a column's value in the first row, None without one."""
         if column not in self.columns(table) or not self.extent(table):
             return None
-        return _plain(self._table(table, [column]).column(0)[0].as_py())
+        with self._guarded(self._files[table]):
+            return plain_record(self._read(table, [column]).column(0)[0].as_py())
 
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
         if not 0 <= file_row < self.extent(table):
             return {}
-        with self._lock:
+        with self._lock, self._guarded(self._files[table]):
             kept = self._kept
             if kept is None or kept[0] != table or not kept[1] <= file_row < kept[1] + kept[2].num_rows:
-                file = self._files[table]
-                self._kept = kept = (table, *self._guarded(file, lambda: _around(file, file_row)))
-            [found] = kept[2].slice(file_row - kept[1], 1).to_pylist()
-        return {name: _plain(value) for name, value in found.items()}
+                file, columns = self._files[table], range(len(self._schema(table)))
+                self._kept = kept = (table, *_around(file, file_row, columns))
+            return plain_row(kept[2].slice(file_row - kept[1], 1))
 
     def string(self, reference: int) -> str | None:
         """Return one text of StringIds by its id."""
-        if not {"id", "value"} <= set(self.columns("StringIds")):
+        if not {"id", "value"} <= set(self.columns("StringIds")) or not self.extent("StringIds"):
             return None
-        if self._strings is None:
-            self._strings = self._table("StringIds", ["id", "value"])
-        at = pc.index(self._strings.column("id"), reference).as_py()
-        return None if at < 0 else _plain(self._strings.column("value")[at].as_py())
+        with self._guarded(self._files["StringIds"]):
+            if self._strings is None:
+                ids = self.integers("StringIds", [Field("id", np.int64, -1)]).values["id"]
+                self._strings = pa.table({"id": ids, "value": self.texts("StringIds", "value")})
+            at = pc.index(self._strings.column("id"), pa.scalar(reference, pa.int64())).as_py()
+            return None if at < 0 else str(self._strings.column("value")[at].as_py())
 
     def close(self) -> None:
         """Let go of the files."""
@@ -133,60 +160,66 @@ class ArrowTables:
     def _schema(self, table: str) -> pa.Schema:
         if table not in self._schemas:
             file = self._files[table]
-            if file.suffix == ".parquet":
-                schema = self._guarded(file, lambda: pq.ParquetFile(map_file(file)).schema_arrow)
-            else:
-                schema = self._guarded(file, lambda: map_ipc(file).schema)
+            with self._guarded(file):
+                if file.suffix == ".parquet":
+                    schema = pq.ParquetFile(map_file(file)).schema_arrow
+                else:
+                    schema = ipc_schema(file)
+                names = schema.names
+                if len(set(names)) < len(names):
+                    twice = next(name for name in names if names.count(name) > 1)
+                    raise NotHeldError(f"column {twice[:40]} twice")
             self._schemas[table] = schema
         return self._schemas[table]
 
-    def _table(self, table: str, columns: list[str]) -> pa.Table:
+    def _read(self, table: str, columns: list[str], *, is_text: bool = False) -> pa.Table:
+        """Read some columns, validated; as text: as bytes, which need not be UTF-8."""
         file = self._files[table]
         if file.suffix == ".parquet":
-            return self._guarded(file, lambda: pq.ParquetFile(map_file(file)).read(columns=columns))
-        return self._guarded(file, lambda: map_ipc(file)).select(columns)
+            packed = columns if is_text else None
+            read = pq.ParquetFile(map_file(file), read_dictionary=packed).read(columns=columns)
+        else:
+            positions = sorted(self._schema(table).names.index(column) for column in columns)
+            read = map_ipc(file, positions).select(columns)
+        if is_text:
+            chunks = [as_binary(chunk) for chunk in read.column(0).chunks]
+            read = pa.table({columns[0]: pa.chunked_array(chunks)}) if chunks else read
+        read.validate(full=True)
+        if read.num_rows != self.extent(table):
+            raise NotHeldError("rows missing")
+        return read
 
-    def _guarded(self, file: Path, work: Callable[[], _T]) -> _T:
+    @contextmanager
+    def _guarded(self, file: Path) -> Iterator[None]:
         try:
-            return work()
-        except (pa.ArrowException, OSError) as error:
+            yield
+        except _FAULTS as error:
             reason = " ".join(str(error).split())[:120]
-            raise ReadError(f"{shown(self.path)}/{shown(file)} {_DAMAGED.format(reason)}") from error
+            raise ReadError(
+                f"{shown(self.path)}/{shown(file)} is damaged or cut off ({reason}): export the report again."
+            ) from error
 
-    def _whole_numbers(self, table: str, column: pa.ChunkedArray, field: Field) -> AnyArray:
+    def _whole_numbers(self, table: str, field: Field, count: int) -> AnyArray:
         """Return a column in the type it is kept in; what is no whole number becomes NULL."""
-        out = np.empty(len(column), field.dtype)
+        out = np.empty(count, field.dtype)
         at = 0
         misfit = False
-        for chunk in column.chunks:
-            whole, misfits = _as_integers(chunk)
-            misfit |= misfits
-            filled = pc.fill_null(whole, field.null) if whole.null_count else whole
-            out[at : at + len(chunk)] = filled.to_numpy(zero_copy_only=False)
-            at += len(chunk)
+        with self._guarded(self._files[table]):
+            for chunk in self._read(table, [field.name]).column(0).chunks:
+                whole, misfits = as_integers(chunk)
+                misfit |= misfits
+                filled = pc.fill_null(whole, field.null) if whole.null_count else whole
+                out[at : at + len(chunk)] = filled.to_numpy(zero_copy_only=False)
+                at += len(chunk)
         if misfit:
             self.notes.append(f"{table}.{field.name}: a value that is no whole number was left out")
         return out
 
 
-def _as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
-    """Return a chunk as int64, and whether something in it was no whole number."""
-    if pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_decode()
-    kind = chunk.type
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return chunk.cast(pa.int64(), safe=False), False
-    if pa.types.is_floating(kind):
-        whole = pc.and_(pc.is_finite(chunk), pc.equal(pc.floor(chunk), chunk))
-        kept = pc.if_else(whole, chunk, None).cast(pa.int64(), safe=False)
-        return kept, kept.null_count > chunk.null_count
-    return pa.nulls(len(chunk), pa.int64()), chunk.null_count < len(chunk)
-
-
-def _around(file: Path, row: int) -> tuple[int, pa.Table | pa.RecordBatch]:
+def _around(file: Path, row: int, columns: Sequence[int]) -> tuple[int, pa.Table | pa.RecordBatch]:
     """Return the rows of a file around one, and where they begin; never the whole of a Parquet file."""
     if file.suffix != ".parquet":
-        return 0, map_ipc(file)
+        return 0, map_ipc(file, columns)
     parquet = pq.ParquetFile(map_file(file))
     begin = 0
     for group in range(parquet.num_row_groups):
@@ -199,13 +232,3 @@ def _around(file: Path, row: int) -> tuple[int, pa.Table | pa.RecordBatch]:
                 return begin, batch
             begin += batch.num_rows
     raise OSError(f"no row {row}")
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
-    return value[:LONGEST_TEXT] if isinstance(value, str) else value

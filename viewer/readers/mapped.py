@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ def map_file(path: Path) -> pa.Buffer:
     pa.ArrowInvalid
         It is empty.
     """
+    if not path.is_file():
+        raise OSError("it is no regular file")
     with path.open("rb") as file:
         try:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -26,10 +29,21 @@ def map_file(path: Path) -> pa.Buffer:
     return pa.py_buffer(mapped)
 
 
-def map_ipc(path: Path) -> pa.Table:
-    """Map an Arrow IPC file, of the file or the stream format."""
-    buffer = map_file(path)
+def ipc_schema(path: Path) -> pa.Schema:
+    """Return the schema of an Arrow IPC file, of the file or the stream format."""
+    return _reader(map_file(path)).schema
+
+
+def map_ipc(path: Path, columns: Sequence[int]) -> pa.Table:
+    """Map some columns of an Arrow IPC file, by their positions; nothing of them has been checked."""
+    reader = _reader(map_file(path), pa.ipc.IpcReadOptions(included_fields=list(columns)))
+    return reader.read_all()
+
+
+def _reader(
+    buffer: pa.Buffer, options: pa.ipc.IpcReadOptions | None = None
+) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
     try:
-        return pa.ipc.open_file(buffer).read_all()
+        return pa.ipc.open_file(buffer, options=options)
     except pa.ArrowInvalid:
-        return pa.ipc.open_stream(buffer).read_all()
+        return pa.ipc.open_stream(buffer, options=options)

@@ -1,0 +1,91 @@
+"""Columns of Arrow, of whatever type they are, as whole numbers and as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.readers.tables import LONGEST_TEXT, as_texts
+
+_FARTHEST = 2.0**63
+
+
+class NotHeldError(ValueError):
+    """A file says that it holds what no file of its size can."""
+
+
+def as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
+    """Return a chunk as int64, and whether something in it was no whole number."""
+    if pa.types.is_dictionary(chunk.type):
+        chunk = chunk.dictionary_decode()
+    kind = chunk.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return chunk.cast(pa.int64(), safe=False), False
+    if pa.types.is_floating(kind):
+        chunk = chunk.cast(pa.float64())
+        whole = pc.and_(pc.less(pc.abs(chunk), _FARTHEST), pc.equal(pc.floor(chunk), chunk))
+        kept = pc.if_else(whole, chunk, None).cast(pa.int64(), safe=False)
+        return kept, kept.null_count > chunk.null_count
+    return pa.nulls(len(chunk), pa.int64()), chunk.null_count < len(chunk)
+
+
+def as_binary(chunk: pa.Array) -> pa.Array:
+    """Return a chunk of text as bytes, which need not be UTF-8; only a dictionary's indices are validated."""
+    kind = chunk.type
+    if pa.types.is_dictionary(kind):
+        chunk.indices.validate(full=True)
+        return pa.DictionaryArray.from_arrays(chunk.indices, as_binary(chunk.dictionary))
+    if pa.types.is_string(kind):
+        return chunk.view(pa.binary())
+    return chunk.view(pa.large_binary()) if pa.types.is_large_string(kind) else chunk
+
+
+def as_texts_of(chunk: pa.Array, most_bytes: int) -> pa.Array:
+    """Return a validated chunk as large_string, cut to `LONGEST_TEXT`; "" where it is no text.
+
+    Raises
+    ------
+    NotHeldError
+        A dictionary would make more text than `most_bytes`.
+    """
+    if pa.types.is_dictionary(chunk.type):
+        texts = as_texts_of(chunk.dictionary, most_bytes)
+        lengths = pc.take(pc.binary_length(texts), chunk.indices)
+        if (pc.sum(lengths).as_py() or 0) > most_bytes:
+            raise NotHeldError("a text repeated too often")
+        return pc.fill_null(pc.take(texts, chunk.indices), "")
+    kind = chunk.type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            return pa.array([""] * len(chunk), pa.large_string())
+        chunk = chunk.cast(pa.large_string())
+    cut = pc.utf8_slice_codeunits(pc.fill_null(as_texts([chunk]), ""), 0, LONGEST_TEXT)
+    return cut.combine_chunks() if isinstance(cut, pa.ChunkedArray) else cut
+
+
+def plain_row(found: pa.Table | pa.RecordBatch) -> dict[str, Any]:
+    """Return the one row of a table, validated here: long texts cut, a blob as its length."""
+    values: dict[str, Any] = {}
+    for name, column in zip(found.schema.names, found.columns, strict=True):
+        [chunk] = [c for c in column.chunks if len(c)] if isinstance(column, pa.ChunkedArray) else [column]
+        held = as_binary(chunk)
+        held.validate(full=True)
+        value = held[0].as_py()
+        is_text = held.type != chunk.type and isinstance(value, bytes)
+        values[name] = plain_value(value.decode("utf-8", "replace") if is_text else value)
+    return values
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as `Tables.row` gives it: long texts cut, a blob as its length."""
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return value[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def plain_record(value: Any) -> int | float | str | None:
+    """Return a value as `Tables.records` gives it."""
+    plain = plain_value(value)
+    return plain if isinstance(plain, int | float | str) else None
