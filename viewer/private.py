@@ -55,9 +55,7 @@ def create(file: Path) -> BinaryIO:
     OSError
         It exists, or cannot be made.
     """
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _FILE)
-    _set_mode(file, _FILE)
-    return os.fdopen(handle, "wb")
+    return open(file, "xb", opener=_open)
 
 
 def close_to_others(folder: Path) -> None:
@@ -70,6 +68,12 @@ def close_to_others(folder: Path) -> None:
                 with suppress(OSError):
                     if not stat.S_ISLNK(path.lstat().st_mode):
                         _set_mode(path, mode)
+
+
+def _open(path: str, flags: int) -> int:
+    handle = os.open(path, flags, _FILE)
+    _set_mode(Path(path), _FILE)
+    return handle
 
 
 def _set_mode(path: Path, mode: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.fuzz import driver
 
-KINDS = ("sqlite", "folders", "reports")
+KINDS = ("sqlite", "folders", "reports", "store")
 
 
 def main():

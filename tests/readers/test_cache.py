@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.readers.exports import KERNELS, kernel
-from viewer.readers import cache, read, stored
+from tests.readers.exports import CALLS, KERNELS, call, kernel
+from viewer.readers import Cancelled, cache, read, sealed, stored
 from viewer.trace import Kind
 
 
@@ -105,6 +105,41 @@ def test_what_is_read_of_a_file_that_changes_meanwhile_is_not_kept_as_what_it_wa
     assert read(file).kernels.start_ns.tolist() == [1000]
 
 
+def test_another_file_of_the_same_size_and_time_is_read_anew(file, small, tmp_path):
+    read(file)
+    facts = file.stat()
+    other = small({KERNELS: [kernel(start=1500)], CALLS: [call()]}, name="other.sqlite")
+    assert other.stat().st_size == facts.st_size
+    os.utime(other, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    other.rename(file)
+    assert read(file).kernels.start_ns.tolist() == [1500]
+
+
+def test_the_files_of_a_folder_count_by_name(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.parquet").write_text(name)
+        os.utime(tmp_path / f"{name}.parquet", ns=(0, 0))
+    before = cache.Entry.of(tmp_path)
+    assert cache.Entry.of(tmp_path) == before
+    (tmp_path / "b.parquet").rename(tmp_path / "c.parquet")
+    assert cache.Entry.of(tmp_path) != before
+
+
+@pytest.mark.parametrize("stored_first", [False, True])
+def test_a_file_that_changed_since_answers_nothing(file, stored_first):
+    """Its rows may be others by now."""
+    if stored_first:
+        read(file)
+    trace = read(file)
+    row = int(trace.kernels.columns["file_row"][0])
+    assert trace.source.row(Kind.KERNEL, row)["registersPerThread"] == 32
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"UPDATE {KERNELS} SET registersPerThread = 77")
+    assert trace.source.row(Kind.KERNEL, row) == {}
+    assert trace.source.column(Kind.KERNEL, "registersPerThread", np.array([row])) is None
+    assert read(file).source.row(Kind.KERNEL, row)["registersPerThread"] == 77
+
+
 @pytest.mark.parametrize("victim", ["kernel.arrow", "names.arrow", "trace.json", "diagnostics.arrow"])
 @pytest.mark.parametrize("how", ["cut", "empty", "gone", "junk"])
 def test_a_damaged_store_is_made_again(file, victim, how):
@@ -125,6 +160,58 @@ def test_another_version_is_ignored(file, monkeypatch):
     assert len(read(file).kernels) == 1
 
 
+def test_one_bit_that_was_flipped_is_noticed(file):
+    whole = read(file)
+    target = parse_of(file) / "kernel.arrow"
+    content = bytearray(target.read_bytes())
+    at = content.index((1000).to_bytes(8, "little"))
+    content[at] ^= 1
+    target.unlink()
+    target.write_bytes(content)
+    assert same(read(file), whole)
+
+
+def test_a_store_of_another_trace_is_no_store_of_this_one(small):
+    one, other = (small({KERNELS: [kernel(start=s)]}, name=f"{s}.sqlite") for s in (1000, 1500))
+    read(one)
+    read(other)
+    shutil.rmtree(parse_of(one))
+    shutil.copytree(parse_of(other), cache.Entry.of(one).folder / parse_of(other).name)
+    assert read(one).kernels.start_ns.tolist() == [1000]
+
+
+def test_what_is_mapped_outlives_that_it_is_made_again(file):
+    read(file)
+    shown = read(file)
+    target = parse_of(file) / "api.arrow"
+    target.unlink()
+    target.write_bytes(b"damaged")
+    assert same(read(file), shown)
+
+
+def test_checking_can_be_cancelled(file):
+    read(file)
+    with pytest.raises(Cancelled):
+        read(file, cancelled=lambda: True)
+    assert cache.Entry.of(file).load(file) is not None
+
+
+def test_what_is_stored_is_readable_by_its_user_alone(file):
+    """What an older version left open to all is closed, too."""
+    old = cache.cache_folder() / "traces" / "old" / "export"
+    old.mkdir(parents=True)
+    (old / "export.sqlite").write_text("")
+    for path in (old.parent.parent, old.parent, old, old / "export.sqlite"):
+        path.chmod(0o777)
+    before = os.umask(0)
+    try:
+        read(file)
+    finally:
+        os.umask(before)
+    every = [path for path in cache.cache_folder().rglob("*") if path.lstat().st_mode & 0o077]
+    assert every == []
+
+
 @pytest.mark.parametrize("tables", range(12))
 def test_a_full_disk_is_no_obstacle(file, monkeypatch, tables):
     written = []
@@ -139,6 +226,15 @@ def test_a_full_disk_is_no_obstacle(file, monkeypatch, tables):
     write = stored._write
     monkeypatch.setattr(stored, "_write", full)
     assert same(read(file), read(file, cache=False))
+    assert list(cache.Entry.of(file).folder.iterdir()) == []
+
+
+def test_a_disk_that_is_full_at_the_end_is_no_obstacle(file, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sealed, "seal", full)
+    assert len(read(file).kernels) == 1
     assert list(cache.Entry.of(file).folder.iterdir()) == []
 
 

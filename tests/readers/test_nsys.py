@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.readers import exports
-from viewer.readers import Cancelled, ReadError, cache, nsys, read, sniff
+from viewer.readers import Cancelled, ReadError, cache, nsys, read, sealed, sniff
 from viewer.readers.sniff import Container, FileKind
 
 NEW_HEADER = b"NVIDIA Tegra Profiler Report 2099@1@1@42-991100420000v0."
@@ -98,6 +98,74 @@ def test_a_damaged_export_is_made_again(report):
     made.write_bytes(made.read_bytes()[:5000])
     assert len(read(report).nvtx) > 0
     assert made.stat().st_size > 5000
+
+
+@pytest.fixture
+def exported(stand_in, fake, tmp_path):
+    """A report whose export is one kernel, as a stand-in of nsys writes it."""
+
+    def make(**changes):
+        whole = tmp_path / "whole.sqlite"
+        whole.unlink(missing_ok=True)
+        exports.write(whole, {exports.KERNELS: [exports.kernel(**changes)]})
+        stand_in("2022.1.1", f"shutil.copyfile({str(whole)!r}, out); os.chmod(out, 0o666)")
+        return fake()
+
+    return make
+
+
+def test_a_damaged_export_tells_nothing_wrong(exported):
+    """Its times stay, and a number that is only fetched when it is asked for changes."""
+    file = exported(registersPerThread=77)
+    read(file)
+    export = cache.Entry.of(file).export()
+    facts, content = export.stat(), export.read_bytes()
+    assert content.count(bytes([77])) == 1
+    export.unlink()
+    export.write_bytes(content.replace(bytes([77]), bytes([78])))
+    os.utime(export, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    trace = read(file)
+    assert trace.source.row("kernel", int(trace.kernels.columns["file_row"][0]))["registersPerThread"] == 77
+    assert cache.Entry.of(file).export().read_bytes() == content
+
+
+def test_an_export_is_readable_by_its_user_alone(stand_in, fake, tmp_path):
+    whole = exports.write(tmp_path / "whole.sqlite", {exports.KERNELS: [exports.kernel()]})
+    seen = tmp_path / "seen"
+    stand_in(
+        "2022.1.1",
+        f"shutil.copyfile({str(whole)!r}, out); found = os.stat('.').st_mode | os.stat(out).st_mode\n"
+        f"open({str(seen)!r}, 'w').write(str(found & 0o077)); os.chmod(out, 0o666)",
+    )
+    before = os.umask(0)
+    try:
+        file = fake()
+        read(file)
+    finally:
+        os.umask(before)
+    assert seen.read_text() == "0"
+    assert cache.Entry.of(file).export() is not None
+    assert [path for path in cache.cache_folder().rglob("*") if path.stat().st_mode & 0o077] == []
+    assert file.stat().st_mode & 0o777 == 0o666
+
+
+def test_of_two_programs_that_export_at_once_the_first_is_taken(exported, tmp_path):
+    """Another may be reading what it made."""
+    entry = cache.Entry.of(exported())
+    first = nsys.export(exported(), None, entry.folder)
+    known = first.stat()
+    assert nsys.export(exported(), None, entry.folder) == first
+    assert (first.stat().st_ino, first.stat().st_mtime_ns) == (known.st_ino, known.st_mtime_ns)
+    assert [path.name for path in entry.folder.iterdir()] == ["export"]
+
+
+def test_an_export_that_cannot_be_sealed_is_refused(exported, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    file = exported()
+    monkeypatch.setattr(sealed, "seal", full)
+    refused(file, "cannot be written", "LIGHTBOX_CACHE_DIR")
 
 
 @pytest.mark.parametrize("name", ["two words", "a#b?c", "50%20", "漢字", b"caf\xe9", "--type"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import platformdirs
 
-from viewer import __version__
+from viewer import __version__, private
 from viewer.state.session import Session
 from viewer.state.session_json import SessionError, from_dict, to_dict
 
@@ -130,15 +130,21 @@ def read_session(path: Path) -> SessionFile:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all: the old one stays until the new one is on the disk.
 
+    One that this program keeps is readable by its user alone.
+
     Raises
     ------
     OSError
         Nothing was changed.
     """
+    is_own = path.parent == sessions_folder()
+    if is_own:
+        private.make_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}{_PART}")
+    part.unlink(missing_ok=True)
     try:
-        with part.open("wb") as stream:
+        with private.create(part) if is_own else part.open("wb") as stream:
             stream.write(text.encode("utf-8", "surrogatepass"))
             stream.flush()
             os.fsync(stream.fileno())
