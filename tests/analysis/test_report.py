@@ -37,7 +37,8 @@ def test_the_report_of_a_small_trace():
     assert facts.keys() >= TOP
     assert facts["schema"] == 1
     assert facts["trace"] == {
-        "path": "made-by-hand.sqlite", "nsys_version": None, "schema_version": None, "duration_ns": 100,
+        "path": "made-by-hand.sqlite", "nsys_version": None, "recorded_by": None, "exported_by": None,
+        "schema_version": None, "duration_ns": 100,
     }  # fmt: skip
     assert facts["window"] == {"start_ns": 10, "end_ns": 90, "what": "first to last GPU operation"}
     assert facts["rules"] == BUILTIN.hash

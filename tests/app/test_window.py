@@ -10,7 +10,7 @@ from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QTabBar
 
 from viewer.analysis.classify import Rules
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard

@@ -41,7 +41,7 @@ def refused(path, *words):
         (b"just some words\nand a second line\n", ("text file", "nsys export")),
         (b"", ("empty", "again")),
         (b"SQLite format 3\0", ("cut off", "again")),
-        (b'{"traceEvents": []}', ("JSON", "nsys export")),
+        (b'{"traceEvents": []}', ("Chrome trace", "nsys profile")),
         (b"\x1f\x8b\x08\0\0\0", ("gzip", "unpack")),
         (b"\x89HDF\r\n\x1a\n\0\0", ("HDF5", "--type sqlite")),
         (b"U3w[END]NVIDIA Nsight Systems Stream 2022.4.2.1-df9881f", (".qdstrm", "QdstrmImporter")),

@@ -473,7 +473,7 @@ def test_graph_launches_and_copies_have_names(load):
     trace = load({GRAPHS: [graph], COPIES: copies})
     assert texts(trace, Kind.GRAPH) == ["CUDA graph 12"]
     assert texts(trace, Kind.MEMCPY) == [
-        "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memcpy PtoP", "Memcpy HtoD (unified)", "Memcpy",
+        "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memcpy PtoP", "Memcpy", "Memcpy HtoD (unified)",
     ]  # fmt: skip
     assert trace.events[Kind.MEMCPY].columns["bytes"].tolist() == [2**40] * 6
     assert trace.source.row(Kind.MEMCPY, 1)["copyKind"] == "HtoD"
@@ -517,3 +517,37 @@ def test_everything_at_one_instant(load):
     assert facts["gpus"][0]["first_op_ns"] == facts["gpus"][0]["last_op_ns"] == 5000
     assert study.laps() is None
     assert vitals(study, study.laps()).numbers
+
+
+def test_migrations_of_unified_memory_are_the_drivers(load):
+    paged = {
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "globalPid": GLOBAL_PID,
+        "bytes": 4096,
+        "srcKind": 4,
+    }
+    copies = [
+        {**paged, "start": 3000, "end": 3100, "copyKind": 11, "correlationId": 1, "migrationCause": 2},
+        {**paged, "start": 3200, "end": 3300, "copyKind": 12, "correlationId": 9, "migrationCause": 3},
+        {**paged, "start": 3400, "end": 3500, "copyKind": 1, "correlationId": 2, "migrationCause": None},
+    ]
+    trace = load(
+        {KERNELS: [kernel()], CALLS: [call(), call(start=700, end=800, correlationId=2)], COPIES: copies}
+    )
+    copied = trace.events[Kind.MEMCPY]
+    study = Study(trace)
+    of_driver = copied.migrations()
+    assert of_driver.tolist().count(True) == 2
+    assert (study.launches.api_of(Kind.MEMCPY) >= 0).tolist() == (~of_driver).tolist()
+    assert study.launches.ops_of(0) == [(Kind.KERNEL, 0)]
+    streams = [trace.streams[owner].label for owner in copied.owners()]
+    assert sorted(zip(streams, of_driver.tolist(), strict=True)) == [
+        ("7", False), ("unified memory", True), ("unified memory", True),
+    ]  # fmt: skip
+    findings = {f.title: f.meaning for f in study.findings}
+    assert not any("no launch record" in title for title in findings)
+    assert "Coherence 1, Prefetch 1" in findings["2 page migrations of unified memory, 0.0 MB"] or (
+        "Prefetch 1, Coherence 1" in findings["2 page migrations of unified memory, 0.0 MB"]
+    )

@@ -180,13 +180,14 @@ def _even_share(counts: Indices) -> float:
 
 
 def _gpu_time(trace: Trace) -> list[int]:
-    """Return per process the sum of the durations of its GPU operations, ns."""
+    """Return per process the sum of the durations of its GPU operations, without the driver's own, ns."""
     total = [0] * len(trace.processes)
     for kind in GPU_KINDS:
         events = trace.events[kind]
+        own = ~events.migrations()
         for stream in trace.streams:
             rows = events.of(stream.index)
-            busy = int((events.end_ns[rows] - events.start_ns[rows]).sum())
+            busy = int((events.end_ns[rows] - events.start_ns[rows])[own[rows]].sum())
             total[trace.gpus[stream.gpu].process] += busy
     return total
 

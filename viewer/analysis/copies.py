@@ -82,7 +82,8 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
         longest = mine[(events.end_ns[mine] - events.start_ns[mine]).argmax()]
         covered = union(events.start_ns[mine], events.end_ns[mine]) & within
         hidden = (covered & kernels).total()
-        ids = sorted({trace.streams[s].stream_id for s in np.unique(of_stream).tolist()})
+        used = [trace.streams[s] for s in np.unique(of_stream).tolist()]
+        used.sort(key=lambda stream: stream.stream_id)
         found.append(
             {
                 "gpu": gpu,
@@ -94,7 +95,7 @@ def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[
                 "union_ns": covered.total(),
                 "hidden_ns": hidden,
                 "copy_only_ns": covered.total() - hidden,
-                "streams": ", ".join(map(str, ids)),
+                "streams": ", ".join(dict.fromkeys(stream.label for stream in used)),
                 "on_compute_stream": int(np.isin(of_stream, computes).sum()),
                 "pageable": int(pageable[mine].sum()),
                 "start_ns": int(events.start_ns[longest]),

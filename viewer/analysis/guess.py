@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MIN_OPERATIONS = 10
 MIN_EVEN_SHARE = 0.8
 MAX_DEVIATION = 0.02
+_DRIVERS = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Guess:
 def keys_of(study: Study, gpu: int) -> Int64:
     """Return what each operation of a GPU is known by, in its order of start.
 
-    A kernel or graph by its name (0 and up), a copy by its kind and size (below -1), a set by nothing (-1).
+    A kernel or graph by its name (0 and up), a copy by its kind and size (below -1), a set by nothing (-1);
+    a migration of unified memory is `_DRIVERS`.
     """
     order, trace = study.order(gpu), study.trace
     keys = np.full(len(order), -1, np.int64)
@@ -62,9 +64,16 @@ def keys_of(study: Study, gpu: int) -> Int64:
         if kind is Kind.MEMCPY:
             sizes = events.columns["bytes"][index].astype(np.int64)
             keys[here] = -2 - (sizes * 16 + events.columns["copy_kind"][index].astype(np.int64))
+            keys[here[events.migrations()[index]]] = _DRIVERS
         else:
             keys[here] = events.name_id[index]
     return keys
+
+
+def _own(keys: Int64) -> Int64:
+    """Return the keys of what the program launched: the driver's migrations mark no iteration."""
+    own: Int64 = keys[keys != _DRIVERS]
+    return own
 
 
 def rhythms(keys: Int64) -> list[Rhythm]:
@@ -93,7 +102,7 @@ def commonest_count(found: list[Rhythm]) -> int:
 
 def guess(study: Study) -> Guess | None:
     """Return the operation that most likely begins an iteration, None where nothing has a rhythm."""
-    by_gpu = {g.index: rhythms(keys_of(study, g.index)) for g in study.trace.gpus}
+    by_gpu = {g.index: rhythms(_own(keys_of(study, g.index))) for g in study.trace.gpus}
     with_rhythm = {gpu: found for gpu, found in by_gpu.items() if found}
     if not with_rhythm:
         return None

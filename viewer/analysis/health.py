@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.alignment import ALIGNED, offsets
+from viewer.analysis.alignment import offsets
+from viewer.analysis.finding import Finding, counted
 from viewer.analysis.intervals import union
+from viewer.analysis.recording import about_recording
 from viewer.trace import GPU_KINDS, Kind, Trace
-from viewer.trace.events import Int64
+from viewer.trace.events import MIGRATION_CAUSES, Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-Severity = Literal["error", "warning", "info"]
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 FEW_ROWS = 0.9
@@ -24,46 +25,9 @@ FEW_ROWS_CAPTURED = 0.02
 """Launches while a graph is captured run nothing: with captures only an all but empty GPU is told as lost."""
 
 _LAUNCHING = "LaunchKernel"
+_PUTS_WORK = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch|Mem(cpy|set|Prefetch))")
 _CAPTURING = "StreamBeginCapture"
 _FAR_OUTSIDE_NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a reader of the trace has to know.
-
-    Attributes
-    ----------
-    severity : {"error", "warning", "info"}
-        An error makes numbers wrong, a warning doubtful; info says what is not there to be known.
-    title : str
-        What it is, in a line.
-    meaning : str
-        What it means for reading.
-    where : str
-        The process or GPU concerned, "" for the whole recording.
-    gpu : int or None
-    align_ns : int or None
-        What `alignment.align` would add to the times of `gpu`.
-    time_ns : int or None
-        A moment at which it can be seen.
-    process : int or None
-        The one whose rows were lost.
-    """
-
-    severity: Severity
-    title: str
-    meaning: str
-    where: str = ""
-    gpu: int | None = None
-    time_ns: int | None = None
-    align_ns: int | None = None
-    process: int | None = None
-
-    @property
-    def spoils(self) -> bool:
-        """Whether it makes the numbers of its GPU doubtful."""
-        return self.severity == "error" and self.gpu is not None
 
 
 def doubtful_gpus(study: Study) -> frozenset[int]:
@@ -84,9 +48,8 @@ def findings(study: Study) -> tuple[Finding, ...]:
         *_graphs(study),
         *_outside(study.trace),
         *_profiler_overhead(study.trace),
-        *_own_diagnostics(study.trace),
-        *_reading(study.trace),
-        *_not_recorded(study.trace),
+        *_migrations(study.trace),
+        *about_recording(study.trace),
     ]
     return tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
 
@@ -94,20 +57,40 @@ def findings(study: Study) -> tuple[Finding, ...]:
 def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
     if any(len(trace.events[kind]) for kind in GPU_KINDS):
         return
-    calls = len(trace.api)
-    if calls:
+    calls, launches = len(trace.api), _launching_calls(trace)
+    if launches:
         yield Finding(
             "error",
-            f"{calls:,} CUDA calls, but no GPU activity at all",
+            f"{counted(launches, 'call')} that {'launches' if launches == 1 else 'launch'} work, but no GPU "
+            "activity at all",
             "The GPU's side was not recorded (seen under WSL, without permission, or when events were lost): "
             "lanes are empty because nothing was recorded, not because the GPU was idle.",
+        )
+    elif calls:
+        yield Finding(
+            "info",
+            "No GPU activity in this recording",
+            f"None of its {counted(calls, 'CUDA call')} launched work on a GPU.",
         )
     else:
         yield Finding(
             "info",
-            "no GPU activity in this recording",
+            "No GPU activity in this recording",
             "There are no CUDA calls either: the program used no GPU, or CUDA was not traced.",
         )
+
+
+def _launching_calls(trace: Trace) -> int:
+    """Return how many calls put work on a GPU, as far as the file tells without those that failed."""
+    api = trace.api
+    used = np.flatnonzero(np.bincount(api.name_id, minlength=len(trace.names)))
+    launching = used[[bool(_PUTS_WORK.match(text)) for text in trace.names.take(used)]]
+    rows = np.flatnonzero(np.isin(api.name_id, launching))
+    if trace.source is not None and len(rows):
+        returned = trace.source.column(Kind.API, "returnValue", api.columns["file_row"][rows])
+        if returned is not None:
+            rows = rows[returned == 0]
+    return len(rows)
 
 
 def _lost_rows(study: Study) -> Iterator[Finding]:
@@ -233,12 +216,14 @@ def _shared_boards(trace: Trace) -> Iterator[Finding]:
 def _unknown_launches(study: Study) -> Iterator[Finding]:
     """Say where operations have no launch record."""
     trace = study.trace
+    drivers = {kind: trace.events[kind].migrations() for kind in GPU_KINDS}
     for gpu in trace.gpus:
         count = missing = 0
         for kind in GPU_KINDS:
             calls = study.launches.api_of(kind)
             for stream in trace.streams_of(gpu.index):
-                held = calls[trace.events[kind].of(stream.index)]
+                rows = trace.events[kind].of(stream.index)
+                held = calls[rows][~drivers[kind][rows]]
                 count, missing = count + len(held), missing + int((held < 0).sum())
         if missing * 20 > count:
             yield Finding(
@@ -251,12 +236,36 @@ def _unknown_launches(study: Study) -> Iterator[Finding]:
             )
 
 
+def _migrations(trace: Trace) -> Iterator[Finding]:
+    """Say how many pages of unified memory the driver migrated, and why."""
+    copies = trace.events[Kind.MEMCPY]
+    rows = np.flatnonzero(copies.migrations())
+    if not len(rows):
+        return
+    size = int(copies.columns["bytes"][rows].astype(np.int64).sum())
+    causes = None
+    if trace.source is not None:
+        causes = trace.source.column(Kind.MEMCPY, "migrationCause", copies.columns["file_row"][rows])
+    why = ""
+    if causes is not None and causes.any():
+        values, counts = np.unique(causes, return_counts=True)
+        by_count = sorted(zip(counts.tolist(), values.tolist(), strict=True), reverse=True)
+        named = (f"{MIGRATION_CAUSES.get(value, 'not told')} {count:,}" for count, value in by_count)
+        why = f" Their reasons: {', '.join(named)}."
+    yield Finding(
+        "info",
+        f"{counted(len(rows), 'page migration')} of unified memory, {size / 1e6:,.1f} MB",
+        f"The driver made them: no call launched them, and they mark no iteration.{why}",
+        time_ns=int(copies.start_ns[rows].min()),
+    )
+
+
 def _graphs(study: Study) -> Iterator[Finding]:
     graphs = len(study.trace.events[Kind.GRAPH])
     if graphs:
         yield Finding(
             "warning",
-            f"{graphs:,} CUDA graphs are recorded as one piece each",
+            f"{counted(graphs, 'CUDA graph')} {'is' if graphs == 1 else 'are'} recorded as one piece each",
             "The kernels inside are not known and count as compute; exposed communication is a lower bound. "
             "Record with --cuda-graph-trace=node to see them.",
         )
@@ -273,8 +282,8 @@ def _outside(trace: Trace) -> Iterator[Finding]:
         if count := int((early | late).sum()):
             yield Finding(
                 "warning",
-                f"{count:,} {kind.value} events lie far outside the session",
-                "Their GPU's clock, or the file, is off; they stretch the window that numbers are of.",
+                f"{counted(count, f'{kind.value} event')} far outside the session",
+                "A GPU's clock, or the file, is off; the window that numbers are of is stretched by them.",
                 time_ns=int(events.start_ns[early | late][0]),
             )
 
@@ -286,50 +295,7 @@ def _profiler_overhead(trace: Trace) -> Iterator[Finding]:
     if covered * 100 > end - start:
         yield Finding(
             "warning",
-            f"the profiler itself took {covered / 1e6:,.1f} ms, {covered / (end - start):.1%} of the window",
-            "Holes beneath it are the profiler's doing, not the program's.",
+            f"The profiler itself took {covered / 1e6:,.1f} ms, {covered / (end - start):.1%} of the window",
+            "Gaps during it are the profiler's doing, not the program's.",
             time_ns=int(overhead.start_ns[0]),
         )
-
-
-def _own_diagnostics(trace: Trace) -> Iterator[Finding]:
-    """Repeat the recording's own warnings and errors as they are, equal ones once."""
-    rows = trace.diagnostics
-    rows = rows[rows["severity"].isin(["error", "warning"])]
-    for (severity, text), held in rows.groupby(["severity", "text"], sort=False):
-        times = f" ({len(held)} times)" if len(held) > 1 else ""
-        yield Finding(
-            "error" if severity == "error" else "warning",
-            f"{text}{times}",
-            "nsys said so while recording.",
-            time_ns=int(held["time_ns"].iloc[0]),
-        )
-
-
-def _reading(trace: Trace) -> Iterator[Finding]:
-    """Repeat what the reader had to do to open the file."""
-    for note in trace.notes:
-        if note.startswith(ALIGNED):
-            continue
-        newer = "schema" in note
-        yield Finding(
-            "warning" if newer else "info",
-            note,
-            "What a newer schema has renamed is not shown." if newer else "Nothing else is left out.",
-        )
-
-
-_WITHOUT = {
-    "cuda": "CUDA was not traced: there are no kernels, copies or launches to be seen.",
-    "nvtx": "No ranges: iterations can only be guessed, and forward and backward not told apart.",
-    "osrt": "Waiting inside the operating system (reading, locks) can only be told from context switches.",
-    "context-switches": "Whether a thread was on a CPU is not known: waiting and host code look alike.",
-    "call-chains": "No line of code can be named for a call.",
-    "nccl": "Communicators are not recorded: which ranks belong together is found by how they run.",
-}
-
-
-def _not_recorded(trace: Trace) -> Iterator[Finding]:
-    for what, meaning in _WITHOUT.items():
-        if what not in trace.session.recorded:
-            yield Finding("info", f"not recorded: {what.replace('-', ' ')}", meaning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.boards import SharedBoard
+from viewer.analysis.finding import Finding
 from viewer.analysis.measure import class_numbers, parts_of
 from viewer.analysis.parts import PARTS, without_kernel
 from viewer.analysis.report_collectives import collective_facts, exposed_facts
@@ -49,6 +50,8 @@ def report(
         "trace": {
             "path": str(trace.path),
             "nsys_version": trace.session.nsys_version,
+            "recorded_by": trace.session.recorded_version,
+            "exported_by": trace.session.nsys_version,
             "schema_version": trace.session.schema_version,
             "duration_ns": trace.session.duration_ns,
         },
@@ -58,6 +61,8 @@ def report(
         ],
         "shared_boards": [_board(study, board, start, end) for board in study.shared_boards],
         "counts": dict(trace.counts),
+        "unread": dict(trace.unread),
+        "recording": [_finding(study, finding) for finding in study.findings],
         "window": {"start_ns": start, "end_ns": end, "what": what},
         "notes": list(notes),
         **lap_facts(study),
@@ -97,6 +102,7 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
     used = [(trace.events[kind], r) for kind, held in rows.items() for r in held if r.stop > r.start]
     return {
         "rank": process.rank,
+        "rank_from": process.rank_from or None,
         "pid": process.pid,
         "device": gpu.device,
         "name": gpu.name,
@@ -107,6 +113,20 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
         "graph_launches": counts[Kind.GRAPH],
         "first_op_ns": min((int(e.start_ns[r.start]) for e, r in used), default=None),
         "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
+    }
+
+
+def _finding(study: Study, finding: Finding) -> dict[str, Any]:
+    """Return what Diagnostics says, with the process and GPU concerned where it is of one."""
+    trace = study.trace
+    gpu = None if finding.gpu is None else trace.gpus[finding.gpu]
+    process = finding.process if gpu is None else gpu.process
+    return {
+        "severity": finding.severity,
+        "title": finding.title,
+        "meaning": finding.meaning,
+        "pid": None if process is None else trace.processes[process].pid,
+        "device": None if gpu is None else gpu.device,
     }
 
 

@@ -205,7 +205,7 @@ def _copies(trace: Trace, table: _Picked) -> Texts:
     code = facts.groupby(list(facts.columns), sort=False).ngroup().to_numpy()
     texts = []
     for what, stream, mb, gb_s, pageable, front in facts.drop_duplicates().itertuples(index=False):
-        text, number = trace.names[what].removeprefix("Memcpy "), trace.streams[stream].stream_id
+        text, number = trace.names[what].removeprefix("Memcpy "), trace.streams[stream].label
         said = [f"{text} {size.texts[mb]} MB at {rate.texts[gb_s]} GB/s on stream {number}"]
         said += ["pageable"] * bool(pageable) + ["in front of the iteration"] * bool(front)
         texts.append(", ".join(said))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from viewer.analysis.clocks import Clock
     from viewer.analysis.collectives import Collectives
     from viewer.analysis.find import Finder
-    from viewer.analysis.health import Finding
+    from viewer.analysis.finding import Finding
     from viewer.analysis.laps import Laps
     from viewer.analysis.launch_distance import LaunchDistance
     from viewer.analysis.phases import Phases

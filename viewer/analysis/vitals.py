@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from viewer.analysis.copies import copies
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.analysis.kernel_tables import class_table, top_kernels
 from viewer.analysis.laps import Laps
 from viewer.analysis.phase_table import phase_table

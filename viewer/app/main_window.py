@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWi
 from viewer import __version__
 from viewer.analysis.alignment import align
 from viewer.analysis.classify import Rules
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.app import settings as remembered
 from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette
@@ -309,7 +309,7 @@ class MainWindow(QMainWindow):
         errors = [f for f in findings if f.severity == "error"]
         if errors:
             more = f"  (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-            text = f"{errors[0].title}{more}. {errors[0].meaning}"
+            text = f"{errors[0].text}{more}"
             self.notice.tell(text, "Diagnostics", lambda: self.show_panel(DiagnosticsPanel))
 
     def align(self, by_ns: dict[int, int]) -> None:

@@ -105,8 +105,9 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
     trace = study.trace
     session = trace.session
     yield "trace", str(trace.path)
+    yield "recorded by", f"nsys {session.recorded_version}" if session.recorded_version else "unknown"
     yield (
-        "recorded by",
+        "exported by",
         f"nsys {session.nsys_version or 'unknown'}, schema {session.schema_version or 'none'}",
     )
     yield "lasts", format_ns(session.duration_ns) if session.duration_ns is not None else "unknown"
@@ -124,8 +125,8 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
             )
         ),
     )
-    for note in trace.notes:
-        yield "note", note
+    for process in trace.processes:
+        if process.rank is not None:
+            yield "rank", f"{process.rank}: {process.name} [{process.pid}], by {process.rank_from}"
     for finding in study.findings:
-        where = f" ({finding.where})" if finding.where else ""
-        yield finding.severity, f"{finding.title.rstrip('.')}{where}. {finding.meaning}"
+        yield finding.severity, finding.text

@@ -31,6 +31,7 @@ from viewer.drawing.vital_grids import (
     sync_grid,
     time_grid,
 )
+from viewer.trace.model import GUESSED_RANK
 
 LONGEST_LIST = 60
 PART_TITLES = {
@@ -100,6 +101,8 @@ def _scope(study: Study, window: tuple[int, int] | None, lap: int | None) -> Sco
 def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Text | FittedTable]:
     yield _head(facts)
     yield _gpus(facts["gpus"])
+    if any(gpu["rank_from"] == GUESSED_RANK for gpu in facts["gpus"]):
+        yield Text("Ranks are a guess: nothing in the file names them, they follow the order of pids.")
     window = facts["window"]
     length = window["end_ns"] - window["start_ns"]
     if facts["gpus"]:
@@ -110,15 +113,19 @@ def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Te
     yield from _iterations(facts)
     if sheet is not None:
         yield from _case_sheet(sheet)
-    yield _counts(facts["counts"])
+    yield _counts(facts["counts"], "Rows read")
+    if facts["unread"]:
+        yield _counts(facts["unread"], "Rows of tables that are not read")
 
 
 def _head(facts: dict[str, Any]) -> Text:
     trace = facts["trace"]
-    by = f"nsys {trace['nsys_version']}" if trace["nsys_version"] else "an nsys that is not named"
+    recorded = f"nsys {trace['recorded_by']}" if trace["recorded_by"] else "an nsys that is not named"
+    exported = f"; exported by nsys {trace['exported_by']}" if trace["exported_by"] else ""
     schema = f", schema {trace['schema_version']}" if trace["schema_version"] else ""
     duration = format_ns(trace["duration_ns"]) if trace["duration_ns"] is not None else "an unknown time"
-    return Text.assemble((str(trace["path"]), "bold"), f"\nrecorded by {by}{schema}; lasts {duration}")
+    who = f"recorded by {recorded}{exported}{schema}; lasts {duration}"
+    return Text.assemble((str(trace["path"]), "bold"), f"\n{who}")
 
 
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> FittedTable:
@@ -208,7 +215,7 @@ def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
         f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
     )
     yield from (Text(note) for note in sheet.notes if note not in sheet.scope.notes)
-    yield from (Text(f"Unreliable: {d.title}. {d.meaning}", style="yellow") for d in sheet.doubts)
+    yield from (Text(f"Unreliable: {d.text}", style="yellow") for d in sheet.doubts)
     yield _grid(time_grid(sheet))
     for grid in (
         *(numbers_grid(sheet, sheet.section(s), s.capitalize(), each=False) for s in SECTIONS[1:]),
@@ -238,9 +245,9 @@ def _cell(cell: Cell, is_number: bool) -> Text:
     return Text(text, style={"bad": "red", "soft": "dim", "strong": "bold"}.get(cell.tone, ""))
 
 
-def _counts(counts: dict[str, int]) -> FittedTable:
+def _counts(counts: dict[str, int], title: str) -> FittedTable:
     rows = [
         [name, format_count(rows)]
         for name, rows in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return _table("\nRows read", ("table", "rows"), rows)
+    return _table(f"\n{title}", ("table", "rows"), rows)

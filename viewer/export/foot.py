@@ -202,7 +202,8 @@ def caption(view: View) -> Iterator[str]:
     """Yield what a picture is taken from."""
     trace = view.study.trace
     yield printable(trace.path.name)
-    yield f"nsys {trace.session.nsys_version}" if trace.session.nsys_version else "nsys version not recorded"
+    by = trace.session.recorded_version or trace.session.nsys_version
+    yield f"nsys {by}" if by else "nsys version not recorded"
     yield window_text(view.window_ns)
     if view.scope is not None:
         yield f"filter: {view.scope.what}"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from viewer import __version__
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.analysis.laps import Laps
 from viewer.analysis.parts import PARTS
 from viewer.analysis.scope import Scope, default_scope
@@ -134,7 +134,8 @@ def without_people(text: str) -> str:
 def _head(facts: ReportFacts, name: str) -> Iterator[str]:
     trace, rules = facts.study.trace, facts.study.rules
     session = trace.session
-    by = f"nsys {session.nsys_version}" if session.nsys_version else "an nsys that is not named"
+    by = f"nsys {session.recorded_version}" if session.recorded_version else "an nsys that is not named"
+    by += f", exported by nsys {session.nsys_version}" if session.nsys_version else ""
     length = f", lasts {format_ns(session.duration_ns)}" if session.duration_ns is not None else ""
     operations = sum(trace.counts.values())
     yield f"<header><h1>{html.escaped(name)}</h1>"
@@ -312,8 +313,7 @@ def _diagnostics(facts: ReportFacts) -> str:
 
 
 def _said(finding: Finding) -> str:
-    where = f"{finding.where}: " if finding.where and not finding.title.startswith(finding.where) else ""
-    title = html.escaped(without_people(where + finding.title))
+    title = html.escaped(without_people(finding.title))
     meaning = html.escaped(without_people(finding.meaning))
     return f'<div class="said {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.analysis.study import Study
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel

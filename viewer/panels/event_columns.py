@@ -16,6 +16,8 @@ from viewer.analysis.launches import UNKNOWN
 from viewer.drawing.format import format_bytes, format_instant, format_ns, format_rate
 from viewer.panels.event_set import GROUPS, EventSet, Positions, Values
 from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import MIGRATION_CAUSES
+from viewer.trace.model import UNIFIED_NAME
 from viewer.trace.names import base_name
 
 NONE = -1
@@ -155,7 +157,12 @@ def _itself(_trace: Trace) -> None:
 
 
 _GPU = dict.fromkeys(GPU_KINDS, lambda trace: np.array([s.gpu for s in trace.streams], np.int64))
-_STREAM = dict.fromkeys(GPU_KINDS, lambda trace: np.array([s.stream_id for s in trace.streams], np.int64))
+_STREAM = dict.fromkeys(
+    GPU_KINDS,
+    lambda trace: np.array(
+        [NONE if s.name == UNIFIED_NAME else s.stream_id for s in trace.streams], np.int64
+    ),
+)
 _THREAD: dict[Kind, _OfOwner] = {
     **dict.fromkeys((Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD), _itself),
     Kind.NVTX: lambda trace: np.array([t.thread for t in trace.tracks], np.int64),
@@ -262,6 +269,10 @@ def _returned(_events: EventSet, value: Any) -> str:
     return "" if value < 0 else "success" if value == 0 else f"error {int(value)}"
 
 
+def _reason(_events: EventSet, code: int) -> str:
+    return "" if code <= 0 else MIGRATION_CAUSES.get(code, str(code))
+
+
 def _sides(letter: str, title: str) -> tuple[EventColumn, ...]:
     return tuple(
         EventColumn(
@@ -295,6 +306,9 @@ COLUMNS: tuple[EventColumn, ...] = (
                 tip="Bytes over duration, in 10⁹ bytes a second"),
     EventColumn("memory", "Memory", (Kind.MEMCPY,), _memory, _memory_name, _spell(_memory_name), number=False,
                 tip="From → to"),
+    EventColumn("migration_cause", "Reason", (Kind.MEMCPY,), _file("migrationCause", (Kind.MEMCPY,)), _reason,
+                _spell(_reason), number=False, shown=False,
+                tip="Why the driver migrated pages of unified memory. " + _READ),
     EventColumn("latency_ns", "Latency", GPU_KINDS, _since_launch("latency_ns"), _length,
                 tip="Start less that of the launching call; empty: no launch record"),
     EventColumn("queued_ns", "Queued", GPU_KINDS, _since_launch("queued_ns"), _length,

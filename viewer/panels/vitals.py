@@ -211,10 +211,8 @@ class VitalsPanel(Panel):
         self.notes.setText("   ".join(sheet.notes))
         self.notes.setToolTip("\n".join(sheet.notes))
         self.notes.setVisible(bool(sheet.notes))
-        self.doubts.setText(
-            "   ".join(f"{f.title} ({f.where})" if f.where else f.title for f in sheet.doubts)
-        )
-        self.doubts.setToolTip("\n".join(f"{f.title}: {f.meaning}" for f in sheet.doubts))
+        self.doubts.setText("   ".join(f.title for f in sheet.doubts))
+        self.doubts.setToolTip("\n".join(f.text for f in sheet.doubts))
         self.doubts.setVisible(bool(sheet.doubts))
         for row, section in enumerate(SECTIONS):
             odd = any(v.is_normal is False for v in numbers_of(sheet, section))

@@ -76,7 +76,7 @@ def _read(
     entry = store.Entry.of(path)
     if cache and (stored := entry.load(path, cancelled)) is not None:
         return stored
-    export = None
+    export, recorded_by = None, kind.version
     if kind.container is Container.REPORT:
         exporting = _part_of(progress, 0.0, _EXPORT_SHARE)
         with suppress(OSError):
@@ -90,9 +90,9 @@ def _read(
     source = entry.source(path, export)
     try:
         if not cache:
-            return build(path, tables, source, progress, cancelled, early)
+            return build(path, tables, source, progress, cancelled, early, recorded_by=recorded_by)
         with store.Storing(entry) as storing:
-            trace = build(path, tables, source, progress, cancelled, early, storing.keep)
+            trace = build(path, tables, source, progress, cancelled, early, storing.keep, recorded_by)
             if store.Entry.of(path) == entry:
                 storing.finish(trace)
         return trace

@@ -81,6 +81,11 @@ class ArrowTables:
         """Say whether a table is there and has a row."""
         return self.extent(table) > 0
 
+    def count(self, table: str, cancelled: Cancel | None = None) -> int:
+        """Return how many rows a table has."""
+        check(cancelled)
+        return self.extent(table)
+
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
         """Read columns of whole numbers in the file's order; see `Tables.integers`."""
         count = self.extent(table)
@@ -142,14 +147,14 @@ class ArrowTables:
                 self._kept = kept = (table, *_around(file, file_row, columns))
             return plain_row(kept[2].slice(file_row - kept[1], 1))
 
-    def string(self, reference: int) -> str | None:
-        """Return one text of StringIds by its id."""
-        if not {"id", "value"} <= set(self.columns("StringIds")) or not self.extent("StringIds"):
+    def string(self, reference: int, table: str = "StringIds") -> str | None:
+        """Return one text by its id in StringIds."""
+        if not {"id", "value"} <= set(self.columns(table)) or not self.extent(table):
             return None
-        with self._guarded(self._files["StringIds"]):
+        with self._guarded(self._files[table]):
             if self._strings is None:
-                ids = self.integers("StringIds", [Field("id", np.int64, -1)]).values["id"]
-                self._strings = pa.table({"id": ids, "value": self.texts("StringIds", "value")})
+                ids = self.integers(table, [Field("id", np.int64, -1)]).values["id"]
+                self._strings = pa.table({"id": ids, "value": self.texts(table, "value")})
             at = pc.index(self._strings.column("id"), pa.scalar(reference, pa.int64())).as_py()
             return None if at < 0 else str(self._strings.column("value")[at].as_py())
 

@@ -14,6 +14,7 @@ from viewer.readers import cpu_tables, gpu_tables, nvtx_table
 from viewer.readers.boards import Boards
 from viewer.readers.errors import Cancel, Progress, check
 from viewer.readers.facts import FileFacts, read_diagnostics, read_facts, session_of
+from viewer.readers.forms import NewestForms
 from viewer.readers.identity import Identity, identify
 from viewer.readers.interning import Interner, StringTable
 from viewer.readers.loose import PROCESS_MASK, Loose, Reading
@@ -42,12 +43,13 @@ _SPOKEN: Mapping[Kind, str] = {
 
 def build(
     path: Path,
-    tables: Tables,
+    tables: NewestForms,
     source: Source,
     progress: Progress | None = None,
     cancelled: Cancel | None = None,
     early: Early | None = None,
     keep: Keep = lambda events: events,
+    recorded_by: str | None = None,
 ) -> Trace:
     """Read all that a trace needs from a file's tables.
 
@@ -60,30 +62,34 @@ def build(
         while the rest is read.
     keep : callable, optional
         Called with each table once it is sorted; returns it from where it is to stay.
+    recorded_by : str, optional
+        The nsys that recorded, as the header of the report says.
     """
     steps = _Steps(tables, progress, cancelled)
     steps.begin("names", "StringIds")
     interner = Interner()
     strings = StringTable(tables, interner, cancelled)
-    facts = read_facts(tables, strings)
+    facts = read_facts(tables, strings, recorded_by)
     reading = Reading(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
     reading.notes += facts.notes
     loose = {kind: Loose.empty(kind) for kind in Kind}
     settler = Settler(loose, keep, cancelled)
-    assembly = _Assembly(path, reading, facts, source, loose, settler)
+    assembly = _Assembly(path, reading, facts, source, loose, settler, tables)
     _read_gpus(reading, loose, steps)
-    with ThreadPoolExecutor(2, "lightbox-beside") as beside:
+    with ThreadPoolExecutor(3, "lightbox-beside") as beside:
         tasks = []
+        counting = beside.submit(tables.count_unread, cancelled)
         gpus = assembly.partial()
         if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
             tasks.append(beside.submit(lambda: early(gpus())))
         nvtx = _read_rest(reading, facts, loose, steps, lambda: beside.submit(assembly.calls()))
         for task in tasks:
             task.result()
+        unread = counting.result()
     check(cancelled)
     steps.begin("sorting")
     facts.thread_names.update(nvtx.thread_names)
-    return assembly.whole(nvtx.domains)
+    return assembly.whole(nvtx.domains, unread)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ class _Assembly:
     source: Source
     loose: dict[Kind, Loose]
     settler: Settler
+    tables: NewestForms
 
     def partial(self) -> Callable[[], Trace]:
         """Return what makes a trace of what the GPUs did, in any thread.
@@ -117,14 +124,14 @@ class _Assembly:
         _, final = self._intern()
         return partial(self.settler.settle_calls, final)
 
-    def whole(self, domains: Mapping[tuple[int, int], str]) -> Trace:
+    def whole(self, domains: Mapping[tuple[int, int], str], unread: Mapping[str, int]) -> Trace:
         """Return the trace; the loose tables are used up."""
         identity = self._identify(domains)
         names, final = self._intern()
         _note_hidden(self.reading, self.loose[Kind.ON_CPU], identity)
         events = self.settler.settle(Kind, identity, final)
         self.loose.clear()
-        return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains)
+        return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains, unread)
 
     def _identify(self, domains: Mapping[tuple[int, int], str]) -> Identity:
         interner = self.reading.interner
@@ -140,13 +147,14 @@ class _Assembly:
         names: Names,
         events: dict[Kind, Events],
         domains: Mapping[tuple[int, int], str],
+        unread: Mapping[str, int] | None = None,
         partial: bool = False,
     ) -> Trace:
-        reading, tables = self.reading, self.reading.tables
+        reading, tables = self.reading, self.tables
         diagnostics = read_diagnostics(tables, self.facts.shift_ns)
-        counts = dict(reading.counts)
+        counts = {tables.form(table): rows for table, rows in reading.counts.items()}
         if "DIAGNOSTIC_EVENT" in tables.names:
-            counts["DIAGNOSTIC_EVENT"] = len(diagnostics)
+            counts[tables.form("DIAGNOSTIC_EVENT")] = len(diagnostics)
         has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in domains.values()
         rows = {kind: len(table) for kind, table in events.items()}
         return Trace(
@@ -161,6 +169,7 @@ class _Assembly:
             events=events,
             counts=counts,
             diagnostics=diagnostics,
+            unread=unread or {},
             notes=tuple(reading.notes + tables.notes),
             source=self.source,
             partial=partial,

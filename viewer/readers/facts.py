@@ -22,6 +22,9 @@ _NORMALISED_FROM = 10**17
 """Times from here on (three years in ns) are no time since a session began, but of day."""
 _DAY_NS = 86_400 * 10**9
 _CAPTURED = {"Cuda": "cuda", "NvtxEvents": "nvtx", "OSRuntime": "osrt", "Mpi": "mpi"}
+_VERSIONS = ("PRODUCT_VERSION", "NSYS_VERSION", "CAPTURE_VERSION", "TOOL_VERSION")
+_LINES = re.compile(r"[\0\r\n]+")
+_INSTALLED = re.compile(r"(?i:nsight-?systems(?:-cli)?)[-/\\](20\d\d\.\d+\.\d+)(?:[/\\]|$)")
 _CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
 
 
@@ -29,13 +32,14 @@ _CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
 class FileFacts:
     """Facts by the file's own ids; thread names from NVTX are added once its events are read."""
 
+    recorded_version: str | None
     nsys_version: str | None
     schema_version: str | None
     duration_ns: int | None
     start_utc_ns: int | None
     shift_ns: int
     captured: frozenset[str]
-    environment_rank: int | None
+    environment_rank: tuple[int, str] | None
     process_names: Mapping[int, str]
     thread_names: dict[int, str]
     mpi_ranks: Mapping[int, int]
@@ -49,8 +53,8 @@ class FileFacts:
         return name or self.thread_names.get(main, "") or "process"
 
 
-def read_facts(tables: Tables, strings: StringTable) -> FileFacts:
-    """Read everything a file says that is no event."""
+def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = None) -> FileFacts:
+    """Read everything a file says that is no event; `recorded_by` is the header's version of a report."""
     export = dict(
         pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table)
     )
@@ -66,6 +70,7 @@ def read_facts(tables: Tables, strings: StringTable) -> FileFacts:
         known = ".".join(map(str, NEWEST_KNOWN))
         notes.append(f"the export's schema {version} is newer than {known}: some of it may be missing here")
     return FileFacts(
+        recorded_version=_recorded_version(capture) or recorded_by or _installed_version(tables),
         nsys_version=export.get("EXPORT_PRODUCT_VERSION"),
         schema_version=version,
         duration_ns=max(durations, default=None),
@@ -93,7 +98,12 @@ def session_of(facts: FileFacts, tables: Tables, rows: Mapping[Kind, int], *, ha
     if any(name.startswith("MPI_") and tables.has_rows(name) for name in tables.names):
         recorded.add("mpi")
     return Session(
-        facts.duration_ns, facts.start_utc_ns, facts.nsys_version, facts.schema_version, frozenset(recorded)
+        facts.duration_ns,
+        facts.start_utc_ns,
+        facts.nsys_version,
+        facts.schema_version,
+        frozenset(recorded),
+        facts.recorded_version,
     )
 
 
@@ -120,7 +130,8 @@ def doctor_facts(trace: Trace) -> list[tuple[str, str]]:
     present = [kind for kind in every if kind in session.recorded]
     absent = [kind for kind in every if kind not in session.recorded]
     lines = [
-        ("Written by", f"nsys {session.nsys_version or 'of unknown version'}"),
+        ("Recorded by", f"nsys {session.recorded_version or 'of unknown version'}"),
+        ("Exported by", f"nsys {session.nsys_version or 'of unknown version'}"),
         ("Schema", session.schema_version or "none (before 2022)"),
         ("Processes, GPUs, streams", f"{len(trace.processes)}, {len(trace.gpus)}, {len(trace.streams)}"),
         ("Recorded", ", ".join(present) or "nothing"),
@@ -166,17 +177,45 @@ def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, 
     return min(one for one in samples if one >= _NORMALISED_FROM)
 
 
-def _environment_rank(capture: list[tuple[str, str]]) -> int | None:
-    """Return the rank in the environment of the process that nsys launched."""
+def _recorded_version(capture: list[tuple[str, str]]) -> str | None:
+    """Return the version of the nsys that recorded, where the capture's settings name it."""
+    for name, value in capture:
+        if name.endswith(_VERSIONS):
+            return _unquoted(value) or None
+    return None
+
+
+def _installed_version(tables: Tables) -> str | None:
+    """Return the version in the name of the folder from which nsys recorded, "2025.1.3"."""
+    for _, value in tables.records("TARGET_INFO_SYSTEM_ENV", "name", "value"):
+        if isinstance(value, str) and (found := _INSTALLED.search(value)):
+            return found[1]
+    for (text,) in tables.records("DIAGNOSTIC_EVENT", "text"):
+        if isinstance(text, str) and (found := _INSTALLED.search(text)):
+            return found[1]
+    return None
+
+
+def _environment_rank(capture: list[tuple[str, str]]) -> tuple[int, str] | None:
+    """Return the rank in the environment of the process that nsys launched, and the variable's name."""
     environment: dict[str, str] = {}
     for name, value in capture:
-        if name.endswith("ENVIRONMENT_VARIABLE"):
-            variable, _, text = value.partition("=")
-            environment.setdefault(variable, text)
+        if "ENVIRONMENT" in name or name.split(":")[-1] == "ENV":
+            for line in _LINES.split(_unquoted(value)):
+                variable, _, text = line.partition("=")
+                environment.setdefault(variable.strip(), _unquoted(text))
     for variable in RANK_VARIABLES:
-        if environment.get(variable, "").isdecimal():
-            return int(environment[variable])
+        text = environment.get(variable, "")
+        if text.isdecimal() and len(text) < 10:
+            return int(text), variable
     return None
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without spaces around it and one pair of quotes, which nsys writes around values."""
+    text = text.strip()
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1].strip() if quoted else text
 
 
 def _thread_names(tables: Tables, strings: StringTable) -> dict[int, str]:

@@ -9,10 +9,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewer.readers.interning import NO_STRING, distinct
-from viewer.readers.loose import PROCESS_MASK, Codes, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.loose import (
+    PROCESS_MASK,
+    UNIFIED_MEMORY,
+    Codes,
+    Loose,
+    Reading,
+    group,
+    narrow_rows,
+    read_spans,
+)
 from viewer.readers.schema import COPY_NAMES, TABLE_OF, UNNAMED
 from viewer.readers.tables import Columns, Field
-from viewer.trace.events import AnyArray, Int64, Kind, UInt32
+from viewer.trace.events import MIGRATIONS, AnyArray, Int64, Kind, UInt32
 
 Calls = Callable[[], Loose]
 """Reads the API calls; asked only where operations do not say whose they are."""
@@ -44,7 +53,11 @@ def read_kernels(reading: Reading, calls: Calls) -> Loose:
 
 
 def read_copies(reading: Reading, calls: Calls) -> Loose:
-    """Read the copies, named by their kind: "Memcpy HtoD"."""
+    """Read the copies, named by their kind: "Memcpy HtoD".
+
+    Migrations of unified memory are the driver's: no call launched them, whatever their correlation id says,
+    and they have a stream of their own.
+    """
     fields = [
         Field("bytes"), Field("copyKind", np.uint8), Field("srcKind", np.uint8), Field("dstKind", np.uint8),
         Field("graphNodeId", np.uint64),
@@ -54,6 +67,8 @@ def read_copies(reading: Reading, calls: Calls) -> Loose:
     codes, values = distinct(kinds)
     named = [f"Memcpy {COPY_NAMES[k]}" if k in COPY_NAMES else "Memcpy" for k in values.tolist()]
     name = _numbered(reading, named, codes)
+    migrated = np.isin(kinds, MIGRATIONS)
+    columns.values["contextId"][migrated], columns.values["streamId"][migrated] = UNIFIED_MEMORY
     extra = {
         "bytes": columns.take("bytes"),
         "copy_kind": kinds,
@@ -61,7 +76,9 @@ def read_copies(reading: Reading, calls: Calls) -> Loose:
         "dst_kind": columns.take("dstKind"),
         "graph_node": _graph_node(columns),
     }
-    return _finish(Kind.MEMCPY, reading, calls, columns, name, extra)
+    found = _finish(Kind.MEMCPY, reading, calls, columns, name, extra)
+    found.columns["correlation"][migrated] = 0
+    return found
 
 
 def read_sets(reading: Reading, calls: Calls) -> Loose:

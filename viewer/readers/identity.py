@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,12 +11,13 @@ import numpy as np
 
 from viewer.readers.boards import Boards
 from viewer.readers.facts import FileFacts
-from viewer.readers.loose import PROCESS_MASK, Key, Loose, pid_of
+from viewer.readers.loose import PROCESS_MASK, UNIFIED_MEMORY, Key, Loose, pid_of
 from viewer.trace.events import GPU_KINDS, Kind
-from viewer.trace.model import Gpu, Process, Stream, Thread, Track
+from viewer.trace.model import GUESSED_RANK, UNIFIED_NAME, Gpu, Process, Stream, Thread, Track
 
 _LAUNCH = re.compile(r"^(cuda|cu)(Graph)?Launch")
 _MPI_RANK = re.compile(r"\bMPI Rank (\d+)\b")
+_NO_RANK = (2**31, "")
 _BACKGROUND = (Kind.ON_CPU, Kind.OVERHEAD)
 
 
@@ -70,12 +72,13 @@ def identify(
     found = Identity()
     processes = _processes(tables)
     workers = _workers(tables, processes, call_name)
-    ranks = _ranks(workers, facts)
-    processes.sort(key=lambda p: (p not in workers, ranks.get(p, 2**31), p & (2**64 - 1)))
+    ranks = _ranks(processes, workers, facts)
+    processes.sort(key=lambda p: (p not in workers, ranks.get(p, _NO_RANK)[0], p & (2**64 - 1)))
     for index, global_pid in enumerate(processes):
         pid = pid_of(global_pid)
         name = facts.process_name(global_pid)
-        found.processes.append(Process(index, pid, name, ranks.get(global_pid), global_pid))
+        rank, rank_from = ranks.get(global_pid, (None, ""))
+        found.processes.append(Process(index, pid, name, rank, global_pid, rank_from))
     of_process = {p: i for i, p in enumerate(processes)}
     found.index["process"] = {(p,): i for p, i in of_process.items()}
     _add_gpus(found, tables, boards, of_process)
@@ -109,20 +112,30 @@ def _workers(
     return workers
 
 
-def _ranks(workers: set[int], facts: FileFacts) -> dict[int, int]:
-    """Return the rank of each worker: as MPI or the environment says, else by the order of pids."""
-    named: dict[int, int] = {}
+def _ranks(processes: list[int], workers: set[int], facts: FileFacts) -> dict[int, tuple[int, str]]:
+    """Return ranks and where each is from: MPI, the environment, else the order of the workers' pids.
+
+    MPI's ranks count where no two workers have the same one (there may be two jobs); then a worker without
+    one has none.
+    """
+    named: dict[int, tuple[int, str]] = {}
     for global_tid, text in facts.thread_names.items():
-        match = _MPI_RANK.search(text)
-        if match and global_tid & PROCESS_MASK in workers:
-            named[global_tid & PROCESS_MASK] = int(match[1])
-    named |= {p: rank for p, rank in facts.mpi_ranks.items() if p in workers}
-    if len(set(named.values())) == len(named) == len(workers) and named:
-        return named
+        if match := _MPI_RANK.search(text):
+            named[global_tid & PROCESS_MASK] = int(match[1]), "NVTX"
+    named |= {process: (rank, "MPI_RANKS") for process, rank in facts.mpi_ranks.items()}
+    of_workers = [named[process][0] for process in processes if process in named and process in workers]
+    taken = set(of_workers)
+    if len(taken) == len(of_workers) and (of_workers or not workers):
+        others = Counter(named[p][0] for p in processes if p in named and p not in workers)
+        return {
+            p: named[p]
+            for p in processes
+            if p in named and (p in workers or (named[p][0] not in taken and others[named[p][0]] == 1))
+        }
     if len(workers) == 1:
-        rank = facts.environment_rank
-        return {next(iter(workers)): rank} if rank is not None else {}
-    return {p: rank for rank, p in enumerate(sorted(workers, key=lambda p: p & (2**64 - 1)))}
+        return dict.fromkeys(workers, facts.environment_rank) if facts.environment_rank else {}
+    by_pid = sorted(workers, key=lambda p: p & (2**64 - 1))
+    return {process: (rank, GUESSED_RANK) for rank, process in enumerate(by_pid)}
 
 
 def _add_gpus(
@@ -140,7 +153,8 @@ def _add_gpus(
         global_pid, device, context, stream = key
         index = len(found.streams)
         is_default = boards.is_default_stream(pid_of(global_pid), context, stream)
-        found.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default))
+        name = UNIFIED_NAME if (context, stream) == UNIFIED_MEMORY else ""
+        found.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default, name))
         found.index["stream"][key] = index
 
 

@@ -21,6 +21,10 @@ PROCESS_MASK = ~0xFFFFFF
 """A globalTid without its thread is the globalPid."""
 
 
+UNIFIED_MEMORY = (0xFFFFFFFF, 0xFFFFFFFF)
+"""The context and stream of page migrations of unified memory: the file's own are of no meaning."""
+
+
 def pid_of(global_id: int) -> int:
     """Return the process id inside a globalPid or globalTid."""
     return (global_id >> 24) & 0xFFFFFF

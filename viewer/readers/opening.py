@@ -6,14 +6,16 @@ from pathlib import Path
 
 from viewer.readers.arrow import ArrowTables
 from viewer.readers.errors import Cancel, ReadError
+from viewer.readers.foreign import HOW_TO_EXPORT, foreign_tables
+from viewer.readers.forms import NewestForms
 from viewer.readers.schema import is_nsys
-from viewer.readers.sniff import HOW_TO_EXPORT, Container, FileKind, shown, sniff
+from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.readers.sqlite import SqliteTables
 from viewer.readers.tables import Tables
 
 
-def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | None = None) -> Tables:
-    """Open the tables of an export (SQLite, parquetdir, arrowdir).
+def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | None = None) -> NewestForms:
+    """Open the tables of an export (SQLite, parquetdir, arrowdir), each in its newest form.
 
     Raises
     ------
@@ -26,7 +28,12 @@ def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | No
         tables = SqliteTables(path, cancelled)
     else:
         tables = ArrowTables(path, kind.container)
-    if not is_nsys(tables.names):
+    try:
+        if other := foreign_tables(tables):
+            raise ReadError(f"{shown(path)} {other}.")
+        if not is_nsys(tables.names):
+            raise ReadError(f"{shown(path)} holds no tables of Nsight Systems: {HOW_TO_EXPORT}.")
+        return NewestForms(tables)
+    except ReadError:
         tables.close()
-        raise ReadError(f"{shown(path)} holds no tables of Nsight Systems: {HOW_TO_EXPORT}.")
-    return tables
+        raise

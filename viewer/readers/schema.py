@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
-from viewer.trace.events import Kind
+from viewer.trace.events import MIGRATION_CAUSES, Kind
 
 NEWEST_KNOWN = (3, 25)
 """The newest schema (major, minor) that this reader was tried on; a minor step may rename columns."""
@@ -34,9 +35,22 @@ _SINGLES = {
 }  # fmt: skip
 
 
+_TABLE_VERSION = re.compile(r"_V\d+$", re.IGNORECASE)
+
+
 def is_nsys(tables: Iterable[str]) -> bool:
     """Say whether a database with these tables came from Nsight Systems."""
-    return any(name in _SINGLES or name.startswith(_PREFIXES) for name in tables)
+    return any(without_version(name) in _SINGLES or name.startswith(_PREFIXES) for name in tables)
+
+
+def without_version(table: str) -> str:
+    """Return a table's name without the version of its form: "NVTX_EVENTS" of "NVTX_EVENTS_V2"."""
+    return _TABLE_VERSION.sub("", table)
+
+
+def is_read(table: str) -> bool:
+    """Say whether something of a table, by its name without a version, is read."""
+    return table in _READ
 
 
 MARK, PUSH_POP, START_END = 34, 59, 60
@@ -63,7 +77,7 @@ ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
     "launchType": (("ENUM_CUDA_KERNEL_LAUNCH_TYPE", "ENUM_CUDA_KRENEL_LAUNCH_TYPE"), _LAUNCH),
     "cacheConfig": (("ENUM_CUDA_FUNC_CACHE_CONFIG",), {}),
     "sharedMemoryLimitConfig": (("ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG",), {}),
-    "migrationCause": (("ENUM_CUDA_UNIF_MEM_MIGRATION",), {}),
+    "migrationCause": (("ENUM_CUDA_UNIF_MEM_MIGRATION",), MIGRATION_CAUSES),
     "eventType": (("ENUM_NSYS_EVENT_TYPE",), {}),
     "eventClass": (("ENUM_NSYS_EVENT_CLASS",), {}),
     "overheadType": (("ENUM_CUPTI_OVERHEAD_TYPE",), {}),
@@ -71,6 +85,15 @@ ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
     "source": (("ENUM_DIAGNOSTIC_SOURCE_TYPE",), {}),
 }
 """By column: the tables that may spell its values, best first, and what the values mean without one."""
+
+_READ = frozenset({
+    *TABLE_OF.values(), CUPTI_OVERHEAD, *CALL_CHAINS.values(),
+    *(table for spelled, _ in ENUMS.values() for table in spelled),
+    "StringIds", "ThreadNames", "PROCESSES", "MPI_RANKS", "DIAGNOSTIC_EVENT", "ANALYSIS_DETAILS",
+    "EXPORT_META_DATA", "META_DATA_EXPORT", "META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV",
+    "TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU", "TARGET_INFO_CUDA_DEVICE",
+    "TARGET_INFO_CUDA_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM",
+})  # fmt: skip
 
 STRING_COLUMNS = frozenset({"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId"})
 """The columns that refer to StringIds."""

@@ -10,8 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from viewer.readers.errors import ReadError
-
-HOW_TO_EXPORT = "choose an .nsys-rep report, or an export made by `nsys export --type sqlite REPORT`"
+from viewer.readers.foreign import HOW_TO_EXPORT, foreign_folder, what_else
 
 
 class Container(StrEnum):
@@ -33,18 +32,6 @@ class FileKind:
 
 _REPORT = b"NVIDIA Tegra Profiler Report "
 _VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4}@\d+@\d+)")
-
-_FOREIGN = (
-    (b"\x89HDF\r\n\x1a\n", "is an HDF5 export, which is not read here: use `nsys export --type sqlite`"),
-    (b"PAR1", "is one table of a parquetdir export: open the folder that holds it"),
-    (b"ARROW1", "is one table of an arrowdir export: open the folder that holds it"),
-    (b"\x1f\x8b", "is compressed (gzip): unpack it first"),
-    (b"PK\x03\x04", "is compressed (zip): unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "is compressed (zstd): unpack it first"),
-    (b"\xfd7zXZ\x00", "is compressed (xz): unpack it first"),
-    (b"BZh", "is compressed (bzip2): unpack it first"),
-    (b"version https://git-lfs", "is a Git LFS pointer, not the file itself: run `git lfs pull`"),
-)
 
 
 def shown(path: Path) -> str:
@@ -79,7 +66,7 @@ def sniff(path: Path) -> FileKind:
     if head.startswith(_REPORT):
         found = _VERSION.match(head)
         return FileKind(Container.REPORT, found[1].decode().replace("@", ".") if found else None)
-    raise ReadError(f"{name} {_what_else(head)}.")
+    raise ReadError(f"{name} {what_else(head, size, path.suffix)}.")
 
 
 def why_not(path: Path, error: OSError) -> str:
@@ -98,7 +85,7 @@ def _sniff_folder(path: Path) -> FileKind:
     for suffix, container in ((".parquet", Container.PARQUET), (".arrow", Container.ARROW)):
         if any(entry.suffix == suffix for entry in path.iterdir()):
             return FileKind(container)
-    raise ReadError(f"{name} is a folder without an export in it: {HOW_TO_EXPORT}.")
+    raise ReadError(f"{name} {foreign_folder(path)}.")
 
 
 def _check_length(path: Path, head: bytes, size: int) -> None:
@@ -113,19 +100,3 @@ def _check_length(path: Path, head: bytes, size: int) -> None:
             f"{shown(path)} is cut off ({size:,} of {pages * page:,} bytes): "
             "copy it again, or export the report again."
         )
-
-
-def _what_else(head: bytes) -> str:
-    """Name a file that is no trace, as far as its first bytes tell."""
-    for magic, what in _FOREIGN:
-        if head.startswith(magic):
-            return what
-    if b"NVIDIA Nsight Systems Stream" in head[:64]:
-        return (
-            "is a raw capture (.qdstrm): open it once in nsys-ui, or run QdstrmImporter, to make an .nsys-rep"
-        )
-    if head.lstrip()[:1] in (b"{", b"["):
-        return f"is JSON, not an Nsight Systems trace: {HOW_TO_EXPORT}"
-    if b"\0" not in head:
-        return f"is a text file, not an Nsight Systems trace: {HOW_TO_EXPORT}"
-    return f"is not an Nsight Systems trace: {HOW_TO_EXPORT}"

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -114,6 +114,13 @@ class SqliteTables:
         with explained(self.path):
             return bool(self._query(f"SELECT 1 FROM {quoted(table)} LIMIT 1"))
 
+    def count(self, table: str, cancelled: Cancel | None = None) -> int:
+        """Return how many rows a table has, counted on a connection of its own."""
+        if table not in self.names:
+            return 0
+        with explained(self.path), closing(_connect(self._uri, cancelled)) as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0])
+
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
         """Read columns of whole numbers in the order of rowid; see `Tables.integers`."""
         have = self.columns(table)
@@ -157,12 +164,12 @@ class SqliteTables:
             found = self._query(f"SELECT {wanted} FROM {quoted(table)} WHERE rowid = ?", int(file_row))
         return dict(zip(columns, found[0], strict=True)) if found else {}
 
-    def string(self, reference: int) -> str | None:
-        """Return one text of StringIds by its id."""
-        if not {"id", "value"} <= set(self.columns("StringIds")):
+    def string(self, reference: int, table: str = "StringIds") -> str | None:
+        """Return one text by its id in StringIds."""
+        if not {"id", "value"} <= set(self.columns(table)):
             return None
         with explained(self.path):
-            found = self._query(f"SELECT {_cut('value')} FROM StringIds WHERE id = ?", reference)
+            found = self._query(f"SELECT {_cut('value')} FROM {quoted(table)} WHERE id = ?", reference)
         return str(found[0][0]) if found and found[0][0] is not None else None
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
-VERSION = 4
+VERSION = 5
 """Raised whenever what is stored, or how it is read from the file, changes."""
 
 _META, _NAMES, _DIAGNOSTICS = "trace.json", "names.arrow", "diagnostics.arrow"
@@ -80,6 +80,7 @@ class Writer:
             "session": session,
             "tables": tables,
             "counts": dict(trace.counts),
+            "unread": dict(trace.unread),
             "notes": list(trace.notes),
         }
         for name in _OWNERS:
@@ -119,6 +120,7 @@ def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
         events=events,
         counts=meta["counts"],
         diagnostics=_table(files[_DIAGNOSTICS]).to_pandas(),
+        unread=meta["unread"],
         notes=tuple(meta["notes"]),
         source=source,
         partial=False,

@@ -60,6 +60,9 @@ class Tables(Protocol):
     def extent(self, table: str) -> int:
         """Return about how many rows a table has, at once."""
 
+    def count(self, table: str, cancelled: Cancel | None = None) -> int:
+        """Return how many rows a table has, counted; asks often whether it is still wanted."""
+
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
         """Read columns of whole numbers, in the file's order; an absent column reads as NULL.
 
@@ -81,8 +84,8 @@ class Tables(Protocol):
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
 
-    def string(self, reference: int) -> str | None:
-        """Return one text of StringIds by its id."""
+    def string(self, reference: int, table: str = "StringIds") -> str | None:
+        """Return one text by its id in StringIds."""
 
     def has_rows(self, table: str) -> bool:
         """Say whether a table is there and has a row."""

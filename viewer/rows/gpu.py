@@ -16,6 +16,7 @@ from viewer.rows.nesting import lanes
 from viewer.rows.tables import of_several, of_slice
 from viewer.trace import GPU_KINDS, Gpu, Kind, Stream
 from viewer.trace.events import Int64
+from viewer.trace.model import UNIFIED_NAME
 
 Indices = npt.NDArray[np.int32]
 
@@ -216,7 +217,7 @@ def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
             Row(
                 f"{parent.key}/stream{stream.stream_id}" + (f"/{stream.context}" if shared else ""),
                 RowKind.STREAM,
-                f"Stream {stream.stream_id}",
+                stream.name if stream.name == UNIFIED_NAME else f"Stream {stream.stream_id}",
                 " ".join(t for t in (_stream_detail(stream, total, communication), context) if t),
                 parent,
                 gpu,
@@ -250,6 +251,8 @@ def _stream_sums(study: Study, stream: Stream) -> tuple[int, int]:
 
 
 def _stream_detail(stream: Stream, total_ns: int, communication_ns: int) -> str:
+    if stream.name == UNIFIED_NAME:
+        return "page migrations"
     if 2 * communication_ns > total_ns:
         named = COMMUNICATION_DETAIL.casefold() in stream.name.casefold()
         return stream.name if named else f"{COMMUNICATION_DETAIL} {stream.name}".strip()

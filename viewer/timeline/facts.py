@@ -15,6 +15,7 @@ from viewer.analysis.study import Study
 from viewer.drawing.format import format_bytes, format_count, format_instant, format_ns, format_rate
 from viewer.rows import EventRef
 from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import MIGRATIONS
 from viewer.trace.names import base_name, short_name
 
 PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
@@ -138,8 +139,15 @@ def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: i
     kinds = [str(row[k]) for k in ("srcKind", "dstKind", "memKind") if row.get(k) is not None]
     if kinds:
         yield "Memory", " → ".join(kinds)
+    where = f"({trace.gpu_label(stream.gpu)}, {trace.gpus[stream.gpu].name})"
+    if ref.kind is Kind.MEMCPY and int(events.columns["copy_kind"][ref.index]) in MIGRATIONS:
+        yield "Row", f"{stream.name}  {where}"
+        yield "Made by", "the driver: a page migration of unified memory, which no call launched"
+        if (cause := row.get("migrationCause")) is not None:
+            yield "Reason", str(cause)
+        return
     label = f"{stream.stream_id}{' default' if stream.is_default else ''} {stream.name}".rstrip()
-    yield "Stream", f"{label}  ({trace.gpu_label(stream.gpu)}, {trace.gpus[stream.gpu].name})"
+    yield "Stream", f"{label}  {where}"
     yield from _launch(study, ref)
     if (correlation := events.columns.get("correlation")) is not None:
         yield "Correlation", str(int(correlation[ref.index]))

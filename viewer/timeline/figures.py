@@ -13,6 +13,7 @@ from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind
 from viewer.rows.shares import occupancy, shares_below
 from viewer.state import ViewState, Window
+from viewer.trace.model import GUESSED_RANK
 
 _shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictionary()
 """Shares inside a filter, by the key of the row above: headers are painted often, and they rarely change."""
@@ -74,6 +75,8 @@ def row_tip(state: ViewState, row: Row) -> str:
         return lines[0]
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
         lines.append("busy: the part of the time in view in which anything runs on the GPU, on any stream")
+    if row.process is not None and study.trace.processes[row.process].rank_from == GUESSED_RANK:
+        lines.append("The rank is a guess, by the order of pids: nothing in the file names it")
     if (part := share(row, scope)) is not None:
         lines.append(f"{format_share(part)} of the time summed over its siblings, as nsys-ui counts it")
     if (covered := occupancy(row, _time(study, row, scope))) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.collectives import Collectives
-from viewer.analysis.health import Finding
+from viewer.analysis.finding import Finding
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind

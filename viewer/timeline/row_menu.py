@@ -6,12 +6,14 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
+from viewer.trace.model import UNIFIED_NAME
 
 
 def stream_ids(state: ViewState) -> list[int]:
-    """Return the stream numbers that occur on any GPU, in order."""
+    """Return the stream numbers that occur on any GPU, in order; unified memory has none."""
     trace = state.study.trace if state.study else None
-    return sorted({trace.streams[r.stream].stream_id for r in _stream_rows(state)}) if trace else []  # type: ignore[index]
+    found = [trace.streams[r.stream] for r in _stream_rows(state)] if trace else []  # type: ignore[index]
+    return sorted({stream.stream_id for stream in found if stream.name != UNIFIED_NAME})
 
 
 def rows_of_stream(state: ViewState, stream_id: int) -> list[str]:
@@ -37,10 +39,11 @@ def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     menu.addSeparator()
     menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
     if row.kind == RowKind.STREAM and row.stream is not None and state.study is not None:
-        number = state.study.trace.streams[row.stream].stream_id
+        stream = state.study.trace.streams[row.stream]
+        what = stream.label if stream.name == UNIFIED_NAME else f"stream {stream.label}"
         menu.addAction(
-            f"Hide stream {number} on all GPUs",
-            lambda: rows.set_hidden(rows_of_stream(state, number), True),
+            f"Hide {what} on all GPUs",
+            lambda: rows.set_hidden(rows_of_stream(state, stream.stream_id), True),
         )
     show_all = menu.addAction("Show all hidden rows", lambda: rows.set_hidden(set(rows.hidden), False))
     show_all.setEnabled(bool(rows.hidden))

@@ -33,6 +33,15 @@ GPU_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)
 """The kinds that are operations of a GPU; their owner is a stream."""
 
 
+MIGRATIONS = (11, 12, 13)
+"""The values of ``copy_kind`` that are page migrations of unified memory: the driver makes them."""
+
+MIGRATION_CAUSES: Mapping[int, str] = {
+    1: "User", 2: "Coherence", 3: "Prefetch", 4: "Eviction", 5: "Access counters",
+}  # fmt: skip
+"""Why the driver migrated pages of unified memory, where the file does not spell its codes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Events:
     """One table: parallel arrays, grouped by owner and sorted by (start, -end) inside it.
@@ -69,6 +78,11 @@ class Events:
     def owner_of(self, index: int) -> int:
         """Return the owner of the event at ``index``."""
         return int(np.searchsorted(self.offsets, index, side="right")) - 1
+
+    def migrations(self) -> npt.NDArray[np.bool_]:
+        """Say of every event whether the driver made it to migrate unified memory, shape (n,)."""
+        kinds = self.columns.get("copy_kind")
+        return np.zeros(len(self), bool) if kinds is None else np.isin(kinds, MIGRATIONS)
 
     def owners(self) -> npt.NDArray[np.int32]:
         """Return the owner of every event, shape (n,)."""

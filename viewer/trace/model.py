@@ -13,16 +13,25 @@ from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import Names
 
+UNIFIED_NAME = "Unified memory"
+GUESSED_RANK = "pid order"
+"""`Process.rank_from` of ranks that nothing in the file names: the processes were numbered by their pids."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that has events. `rank` is None where it cannot be known."""
+    """A process that has events.
+
+    `rank` is None where it cannot be known; `rank_from` says where it is from: a variable of the environment
+    ("RANK", ...), "MPI_RANKS", "NVTX", or `GUESSED_RANK`; "" without a rank.
+    """
 
     index: int
     pid: int
     name: str
     rank: int | None
     global_pid: int
+    rank_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A (process, context, stream id); `gpu` is an index into `Trace.gpus`."""
+    """A (process, context, stream id); `gpu` is an index into `Trace.gpus`.
+
+    The driver's migrations of unified memory have one of their own, named `UNIFIED_NAME`.
+    """
 
     index: int
     gpu: int
@@ -54,6 +66,11 @@ class Stream:
     stream_id: int
     is_default: bool = False
     name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What to call it: "7", or "unified memory"."""
+        return self.name.lower() if self.name == UNIFIED_NAME else str(self.stream_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,7 @@ class Track:
 class Session:
     """Facts about the recording; None where the file does not say.
 
+    `recorded_version` is the nsys that recorded, `nsys_version` the one that exported.
     `recorded` names the kinds of data that were switched on or left rows:
     "cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi".
     """
@@ -93,6 +111,7 @@ class Session:
     nsys_version: str | None = None
     schema_version: str | None = None
     recorded: frozenset[str] = frozenset()
+    recorded_version: str | None = None
 
 
 class Source(Protocol):
@@ -120,6 +139,8 @@ class Trace:
         Rows read per table of the file, by the file's own table names.
     diagnostics : DataFrame
         Columns time_ns (int64), severity (str: error, warning, info, verbose), source, text, pid.
+    unread : mapping of str to int
+        Rows of each table of the file that has some and is not read, by the file's own table names.
     notes : tuple of str
         What the reader had to do to open the file (a newer schema, a column of the wrong type ...).
     partial : bool
@@ -137,6 +158,7 @@ class Trace:
     events: Mapping[Kind, Events]
     counts: Mapping[str, int]
     diagnostics: pd.DataFrame
+    unread: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, compare=False)
     partial: bool = False

@@ -1,0 +1,57 @@
+"""What a reader of a trace has to know, as one sentence and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a reader of the trace has to know.
+
+    Attributes
+    ----------
+    severity : {"error", "warning", "info"}
+        An error makes numbers wrong, a warning doubtful; info says what is not there to be known.
+    title : str
+        What it is, in a line.
+    meaning : str
+        What it means for reading.
+    where : str
+        The process or GPU concerned, "" for the whole recording.
+    gpu : int or None
+    align_ns : int or None
+        What `alignment.align` would add to the times of `gpu`.
+    time_ns : int or None
+        A moment at which it can be seen.
+    process : int or None
+        The one whose rows were lost.
+    """
+
+    severity: Severity
+    title: str
+    meaning: str
+    where: str = ""
+    gpu: int | None = None
+    time_ns: int | None = None
+    align_ns: int | None = None
+    process: int | None = None
+
+    @property
+    def spoils(self) -> bool:
+        """Whether it makes the numbers of its GPU doubtful."""
+        return self.severity == "error" and self.gpu is not None
+
+    @property
+    def text(self) -> str:
+        """All of it as sentences, each with one full stop."""
+        title = self.title if self.title.endswith((".", "?", "!")) else f"{self.title}."
+        return f"{title} {self.meaning}".rstrip()
+
+
+def counted(count: int, what: str) -> str:
+    """Return "1 call", "2,000 calls"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
