@@ -36,9 +36,7 @@ def awaited(study: Study, gpu: int, kind: Indices, index: Indices) -> Indices:
     if not len(kind) or not len(waits) or not len(api):
         return out
     own, calls = _stream_waits(trace, trace.gpus[gpu].process)
-    for stream in trace.streams:
-        if stream.gpu != gpu:
-            continue
+    for stream in trace.streams_of(gpu):
         here = waits.columns["stream_id"][own] == stream.stream_id
         here &= waits.columns["context"][own] == stream.context
         held, launched = calls[here], _launches(study, stream.index)
@@ -61,8 +59,7 @@ def awaited(study: Study, gpu: int, kind: Indices, index: Indices) -> Indices:
 def _stream_waits(trace: Trace, process: int) -> tuple[Indices, Indices]:
     """Return a process's stream waits that have a call: rows of the synchronisations, and of the calls."""
     waits, api = trace.events[Kind.SYNC], trace.api
-    threads = [api.of(t.index) for t in trace.threads if t.process == process]
-    calls = np.concatenate([np.arange(r.start, r.stop) for r in threads]) if threads else _NONE
+    calls = api.rows_of([t.index for t in trace.threads_of(process)]).astype(np.int64)
     names = [i for i in np.unique(api.name_id[calls]).tolist() if trace.names[i] in STREAM_WAITS]
     calls = calls[np.isin(api.name_id[calls], names)]
     calls = calls[np.argsort(api.columns["correlation"][calls], kind="stable")]

@@ -181,15 +181,15 @@ def _even_share(counts: Indices) -> float:
 
 def _gpu_time(trace: Trace) -> list[int]:
     """Return per process the sum of the durations of its GPU operations, without the driver's own, ns."""
-    total = [0] * len(trace.processes)
+    total = np.zeros(len(trace.processes), np.int64)
+    process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.int64)
     for kind in GPU_KINDS:
         events = trace.events[kind]
-        own = ~events.migrations()
-        for stream in trace.streams:
-            rows = events.of(stream.index)
-            busy = int((events.end_ns[rows] - events.start_ns[rows])[own[rows]].sum())
-            total[trace.gpus[stream.gpu].process] += busy
-    return total
+        if len(events):
+            own = np.where(events.migrations(), 0, events.end_ns - events.start_ns)
+            before = np.append(0, np.cumsum(own))
+            np.add.at(total, process_of, np.diff(before[events.offsets]))
+    return total.tolist()
 
 
 def _merged(trace: Trace, figures: pd.DataFrame) -> list[Candidate]:

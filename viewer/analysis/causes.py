@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.host_time import Hosts, Indices
+from viewer.analysis.intervals import runs
 from viewer.analysis.launched import outermost, ranges_of
 from viewer.trace.events import Int64
 
@@ -126,8 +128,7 @@ def find_causes(
 def placed(study: Study, hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
     """Say of slices of any kind which thread launched, inside which range, and what drained the queue."""
     found = Causes.empty(len(launch), threads_of(study, launch))
-    for thread in _distinct(found.thread):
-        mine = found.thread == thread
+    for thread, mine in _by_thread(found.thread):
         found.inside[mine] = hosts.inside(thread, start_ns[mine], end_ns[mine])
         found.drained_by[mine] = hosts.blocked_at(thread, start_ns[mine])
     return found
@@ -143,8 +144,7 @@ def _split_threads(
     hosts: Hosts, found: Causes, rows: npt.NDArray[np.bool_], thread: Indices, start: Int64, stop: Int64
 ) -> None:
     """Add to the shares what each slice's thread did until it called the launch."""
-    for one in _distinct(thread[rows]):
-        mine = rows & (thread == one)
+    for one, mine in _by_thread(np.where(rows, thread, -1)):
         found.shares[: UNKNOWN + 1, mine] += hosts.time(one).split(start[mine], stop[mine])
 
 
@@ -164,9 +164,9 @@ def _follow(
     """
     idle = found.shares[OFF_CPU] + (found.shares[UNKNOWN] if hosts.is_recorded else 0)
     waited = split & (2 * idle >= end - start)
-    for thread in _distinct(found.thread[waited]):
+    for thread, held in _by_thread(np.where(waited, found.thread, -1)):
         for owner in _owners(study, hosts, thread):
-            mine = np.flatnonzero(waited & (found.thread == thread) & (found.followed < 0))
+            mine = held[found.followed[held] < 0]
             if not len(mine):
                 break
             mine = mine[_holds(study, owner, launch[mine])]
@@ -182,22 +182,18 @@ def _follow(
 
 def _owners(study: Study, hosts: Hosts, thread: int) -> list[int]:
     """Return the other threads of the process that have ranges, those that launch most first."""
-    trace, api = study.trace, study.trace.api
-    process = trace.threads[thread].process
-    ranged = {t.thread for t in trace.tracks if trace.threads[t.thread].process == process} - {thread}
-    launches = {t: int(hosts.is_launch[api.of(t)].sum()) for t in ranged}
-    return sorted((t for t in ranged if launches[t]), key=lambda t: (-launches[t], t))[:_OWNERS_TRIED]
+    owners = hosts.owners(study.trace.threads[thread].process)
+    return [t for t in owners[: _OWNERS_TRIED + 1] if t != thread][:_OWNERS_TRIED]
 
 
 def _holds(study: Study, owner: int, launch: Indices) -> npt.NDArray[np.bool_]:
     """Return which calls lie wholly inside a range of a thread."""
     trace, api, nvtx = study.trace, study.trace.api, study.trace.nvtx
     held = np.zeros(len(launch), bool)
-    for track in trace.tracks:
-        if track.thread == owner:
-            rows = ranges_of(trace, track.index)
-            at = outermost(nvtx.start_ns[rows], nvtx.end_ns[rows], api.start_ns[launch], api.end_ns[launch])
-            held |= at >= 0
+    for track in trace.tracks_of(owner):
+        rows = ranges_of(trace, track.index)
+        at = outermost(nvtx.start_ns[rows], nvtx.end_ns[rows], api.start_ns[launch], api.end_ns[launch])
+        held |= at >= 0
     return held
 
 
@@ -211,8 +207,7 @@ def _name_calls(
     launch: Indices,
 ) -> None:
     acting = np.where(found.followed >= 0, found.followed, found.thread)
-    for thread in _distinct(acting[split]):
-        mine = split & (acting == thread)
+    for thread, mine in _by_thread(np.where(split, acting, -1)):
         found.blocking_call[mine], _ = hosts.longest_call(thread, start[mine], begin[mine], blocking=True)
         other, length = hosts.longest_call(thread, start[mine], begin[mine], blocking=False)
         own = (stop - begin)[mine]
@@ -242,11 +237,15 @@ def _is_launching(hosts: Hosts, found: Causes, start: Int64, end: Int64) -> npt.
     """Return where the launching thread launches at least ten times in the surrounding millisecond."""
     middle = start + (end - start) // 2
     launching = np.zeros(len(start), bool)
-    for thread in _distinct(found.thread):
-        mine = found.thread == thread
+    for thread, mine in _by_thread(found.thread):
         launching[mine] = hosts.launches_near(thread, middle[mine], SURROUNDING_NS) >= LAUNCHES
     return launching
 
 
-def _distinct(threads: Indices) -> list[int]:
-    return [int(t) for t in np.unique(threads) if t >= 0]
+def _by_thread(threads: Indices) -> Iterator[tuple[int, Indices]]:
+    """Yield each thread and where it stands, in order; -1 is none."""
+    order = np.argsort(threads, kind="stable")
+    first, last = runs(threads[order])
+    for low, high in zip(first.tolist(), last.tolist(), strict=True):
+        if (thread := int(threads[order[low]])) >= 0:
+            yield thread, order[low:high]

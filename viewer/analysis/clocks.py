@@ -78,7 +78,7 @@ def clocks(study: Study) -> tuple[Clock, ...]:
     """Return the bounds of every GPU's clock, in order of `Trace.gpus`."""
     found: dict[int, Clock] = {}
     for process in study.trace.processes:
-        gpus = [g for g in study.trace.gpus if g.process == process.index]
+        gpus = study.trace.gpus_of(process.index)
         if gpus:
             ops = launched_of(study, process.index)
             found |= {g.index: _clock(study.trace, ops, g) for g in gpus}

@@ -11,6 +11,8 @@ import numpy as np
 from viewer.analysis.alignment import offsets
 from viewer.analysis.finding import Finding, counted
 from viewer.analysis.intervals import union
+from viewer.analysis.launched import Mask
+from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.recording import about_recording
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import MIGRATION_CAUSES, Int64
@@ -98,8 +100,13 @@ def _lost_rows(study: Study) -> Iterator[Finding]:
     trace = study.trace
     if not any(len(trace.events[kind]) for kind in GPU_KINDS):
         return
+    used = np.flatnonzero(np.bincount(trace.api.name_id, minlength=len(trace.names)))
+    texts = trace.names.take(used)
+    launching, capturing = (np.zeros(len(trace.names), bool) for _ in range(2))
+    launching[used] = [_LAUNCHING in text for text in texts]
+    capturing[used] = [_CAPTURING in text for text in texts]
     for process in trace.processes:
-        asked, captures = _launched(trace, process.index)
+        asked, captures = _launched(trace, process.index, launching, capturing)
         found = _correlations(trace, process.index)
         count, held = len(asked), int(np.isin(asked, found).sum())
         if count < 10 or max(held, len(found)) >= (FEW_ROWS_CAPTURED if captures else FEW_ROWS) * count:
@@ -111,37 +118,32 @@ def _lost_rows(study: Study) -> Iterator[Finding]:
             f"GPU events of {where} were lost while recording: its lanes are empty because rows are missing, "
             "not because it was idle. Its parts, and what compares ranks, are wrong.",
             where,
-            next((g.index for g in trace.gpus if g.process == process.index), None),
+            next((g.index for g in trace.gpus_of(process.index)), None),
             process=process.index,
         )
 
 
-def _launched(trace: Trace, process: int) -> tuple[Int64, bool]:
-    """Return the correlation ids of a process's kernel launches, and whether it captures graphs."""
+def _launched(trace: Trace, process: int, launching: Mask, capturing: Mask) -> tuple[Int64, bool]:
+    """Return the correlation ids of a process's kernel launches, and whether it captures graphs.
+
+    `launching` and `capturing` say which names do, shape (names,) each.
+    """
     api = trace.api
-    rows = [api.of(t.index) for t in trace.threads_of(process)]
-    names = np.concatenate([np.empty(0, np.uint32), *(api.name_id[r] for r in rows)])
-    ids = np.concatenate([np.empty(0, np.int64), *(np.asarray(api.columns["correlation"][r]) for r in rows)])
-    used = np.flatnonzero(np.bincount(names, minlength=len(trace.names)))
-    texts = trace.names.take(used)
-    is_launch = np.zeros(len(trace.names), bool)
-    is_launch[used] = [_LAUNCHING in text for text in texts]
-    asked = np.sort(ids[is_launch[names]])
-    first = np.concatenate(([True], asked[1:] != asked[:-1]))[: len(asked)]
-    return asked[first].astype(np.int64), any(_CAPTURING in text for text in texts)
+    rows = api.rows_of([t.index for t in trace.threads_of(process)])
+    names = api.name_id[rows]
+    asked = np.unique(np.asarray(api.columns["correlation"][rows[launching[names]]], np.int64))
+    return asked, bool(capturing[names].any())
 
 
 def _correlations(trace: Trace, process: int) -> Int64:
     """Return the correlation ids of the kernels and graphs that a process ran."""
-    pieces = [np.empty(0, np.int64)]
-    for kind in (Kind.KERNEL, Kind.GRAPH):
-        events = trace.events[kind]
-        pieces += [
-            np.asarray(events.columns["correlation"][events.of(s.index)], np.int64)
-            for s in trace.streams
-            if trace.gpus[s.gpu].process == process and len(events)
-        ]
-    return np.concatenate(pieces)
+    streams = [s.index for gpu in trace.gpus_of(process) for s in trace.streams_of(gpu.index)]
+    pieces = [
+        np.asarray(events.columns["correlation"][events.rows_of(streams)], np.int64)
+        for kind in (Kind.KERNEL, Kind.GRAPH)
+        if len(events := trace.events[kind])
+    ]
+    return np.concatenate([np.empty(0, np.int64), *pieces])
 
 
 def _shifted_clocks(study: Study) -> Iterator[Finding]:
@@ -220,11 +222,9 @@ def _unknown_launches(study: Study) -> Iterator[Finding]:
     for gpu in trace.gpus:
         count = missing = 0
         for kind in GPU_KINDS:
-            calls = study.launches.api_of(kind)
-            for stream in trace.streams_of(gpu.index):
-                rows = trace.events[kind].of(stream.index)
-                held = calls[rows][~drivers[kind][rows]]
-                count, missing = count + len(held), missing + int((held < 0).sum())
+            rows = rows_of_gpu(trace, kind, gpu.index)
+            held = study.launches.api_of(kind)[rows][~drivers[kind][rows]]
+            count, missing = count + len(held), missing + int((held < 0).sum())
         if missing * 20 > count:
             yield Finding(
                 "warning",

@@ -34,6 +34,10 @@ WAITING_CALLS = (
 """Calls of the operating system in which a thread waits: for data, a lock, a file, or time to pass."""
 
 
+DEEPEST = 255
+"""So many ranges in one another are looked through: thousands would cost their square."""
+
+
 @dataclass(frozen=True)
 class HostTime:
     """One thread's time, as sets; a CUDA call goes before what the operating system says.
@@ -78,6 +82,7 @@ class Hosts:
         self._study = study
         self._trace = study.trace
         self._times: dict[int, HostTime] = {}
+        self._owners: dict[int, list[int]] = {}
 
     @cached_property
     def is_blocking(self) -> Mask:
@@ -97,6 +102,15 @@ class Hosts:
             calls = self._study.launches.api_of(kind)
             launching[calls[calls >= 0]] = True
         return launching
+
+    def owners(self, process: int) -> list[int]:
+        """Return the threads of a process that have ranges and launch, those that launch most first."""
+        if process not in self._owners:
+            threads = [t.index for t in self._trace.threads_of(process) if self._trace.tracks_of(t.index)]
+            launches = {t: int(self.is_launch[self._trace.api.of(t)].sum()) for t in threads}
+            held = [t for t in threads if launches[t]]
+            self._owners[process] = sorted(held, key=lambda t: (-launches[t], t))
+        return self._owners[process]
 
     def time(self, thread: int) -> HostTime:
         """Return what a thread does with its time."""
@@ -139,9 +153,7 @@ class Hosts:
         length = np.full(len(start_ns), np.iinfo(np.int64).max)
         # A range over half of a window holds its middle, or ends or begins there.
         middle = start_ns + (end_ns - start_ns) // 2
-        for track in self._trace.tracks:
-            if track.thread != thread:
-                continue
+        for track in self._trace.tracks_of(thread):
             for layer in layers(nvtx, ranges_of(self._trace, track.index)):
                 begin, stop = nvtx.start_ns[layer], nvtx.end_ns[layer]
                 for point in (middle, middle - 1):
@@ -203,10 +215,11 @@ class Hosts:
 def layers(table: Events, rows: Indices) -> list[Indices]:
     """Split events that are sorted by (start, -end) into layers, outermost first, whose ends are sorted too.
 
-    In a layer of nested ranges none overlaps another.
+    In a layer of nested ranges none overlaps another. What lies deeper than `DEEPEST` is left out.
     """
-    found, left = [], rows
-    while len(left):
+    found: list[Indices] = []
+    left = rows
+    while len(left) and len(found) < DEEPEST:
         ends = table.end_ns[left]
         outer = ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])
         found.append(left[outer])

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.order import rows_of_gpu
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64, UInt32
+from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -34,7 +36,7 @@ class Launched:
         Position in `GPU_KINDS`.
     index : ndarray of int64, shape (n,)
         Index into the table of that kind.
-    gpu : ndarray of int16, shape (n,)
+    gpu : ndarray of int32, shape (n,)
     start_ns, end_ns : ndarray of int64, shape (n,)
         The operation.
     name_id : ndarray of uint32, shape (n,)
@@ -48,7 +50,7 @@ class Launched:
 
     kind: npt.NDArray[np.uint8]
     index: Indices
-    gpu: npt.NDArray[np.int16]
+    gpu: npt.NDArray[np.int32]
     start_ns: Int64
     end_ns: Int64
     name_id: UInt32
@@ -71,30 +73,30 @@ def launched_of(study: Study, process: int) -> Launched:
         if not len(events):
             continue
         api_of = study.launches.api_of(kind)
-        for stream in trace.streams:
-            if trace.gpus[stream.gpu].process != process:
-                continue
-            rows = events.of(stream.index)
-            start, end = events.start_ns[rows], events.end_ns[rows]
-            busy += int((end - start).sum())
-            kept = np.flatnonzero(api_of[rows] >= 0)
-            of_kind, of_gpu = np.full(len(kept), position, np.uint8), np.full(len(kept), stream.gpu, np.int16)
-            name = events.name_id[rows][kept]
-            call, index = api_of[rows][kept], rows.start + kept
-            pieces.append((call, of_kind, index, of_gpu, start[kept], end[kept], name))
+        for gpu in trace.gpus_of(process):
+            rows = rows_of_gpu(trace, kind, gpu.index)
+            busy += int((events.end_ns[rows] - events.start_ns[rows]).sum())
+            index = rows[api_of[rows] >= 0].astype(np.int64)
+            of_kind = np.full(len(index), position, np.uint8)
+            of_gpu = np.full(len(index), gpu.index, np.int32)
+            start, end, name = events.start_ns[index], events.end_ns[index], events.name_id[index]
+            pieces.append((api_of[index], of_kind, index, of_gpu, start, end, name))
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     # Calls are grouped by thread and sorted by start in the table, so the index of the call is the sort key.
     order = np.argsort(columns[0], kind="stable")
     call, kinds, indices, gpus, starts, ends, names = (column[order] for column in columns)
-    edges = np.searchsorted(call, api.offsets)
-    threads = {t: slice(int(edges[t]), int(edges[t + 1])) for t in np.flatnonzero(np.diff(edges)).tolist()}
+    # Only the threads of the process have calls among these.
+    owned = [t.index for t in trace.threads_of(process)]
+    low, high = (np.searchsorted(call, api.offsets[np.array(owned, np.int64) + at]) for at in (0, 1))
+    edges = zip(owned, low.tolist(), high.tolist(), strict=True)
+    threads = {t: slice(first, last) for t, first, last in edges if last > first}
     called, returned = api.start_ns[call], api.end_ns[call]
     return Launched(kinds, indices, gpus, starts, ends, names, called, returned, threads, busy)
 
 
 _NO_LAUNCHES = tuple(
     np.empty(0, dtype)
-    for dtype in (np.int32, np.uint8, np.int64, np.int16, np.int64, np.int64, np.uint32)
+    for dtype in (np.int32, np.uint8, np.int64, np.int32, np.int64, np.int64, np.uint32)
 )  # fmt: skip
 """The call and the columns of `Launched` that operations have themselves."""
 
@@ -136,20 +138,22 @@ class Cover:
     def __init__(self, study: Study, process: int) -> None:
         self.trace = study.trace
         self.launched = launched_of(study, process)
-        self._foreign: dict[tuple[int, str], Mask] = {}
 
-    def callers(self, thread: int, domain: str, mode: str) -> Iterator[tuple[int, Indices]]:
-        """Yield (launching thread, positions in `launched`) that a range of this thread and domain may cover.
+    def callers(self, thread: int, domain: str, mode: str, low_ns: int, high_ns: int) -> Iterator[Indices]:
+        """Yield positions in `launched`, by start of the call, that a range of thread and domain may cover.
 
         By "thread", the calls of that thread alone; by "process", also the calls of the other threads that
-        do not lie inside a range of another domain on their own thread.
+        do not lie inside a range of another domain on their own thread. Only calls that begin in
+        [low, high], where the ranges lie, are looked at, so that many threads do not cost their square.
         """
-        for caller, rows in self.launched.threads.items():
-            positions = np.arange(rows.start, rows.stop)
-            if caller == thread:
-                yield caller, positions
-            elif mode == "process":
-                yield caller, positions[~self._in_foreign_range(caller, domain)]
+        if thread in self.launched.threads:
+            rows = self.launched.threads[thread]
+            yield self._between(np.arange(rows.start, rows.stop), low_ns, high_ns)
+        if mode == "process" and self.launched.threads.keys() - {thread}:
+            for pool in (self._pools.get(_IN_NONE), self._pools.get(domain)):
+                if pool is not None:
+                    held = self._between(pool, low_ns, high_ns)
+                    yield held[self._thread_of[held] != thread]
 
     def outermost(self, thread: int, domain: str, starts: Int64, ends: Int64, mode: str) -> Indices:
         """Return the outermost of some ranges of one thread and domain around each operation, -1 for none.
@@ -160,31 +164,58 @@ class Cover:
             Position in `starts`, which are sorted by (start, -end).
         """
         found = np.full(len(self.launched), -1, np.int64)
-        for _, at in self.callers(thread, domain, mode):
-            found[at] = outermost(
-                starts, ends, self.launched.call_start_ns[at], self.launched.call_end_ns[at]
-            )
+        for at, around in self.around(thread, domain, starts, ends, mode):
+            found[at] = around
         return found
 
-    def _in_foreign_range(self, thread: int, domain: str) -> Mask:
-        key = (thread, domain)
-        if key not in self._foreign:
-            rows, nvtx = self.launched.threads[thread], self.trace.nvtx
-            inside = np.zeros(rows.stop - rows.start, bool)
-            for track in self.trace.tracks:
-                if track.thread == thread and track.domain != domain:
-                    held = ranges_of(self.trace, track.index)
-                    inside |= (
-                        outermost(
-                            nvtx.start_ns[held],
-                            nvtx.end_ns[held],
-                            self.launched.call_start_ns[rows],
-                            self.launched.call_end_ns[rows],
-                        )
-                        >= 0
-                    )
-            self._foreign[key] = inside
-        return self._foreign[key]
+    def around(
+        self, thread: int, domain: str, starts: Int64, ends: Int64, mode: str
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Yield positions in `launched` and the outermost range around each of them, as `outermost`."""
+        if len(starts):
+            for at in self.callers(thread, domain, mode, int(starts[0]), int(ends.max())):
+                called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
+                yield at, outermost(starts, ends, called, returned)
+
+    def _between(self, positions: Indices, low_ns: int, high_ns: int) -> Indices:
+        """Return those of some positions, by start of the call, whose call begins in [low, high]."""
+        begin = self.launched.call_start_ns[positions]
+        return positions[np.searchsorted(begin, low_ns) : np.searchsorted(begin, high_ns, side="right")]
+
+    @cached_property
+    def _thread_of(self) -> Indices:
+        """The thread that launched each operation."""
+        threads = self.launched.threads
+        return np.repeat(list(threads), [rows.stop - rows.start for rows in threads.values()])
+
+    @cached_property
+    def _pools(self) -> dict[str | None, Indices]:
+        """By domain: operations whose call lies in ranges of that domain alone on its own thread, or of none.
+
+        Each by start of the call. Those inside ranges of several domains are nobody's to adopt.
+        """
+        domains: dict[str, int] = {}
+        held = np.full(len(self.launched), -1, np.int64)
+        for thread, rows in self.launched.threads.items():
+            nvtx, every = self.trace.nvtx, np.arange(rows.start, rows.stop)
+            for track in self.trace.tracks_of(thread):
+                code = domains.setdefault(track.domain, len(domains))
+                ranges = ranges_of(self.trace, track.index)
+                if len(ranges):
+                    starts, ends = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
+                    at = self._between(every, int(starts[0]), int(ends.max()))
+                    called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
+                    at = at[outermost(starts, ends, called, returned) >= 0]
+                    held[at] = np.where((held[at] == -1) | (held[at] == code), code, _IN_SEVERAL)
+        order = np.lexsort((self.launched.call_start_ns, held))
+        codes, first = np.unique(held[order], return_index=True)
+        named: dict[int, str | None] = {-1: _IN_NONE} | {code: domain for domain, code in domains.items()}
+        pieces = zip(codes.tolist(), np.split(order, first[1:]), strict=True)
+        return {named[code]: piece for code, piece in pieces if code != _IN_SEVERAL}
+
+
+_IN_NONE = None
+_IN_SEVERAL = -2
 
 
 def ranges_of(trace: Trace, track: int) -> Indices:

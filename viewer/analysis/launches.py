@@ -149,14 +149,13 @@ def _keys(trace: Trace, kind: Kind) -> _UInt64:
     """Return (process + 1) << 32 | correlation id of every event; 0 for those without a correlation id."""
     events = trace.events[kind]
     if kind is Kind.API:
-        process_of = [t.process for t in trace.threads]
+        process_of = np.array([t.process for t in trace.threads], np.uint64)
     else:
-        process_of = [trace.gpus[s.gpu].process for s in trace.streams]
+        process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.uint64)
     if not len(events):
         return np.empty(0, np.uint64)
     correlation = np.asarray(events.columns["correlation"])
     keys = correlation.astype(np.uint64)
-    for owner, process in enumerate(process_of):
-        keys[events.of(owner)] |= np.uint64((process + 1) << 32)
+    keys |= np.repeat((process_of + np.uint64(1)) << np.uint64(32), np.diff(events.offsets))
     keys[correlation == 0] = 0
     return keys

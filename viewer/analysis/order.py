@@ -39,10 +39,7 @@ class GpuOrder:
 
 def rows_of_gpu(trace: Trace, kind: Kind, gpu: int) -> npt.NDArray[np.int32]:
     """Return the indices of one kind of operation on one GPU, grouped by stream."""
-    events = trace.events[kind]
-    owned = [events.of(s.index) for s in trace.streams_of(gpu)]
-    indices = [np.arange(rows.start, rows.stop, dtype=np.int32) for rows in owned]
-    return np.concatenate(indices) if indices else np.empty(0, np.int32)
+    return trace.events[kind].rows_of([s.index for s in trace.streams_of(gpu)])
 
 
 def gpu_order(trace: Trace, gpu: int) -> GpuOrder:

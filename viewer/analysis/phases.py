@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.intervals import EMPTY, Intervals, union
+from viewer.analysis.intervals import EMPTY, Intervals, runs, union
 from viewer.analysis.laps import Laps
-from viewer.analysis.launched import Cover, Indices, Launched, Mask, Rows, ranges_of
+from viewer.analysis.launched import MARK, Cover, Indices, Launched, Mask, Rows
 from viewer.analysis.texts import in_phase, is_library_domain
-from viewer.trace import GPU_KINDS, Kind
+from viewer.trace import GPU_KINDS, Kind, Track
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
@@ -144,12 +145,13 @@ def find_phases(study: Study, laps: Laps) -> Phases:
     gpus = len(study.trace.gpus)
     found = {name: [_NOTHING] * gpus for name in _ALL}
     how = dict.fromkeys(_ALL, NOT_FOUND)
+    named = _Named(study)
     for process in study.trace.processes:
-        own_gpus = [g.index for g in study.trace.gpus if g.process == process.index]
+        own_gpus = [g.index for g in study.trace.gpus_of(process.index)]
         if not own_gpus:
             continue
         cover = Cover(study, process.index)
-        masks, said = _attributed(cover, process.index)
+        masks, said = _attributed(cover, named, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:
             for name, on_gpu in _on_gpu(cover.launched, masks, laps, gpu).items():
@@ -173,19 +175,43 @@ _OnGpu = tuple[Intervals, Rows, Rows]
 _NOTHING: _OnGpu = (EMPTY, np.empty(0, np.int32), np.empty(0, np.int32))
 
 
-def _attributed(cover: Cover, process: int) -> tuple[dict[str, Mask], dict[str, str]]:
+class _Named:
+    """The ranges whose text names a phase, by process and track; libraries' domains apart."""
+
+    def __init__(self, study: Study) -> None:
+        trace, nvtx = study.trace, study.trace.nvtx
+        used = np.flatnonzero(np.bincount(nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
+        types = nvtx.columns.get("event_type")
+        self._found: dict[tuple[str, int], list[tuple[Track, Indices]]] = defaultdict(list)
+        for phase in PHASES if types is not None else ():
+            is_named = np.zeros(len(trace.names), bool)
+            is_named[used] = in_phase(trace.names, used, phase)
+            rows = np.flatnonzero(is_named[nvtx.name_id] & (types != MARK))
+            owner = np.searchsorted(nvtx.offsets, rows, side="right") - 1
+            first, last = runs(owner)
+            for low, high in zip(first.tolist(), last.tolist(), strict=True):
+                track = trace.tracks[int(owner[low])]
+                if not is_library_domain(track.domain):
+                    self._found[phase, trace.threads[track.thread].process].append((track, rows[low:high]))
+
+    def of(self, phase: str, process: int) -> list[tuple[Track, Indices]]:
+        """Return the tracks of a process that have such ranges, each with them."""
+        return self._found.get((phase, process), [])
+
+
+def _attributed(cover: Cover, named: _Named, process: int) -> tuple[dict[str, Mask], dict[str, str]]:
     """Return which operations each phase launched.
 
     An operation inside several belongs to the optimizer before backward, and to backward before forward: what
     backward computes again is backward. What the owner of the backward range launches itself there, while
     another thread launches the gradients, is apart.
     """
-    covered = {name: _covered(cover, process, name) for name in PHASES}
-    own = _own_thread(cover, process, "backward")
+    covered = {name: _covered(cover, named.of(name, process)) for name in PHASES}
+    own = _covered(cover, named.of("backward", process), "thread")
     said = dict.fromkeys(PHASES, BY_RANGE)
     optimizer, backward = covered["optimizer"], covered["backward"] & ~covered["optimizer"]
     if not covered["backward"].any():
-        backward = _by_autograd_thread(cover, process) & ~optimizer
+        backward = _by_autograd_thread(cover, named.of("forward", process)) & ~optimizer
         own, said["backward"] = np.zeros_like(backward), BY_THREAD
     adopted = backward & ~own
     apart = backward & own if adopted.sum() > (backward & own).sum() // 4 else np.zeros_like(backward)
@@ -195,27 +221,18 @@ def _attributed(cover: Cover, process: int) -> tuple[dict[str, Mask], dict[str, 
     return masks, said
 
 
-def _covered(cover: Cover, process: int, phase: str, mode: str = "process") -> Mask:
-    """Return which operations lie in a range of that phase."""
-    trace = cover.trace
+def _covered(cover: Cover, named: list[tuple[Track, Indices]], mode: str = "process") -> Mask:
+    """Return which operations lie in one of some ranges."""
+    nvtx = cover.trace.nvtx
     inside = np.zeros(len(cover.launched), bool)
-    for track in trace.tracks:
-        if trace.threads[track.thread].process != process or is_library_domain(track.domain):
-            continue
-        ranges = ranges_of(trace, track.index)
-        names, where = np.unique(trace.nvtx.name_id[ranges], return_inverse=True)
-        ranges = ranges[in_phase(trace.names, names, phase)[where]] if len(names) else ranges
-        if len(ranges):
-            start, end = trace.nvtx.start_ns[ranges], trace.nvtx.end_ns[ranges]
-            inside |= cover.outermost(track.thread, track.domain, start, end, mode) >= 0
+    for track, ranges in named:
+        start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
+        for at, around in cover.around(track.thread, track.domain, start, end, mode):
+            inside[at] |= around >= 0
     return inside
 
 
-def _own_thread(cover: Cover, process: int, phase: str) -> Mask:
-    return _covered(cover, process, phase, "thread")
-
-
-def _by_autograd_thread(cover: Cover, process: int) -> Mask:
+def _by_autograd_thread(cover: Cover, forward: list[tuple[Track, Indices]]) -> Mask:
     """Return what the autograd thread launched: by its name, else the other thread with most launches.
 
     Without that name it is only looked for where there is a forward: not every second thread is autograd's.
@@ -223,22 +240,22 @@ def _by_autograd_thread(cover: Cover, process: int) -> Mask:
     threads, launched = cover.trace.threads, cover.launched
     mask = np.zeros(len(launched), bool)
     named = [t for t in launched.threads if threads[t].name.startswith("pt_autograd")]
-    if not named and not _covered(cover, process, "forward").any():
+    if not named and not _covered(cover, forward).any():
         return mask
     if not named:
         by_launches = sorted(launched.threads, key=lambda t: _length(launched.threads[t]))
         if len(by_launches) < 2:
             return mask
-        owner = _owner(cover, process, by_launches[-1])
+        owner = _owner(cover, forward, by_launches[-1])
         named = [t for t in by_launches if t != owner][-1:]
     for thread in named:
         mask[launched.threads[thread]] = True
     return mask
 
 
-def _owner(cover: Cover, process: int, default: int) -> int:
+def _owner(cover: Cover, forward: list[tuple[Track, Indices]], default: int) -> int:
     """Return the thread that has the forward ranges, else the one with most launches."""
-    own = _own_thread(cover, process, "forward")
+    own = _covered(cover, forward, "thread")
     counts = {t: int(own[rows].sum()) for t, rows in cover.launched.threads.items()}
     best = max(counts, key=lambda t: counts[t])
     return best if counts[best] else default

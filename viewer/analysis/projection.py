@@ -49,9 +49,8 @@ def _of_process(study: Study, process: int, mode: Projection) -> pd.DataFrame:
     trace, nvtx = study.trace, study.trace.nvtx
     cover = Cover(study, process)
     pieces: list[_Piece] = []
-    for track in trace.tracks:
-        if trace.threads[track.thread].process != process or not len(cover.launched):
-            continue
+    tracks = [t for thread in trace.threads_of(process) for t in trace.tracks_of(thread.index)]
+    for track in sorted(tracks, key=lambda t: t.index) if len(cover.launched) else ():
         ranges = ranges_of(trace, track.index)
         if not len(ranges):
             continue
@@ -73,7 +72,7 @@ def _spans(
     last = np.full(len(start), _EARLIEST, np.int64)
     count, busy = np.zeros(len(start), np.int64), np.zeros(len(start), np.int64)
     ops = cover.launched
-    for _, at in cover.callers(thread, domain, mode):
+    for at in cover.callers(thread, domain, mode, int(start[0]), int(end.max())):
         for layer in _layers(ops.call_end_ns[at]):
             held = at[layer]
             low = np.searchsorted(ops.call_start_ns[held], start, side="left")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from viewer.analysis.boards import SharedBoard
 from viewer.analysis.finding import Finding
 from viewer.analysis.measure import class_numbers, parts_of
+from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.parts import PARTS, without_kernel
 from viewer.analysis.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.report_laps import lap_facts
@@ -96,22 +99,22 @@ def _whole(trace: Trace) -> str:
 
 def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
     process = trace.processes[gpu.process]
-    streams = [s.index for s in trace.streams_of(gpu.index)]
-    rows = {kind: [trace.events[kind].of(s) for s in streams] for kind in GPU_KINDS}
-    counts = {kind: sum(r.stop - r.start for r in held) for kind, held in rows.items()}
-    used = [(trace.events[kind], r) for kind, held in rows.items() for r in held if r.stop > r.start]
+    streams = np.array([s.index for s in trace.streams_of(gpu.index)], np.int64)
+    rows = {kind: rows_of_gpu(trace, kind, gpu.index) for kind in GPU_KINDS}
+    held = [trace.events[kind].counts(streams) for kind in GPU_KINDS]
+    used = [(trace.events[kind], of_kind) for kind, of_kind in rows.items() if len(of_kind)]
     return {
         "rank": process.rank,
         "rank_from": process.rank_from or None,
         "pid": process.pid,
         "device": gpu.device,
         "name": gpu.name,
-        "streams": sum(any(r[i].stop > r[i].start for r in rows.values()) for i in range(len(streams))),
-        "kernels": counts[Kind.KERNEL],
-        "memcpys": counts[Kind.MEMCPY],
-        "memsets": counts[Kind.MEMSET],
-        "graph_launches": counts[Kind.GRAPH],
-        "first_op_ns": min((int(e.start_ns[r.start]) for e, r in used), default=None),
+        "streams": int((np.sum(held, axis=0) > 0).sum()),
+        "kernels": len(rows[Kind.KERNEL]),
+        "memcpys": len(rows[Kind.MEMCPY]),
+        "memsets": len(rows[Kind.MEMSET]),
+        "graph_launches": len(rows[Kind.GRAPH]),
+        "first_op_ns": min((int(e.start_ns[r].min()) for e, r in used), default=None),
         "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
     }
 

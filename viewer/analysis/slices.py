@@ -282,8 +282,7 @@ def _columns_of(found: Causes) -> dict[str, npt.NDArray[Any]]:
     columns: dict[str, npt.NDArray[Any]] = {"cause": found.cause}
     columns |= {name: found.shares[i] for i, name in enumerate(SHARES)}
     for name in _CAUSE_COLUMNS:
-        dtype = np.int16 if name in ("thread", "followed") else np.int32
-        columns[name] = getattr(found, name).astype(dtype)
+        columns[name] = getattr(found, name).astype(np.int32)
     return columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
@@ -26,11 +26,34 @@ class _Board:
     memory_bytes: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """Boards by their number and by CUDA's ordinal (None: those do not tell), and their one model or ""."""
+
+    all: Sequence[_Board]
+    by_number: dict[int, _Board]
+    by_ordinal: dict[int | None, _Board] | None
+    model: str
+
+    @classmethod
+    def of(cls, boards: Sequence[_Board]) -> _Set:
+        ordinals = {board.cuda: board for board in boards}
+        told = None not in ordinals and len(ordinals) == len(boards)
+        models = {board.name for board in boards}
+        by_number = {board.number: board for board in boards}
+        return cls(boards, by_number, ordinals if told else None, models.pop() if len(models) == 1 else "")
+
+
 class Boards:
     """What TARGET_INFO_* tells about GPUs and streams."""
 
     def __init__(self, tables: Tables) -> None:
-        self._boards = _read_boards(tables)
+        boards = _read_boards(tables)
+        of_host: dict[int | None, list[_Board]] = defaultdict(list)
+        for board in boards:
+            of_host[board.host].append(board)
+        self._every = _Set.of(boards)
+        self._on_host = {host: _Set.of(held) for host, held in of_host.items()}
         self._of_device = {
             (pid, device): number
             for number, device, pid in tables.records("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid")
@@ -61,8 +84,8 @@ class Boards:
     def gpu(self, index: int, process: int, global_pid: int, device: int) -> Gpu:
         """Return the GPU that a process, of index `process`, knows by a device ordinal."""
         host, pid = host_of(global_pid), pid_of(global_pid)
-        boards = [board for board in self._boards if board.host == host] or self._boards
-        is_told = len(boards) == 1 or (host, device) not in self._ambiguous
+        boards = self._on_host.get(host, self._every)
+        is_told = len(boards.all) == 1 or (host, device) not in self._ambiguous
         board = self._board(boards, pid, device, is_told=is_told)
         if board is not None:
             return Gpu(
@@ -75,24 +98,19 @@ class Boards:
                 board.sm_count,
                 board.memory_bytes,
             )
-        models = {one.name for one in boards}
-        return Gpu(index, process, device, models.pop() if len(models) == 1 else "")
+        return Gpu(index, process, device, boards.model)
 
     def is_default_stream(self, pid: int, context: int, stream: int) -> bool:
         """Say whether a stream is its context's default one."""
         return (pid, context, stream) in self._default
 
-    def _board(self, boards: Sequence[_Board], pid: int, device: int, *, is_told: bool) -> _Board | None:
+    def _board(self, boards: _Set, pid: int, device: int, *, is_told: bool) -> _Board | None:
         """Return the one of a host's boards; `is_told`: the ordinal alone would tell it."""
-        by_number = {board.number: board for board in boards}
         if (pid, device) in self._of_device:
-            return by_number.get(self._of_device[pid, device])
+            return boards.by_number.get(self._of_device[pid, device])
         if not is_told:
             return None
-        ordinals = [board.cuda for board in boards]
-        if None not in ordinals and len(set(ordinals)) == len(ordinals):
-            return next((board for board in boards if board.cuda == device), None)
-        return by_number.get(device)
+        return (boards.by_number if boards.by_ordinal is None else boards.by_ordinal).get(device)
 
 
 def _read_boards(tables: Tables) -> list[_Board]:

@@ -104,12 +104,9 @@ def _workers(
     """Return the processes that work on a GPU: with operations, or with launches whose rows are lost."""
     workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
     api = tables[Kind.API]
-    for process in set(processes) - workers:
-        theirs = [i for i, key in enumerate(api.owners) if key[0] & PROCESS_MASK == process]
-        called = np.unique(api.name[np.isin(api.owner, theirs)]).tolist() if theirs else []
-        if any(_LAUNCH.match(call_name.get(name, "")) for name in called):
-            workers.add(process)
-    return workers
+    launches = [name for name, text in call_name.items() if _LAUNCH.match(text)]
+    launching = np.unique(api.owner[np.isin(api.name, launches)]).tolist()
+    return workers | {api.owners[owner][0] & PROCESS_MASK for owner in launching} & set(processes)
 
 
 def _ranks(processes: list[int], workers: set[int], facts: FileFacts) -> dict[int, tuple[int, str]]:

@@ -117,11 +117,11 @@ def _guess_domains(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32
         return
     codes: Codes
     codes, keys = group(values["globalTid"][nameless] & PROCESS_MASK, values["domainId"][nameless])
+    order, used = np.argsort(codes, kind="stable"), names[nameless]
+    edges = np.searchsorted(codes[order], np.arange(len(keys) + 1))
     for code, (process, domain) in enumerate(keys):
         if (process, domain) in nvtx.domains:
             continue
-        texts = [
-            reading.interner.text(one) for one in np.unique(names[nameless][codes == code])[:64].tolist()
-        ]
-        nccl = all(text.startswith("nccl") for text in texts)
+        held = np.unique(used[order[edges[code] : edges[code + 1]]])[:64]
+        nccl = all(reading.interner.text(one).startswith("nccl") for one in held.tolist())
         nvtx.domains[process, domain] = "NCCL" if nccl else f"domain {domain}"

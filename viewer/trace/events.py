@@ -75,6 +75,21 @@ class Events:
         """Return the rows of one owner as a slice."""
         return slice(int(self.offsets[owner]), int(self.offsets[owner + 1]))
 
+    def rows_of(self, owners: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Return the rows of several owners, owner by owner, as indices."""
+        of = np.asarray(owners, np.int64)
+        low, high = self.offsets[of], self.offsets[of + 1]
+        if len(of) and (low[1:] == high[:-1]).all():
+            return np.arange(low[0], high[-1], dtype=np.int32)
+        count = high - low
+        first = low - (np.cumsum(count) - count)
+        return (np.arange(int(count.sum())) + np.repeat(first, count)).astype(np.int32)
+
+    def counts(self, owners: npt.ArrayLike) -> Int64:
+        """Return how many rows each of several owners has."""
+        of = np.asarray(owners, np.int64)
+        return self.offsets[of + 1] - self.offsets[of]
+
     def owner_of(self, index: int) -> int:
         """Return the owner of the event at ``index``."""
         return int(np.searchsorted(self.offsets, index, side="right")) - 1

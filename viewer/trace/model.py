@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -16,6 +16,7 @@ from viewer.trace.names import Names
 UNIFIED_NAME = "Unified memory"
 GUESSED_RANK = "pid order"
 """`Process.rank_from` of ranks that nothing in the file names: the processes were numbered by their pids."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +181,35 @@ class Trace:
 
     def streams_of(self, gpu: int) -> tuple[Stream, ...]:
         """Return the streams of a GPU, in order of index."""
-        return tuple(s for s in self.streams if s.gpu == gpu)
+        return self._streams_of[gpu]
 
     def threads_of(self, process: int) -> tuple[Thread, ...]:
         """Return the threads of a process, in order of index."""
-        return tuple(t for t in self.threads if t.process == process)
+        return self._threads_of[process]
+
+    def gpus_of(self, process: int) -> tuple[Gpu, ...]:
+        """Return the GPUs of a process, in order of index."""
+        return self._gpus_of[process]
+
+    def tracks_of(self, thread: int) -> tuple[Track, ...]:
+        """Return the NVTX tracks of a thread, in order of index."""
+        return self._tracks_of[thread]
+
+    @cached_property
+    def _streams_of(self) -> list[tuple[Stream, ...]]:
+        return _by(len(self.gpus), self.streams, [s.gpu for s in self.streams])
+
+    @cached_property
+    def _threads_of(self) -> list[tuple[Thread, ...]]:
+        return _by(len(self.processes), self.threads, [t.process for t in self.threads])
+
+    @cached_property
+    def _gpus_of(self) -> list[tuple[Gpu, ...]]:
+        return _by(len(self.processes), self.gpus, [g.process for g in self.gpus])
+
+    @cached_property
+    def _tracks_of(self) -> list[tuple[Track, ...]]:
+        return _by(len(self.threads), self.tracks, [t.thread for t in self.tracks])
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:
@@ -233,3 +258,11 @@ class Trace:
         """Return "Rank 3", or "python [40021]" where the rank is not known."""
         p = self.processes[process]
         return f"Rank {p.rank}" if p.rank is not None else f"{p.name} [{p.pid}]"
+
+
+def _by(owners: int, items: Iterable[T], owner_of: Iterable[int]) -> list[tuple[T, ...]]:
+    """Return the items of each owner, in their order."""
+    held: list[list[T]] = [[] for _ in range(owners)]
+    for item, owner in zip(items, owner_of, strict=True):
+        held[owner].append(item)
+    return [tuple(of_owner) for of_owner in held]
