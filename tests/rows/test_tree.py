@@ -7,6 +7,8 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.intervals import window
 from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
+from viewer.rows.matching import topmost
+from viewer.rows.presets import first_view
 from viewer.rows.shares import occupancy, share
 from viewer.trace import Kind
 
@@ -219,3 +221,68 @@ def test_streams_of_two_contexts_with_one_number_are_told_apart():
     found = rows(root, RowKind.STREAM)
     assert [row.detail for row in found] == ["default context 1", "context 2"]
     assert [row.key for row in found] == ["100/gpu0/stream7/1", "100/gpu0/stream7/2"]
+
+
+def with_compilers(count):
+    """Two ranks, and processes that only call the operating system."""
+    made = training()
+    for process in range(2, 2 + count):
+        made.add(Kind.OSRT, made.thread(process, 1), 0, 50, "read")
+    trace = made.trace()
+    processes = [replace(p, rank=None, name="cc1plus") if p.index >= 2 else p for p in trace.processes]
+    return replace(trace, processes=tuple(processes))
+
+
+def test_processes_without_gpu_and_ranges_are_under_one_row():
+    roots = build_rows(Study(with_compilers(133)))
+    assert [root.label for root in roots] == ["Rank 0", "Rank 1", "133 processes without GPU"]
+    others = roots[-1]
+    assert [row.label for row in others.children[:2]] == ["cc1plus [102]", "cc1plus [103]"]
+    assert rows(others, RowKind.OSRT)[0].path()[0] is others
+    keys = [row.key for root in roots for row in root.walk()]
+    assert len(keys) == len(set(keys))
+
+
+def test_what_is_folded_is_found_by_its_own_name():
+    roots = build_rows(Study(with_compilers(3)))
+    others = roots[-1]
+    assert topmost(roots, "cc1plus [103]") == [others.children[1]]
+    assert topmost(roots, "processes without GPU") == [others]
+    assert others.children[1].text_path == "cc1plus [103]"
+
+
+def test_one_process_without_gpu_stands_by_itself():
+    assert [root.label for root in build_rows(Study(with_compilers(1)))][-1] == "cc1plus [102]"
+
+
+def test_where_no_process_has_a_gpu_none_is_folded():
+    made = TraceMaker()
+    for process in range(3):
+        made.add(Kind.OSRT, made.thread(process, 1), 0, 50, "read")
+    trace = made.trace()
+    trace = replace(trace, processes=tuple(replace(p, rank=None) for p in trace.processes))
+    assert len(build_rows(Study(trace))) == 3
+
+
+@pytest.mark.parametrize("spared", ["rank", "ranges"])
+def test_a_rank_and_a_process_with_ranges_are_never_folded(spared):
+    made = training()
+    for process in range(2, 6):
+        made.add(Kind.OSRT, made.thread(process, 1), 0, 50, "read")
+    if spared == "ranges":
+        made.range(0, 10, "load", process=3)
+    trace = made.trace()
+    kept = {0, 1, 3} if spared == "rank" else {0, 1}
+    trace = replace(
+        trace, processes=tuple(p if p.index in kept else replace(p, rank=None) for p in trace.processes)
+    )
+    assert [root.process for root in build_rows(Study(trace))] == [0, 1, 3, None]
+
+
+def test_presets_leave_what_is_folded_folded():
+    roots = build_rows(Study(with_compilers(133)))
+    for name in ("lanes", "compute + communication"):
+        unfolded, hidden = PRESETS[name](roots)
+        assert "others" not in unfolded | hidden
+    assert "others" in PRESETS["everything"](roots)[0]
+    assert "others" not in first_view(roots)[0]

@@ -30,7 +30,7 @@ KIND_NAMES = {
 GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 """What an event can be: the class of a kernel, else its kind."""
 
-HOLDERS = (RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
+HOLDERS = (RowKind.OTHERS, RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
 """Rows that list what is under them; events of their own are a preview."""
 
 Positions = npt.NDArray[np.int32]
@@ -148,30 +148,31 @@ def gather(study: Study, row: Row) -> EventSet:
 def _operations(study: Study, row: Row) -> list[tuple[Kind, npt.NDArray[np.int32]]]:
     trace = study.trace
     if row.kind is RowKind.PROCESS:
-        gpus = [g.index for g in trace.gpus if g.process == row.process]
+        gpus = [g.index for g in trace.gpus_of(row.process or 0)]
     elif row.gpu is not None:
         gpus = [row.gpu]
     else:
         gpus = []
-    streams = [s.index for s in trace.streams if s.gpu in gpus]
+    streams = [s.index for gpu in gpus for s in trace.streams_of(gpu)]
     return [(kind, _owned(study, kind, streams)) for kind in GPU_KINDS if len(_owned(study, kind, streams))]
 
 
 def _calls(study: Study, row: Row) -> list[tuple[Kind, npt.NDArray[np.int32]]]:
     trace = study.trace
     if row.kind is RowKind.THREAD:
-        threads = [row.thread]
+        threads = [row.thread] if row.thread is not None else []
     elif row.kind in (RowKind.PROCESS, RowKind.THREADS):
-        threads = [t.index for t in trace.threads if t.process == row.process]
+        threads = [t.index for t in trace.threads_of(row.process or 0)]
+    elif row.kind is RowKind.OTHERS:
+        processes = [child.process or 0 for child in row.children]
+        threads = [t.index for process in processes for t in trace.threads_of(process)]
     else:
         return []
     owners = dict.fromkeys((Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD), threads)
-    owners[Kind.NVTX] = [t.index for t in trace.tracks if t.thread in threads]
+    owners[Kind.NVTX] = [t.index for thread in threads for t in trace.tracks_of(thread)]
     held = [(kind, _owned(study, kind, of)) for kind, of in owners.items()]
     return [(kind, index) for kind, index in held if len(index)]
 
 
-def _owned(study: Study, kind: Kind, owners: Sequence[int | None]) -> npt.NDArray[np.int32]:
-    rows = [study.trace.events[kind].of(o) for o in owners if o is not None]
-    none = np.empty(0, np.int32)
-    return np.concatenate([none, *(np.arange(r.start, r.stop, dtype=np.int32) for r in rows)])
+def _owned(study: Study, kind: Kind, owners: Sequence[int]) -> npt.NDArray[np.int32]:
+    return study.trace.events[kind].rows_of(owners)

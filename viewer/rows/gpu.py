@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
@@ -201,9 +202,9 @@ def _under(
 def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
     trace = study.trace
     streams = trace.streams_of(gpu)
-    sums = {s.index: _stream_sums(study, s) for s in streams}
+    sums = dict(zip([s.index for s in streams], _stream_sums(study, gpu), strict=True))
     whole = sum(total for total, _ in sums.values())
-    ids = [s.stream_id for s in streams]
+    ids = Counter(s.stream_id for s in streams)
     rows = []
     for stream in sorted(streams, key=lambda s: (-sums[s.index][0], s.stream_id)):
         held = [(k, trace.events[k].of(stream.index)) for k in GPU_KINDS]
@@ -211,7 +212,7 @@ def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
         if not held:
             continue
         total, communication = sums[stream.index]
-        shared = ids.count(stream.stream_id) > 1
+        shared = ids[stream.stream_id] > 1
         context = f"context {stream.context}" if shared else ""
         rows.append(
             Row(
@@ -237,17 +238,19 @@ def _load_stream(study: Study, held: list[tuple[Kind, slice]]) -> RowEvents:
     return of_several(study.trace, parts)
 
 
-def _stream_sums(study: Study, stream: Stream) -> tuple[int, int]:
-    """Return the sum of durations of a stream's operations, and of those that are communication."""
-    total = communication = 0
+def _stream_sums(study: Study, gpu: int) -> list[tuple[int, int]]:
+    """Return the sum of durations of each stream's operations, and of those that are communication."""
+    streams = [s.index for s in study.trace.streams_of(gpu)]
+    sums = np.zeros((len(streams), 2), np.int64)
     for kind in GPU_KINDS:
         events = study.trace.events[kind]
-        rows = events.of(stream.index)
+        rows, edges = events.rows_of(streams), np.append(0, np.cumsum(events.counts(streams)))
         length: Int64 = events.end_ns[rows] - events.start_ns[rows]
-        total += int(length.sum())
+        sums[:, 0] += np.diff(np.append(0, np.cumsum(length))[edges])
         if kind is Kind.KERNEL:
-            communication += int(length[study.classes.is_comm(events.name_id[rows])].sum())
-    return total, communication
+            length[~study.classes.is_comm(events.name_id[rows])] = 0
+            sums[:, 1] += np.diff(np.append(0, np.cumsum(length))[edges])
+    return [(total, communication) for total, communication in sums.tolist()]
 
 
 def _stream_detail(stream: Stream, total_ns: int, communication_ns: int) -> str:

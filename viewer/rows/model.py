@@ -20,6 +20,7 @@ class RowKind(StrEnum):
     """What a row shows."""
 
     PROCESS = "process"
+    OTHERS = "others"
     GPU = "gpu"
     STATE = "state"
     KERNELS = "kernels"
@@ -149,5 +150,9 @@ class Row:
 
     @cached_property
     def text_path(self) -> str:
-        """The full path as a person reads it: "Rank 3 › GPU 0 › Stream 20 NCCL"."""
-        return " › ".join(f"{r.label} {r.detail}".strip() for r in self.path())
+        """The full path as a person reads it: "Rank 3 › GPU 0 › Stream 20 NCCL".
+
+        A process is found by its own name alone, not by that of the row it is folded into.
+        """
+        steps = [r for r in self.path() if r is self or r.kind is not RowKind.OTHERS]
+        return " › ".join(f"{r.label} {r.detail}".strip() for r in steps)

@@ -28,10 +28,10 @@ def outline(trace: Trace, process: int) -> RowEvents:
     are shown in its place if they are few and fill it: forward, backward, optimizer. A single range around
     everything (an epoch) is opened likewise, and what is in it again.
     """
-    threads = {t.index for t in trace.threads_of(process)}
+    tracks = [track for thread in trace.threads_of(process) for track in trace.tracks_of(thread.index)]
     best: tuple[int, RowEvents] | None = None
-    for track in trace.tracks:
-        if track.thread not in threads or track.overlapping or is_library_domain(track.domain):
+    for track in sorted(tracks, key=lambda t: t.index):
+        if track.overlapping or is_library_domain(track.domain):
             continue
         events = of_slice(trace, Kind.NVTX, trace.nvtx.of(track.index))
         total = _total(events, _at_depth(events, 0))

@@ -12,7 +12,7 @@ Choice = tuple[frozenset[str], frozenset[str]]
 
 FEW_ROWS = 24
 """So many rows are seen at once in a window of common size."""
-_OPEN = (RowKind.PROCESS, RowKind.GPU, RowKind.THREADS, RowKind.THREAD)
+_OPEN = (RowKind.OTHERS, RowKind.PROCESS, RowKind.GPU, RowKind.THREADS, RowKind.THREAD)
 
 
 def everything(roots: tuple[Row, ...]) -> Choice:
@@ -40,7 +40,7 @@ def first_view(roots: tuple[Row, ...]) -> Choice:
 def compute_and_communication(roots: tuple[Row, ...]) -> Choice:
     """Show of every GPU its state, the stream that computes most, and those that communicate."""
     unfolded, hidden = set(), set()
-    for root in roots:
+    for root in (root for root in roots if root.kind is RowKind.PROCESS):
         unfolded.add(root.key)
         for row in root.children:
             if row.kind is not RowKind.GPU:

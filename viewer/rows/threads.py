@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from viewer.rows.model import Row, RowKind
 from viewer.rows.tables import of_slice
 from viewer.trace import Kind, Thread, Trace
+from viewer.trace.events import Int64
 
 _TABLES = (
     (Kind.API, RowKind.API, "api", "CUDA API"),
@@ -18,30 +21,33 @@ _TABLES = (
 def threads_row(trace: Trace, parent: Row, process: int) -> Row | None:
     """Return the row that holds the threads of a process, those with most events first; None without any."""
     row = Row(f"{parent.key}/threads", RowKind.THREADS, "Threads", parent=parent, process=process)
-    tracks: dict[int, list[int]] = {}
-    for track in trace.tracks:
-        tracks.setdefault(track.thread, []).append(track.index)
-    counted = [(_count(trace, t, tracks.get(t.index, [])), t) for t in trace.threads_of(process)]
-    for count, thread in sorted(counted, key=lambda pair: (-pair[0], pair[1].index)):
-        if count:
-            row.children.append(_thread_row(trace, row, thread, tracks.get(thread.index, [])))
+    threads = trace.threads_of(process)
+    counts = event_counts(trace, [thread.index for thread in threads])
+    for at in np.lexsort((np.arange(len(threads)), -counts)).tolist():
+        if counts[at]:
+            row.children.append(_thread_row(trace, row, threads[at]))
     return row if row.children else None
 
 
-def _count(trace: Trace, thread: Thread, tracks: list[int]) -> int:
-    held = [trace.events[kind].of(thread.index) for kind, *_ in _TABLES]
-    held += [trace.events[Kind.ON_CPU].of(thread.index), *(trace.nvtx.of(track) for track in tracks)]
-    return sum(rows.stop - rows.start for rows in held)
+def event_counts(trace: Trace, threads: list[int]) -> Int64:
+    """Return how many events each of some threads has."""
+    kinds = (Kind.ON_CPU, *(kind for kind, *_ in _TABLES))
+    counts: Int64 = np.sum([trace.events[kind].counts(threads) for kind in kinds], axis=0)
+    tracks = [(at, t.index) for at, thread in enumerate(threads) for t in trace.tracks_of(thread)]
+    if tracks:
+        of, held = np.array(tracks).T
+        np.add.at(counts, of, trace.nvtx.counts(held))
+    return counts
 
 
-def _thread_row(trace: Trace, parent: Row, thread: Thread, tracks: list[int]) -> Row:
+def _thread_row(trace: Trace, parent: Row, thread: Thread) -> Row:
     label = thread.name or "Thread"
     key = f"{parent.key}/{thread.tid}"
     row = Row(
         key, RowKind.THREAD, label, f"[{thread.tid}]", parent, process=thread.process, thread=thread.index
     )
     _append(trace, row, Kind.ON_CPU, RowKind.CPU, thread.index, "cpu", "On the CPU")
-    for track in sorted((trace.tracks[i] for i in tracks), key=lambda t: (t.domain, t.overlapping)):
+    for track in sorted(trace.tracks_of(thread.index), key=lambda t: (t.domain, t.overlapping)):
         name = "nvtx-ranges" if track.overlapping else "nvtx"
         detail = f"{track.domain} start/end".strip() if track.overlapping else track.domain
         _append(trace, row, Kind.NVTX, RowKind.NVTX, track.index, f"{name}/{track.domain}", "NVTX", detail)

@@ -9,19 +9,43 @@ from viewer.analysis.study import Study
 from viewer.rows.gpu import gpu_row, projection_rows
 from viewer.rows.model import Row, RowKind
 from viewer.rows.outline import outline
-from viewer.rows.threads import threads_row
+from viewer.rows.threads import event_counts, threads_row
 from viewer.trace import Gpu, Process, Trace
 
 MAX_BOARDS = 2
+OTHERS_KEY = "others"
 _VM_BITS = 48
 
 
 def build_rows(study: Study) -> tuple[Row, ...]:
-    """Return one row per process that has events, with all rows under it; no events are made yet."""
+    """Return one row per process that has events, with all rows under it; no events are made yet.
+
+    Beside processes with a rank, GPUs or NVTX ranges, two and more without any are under a row of their own.
+    """
     trace = study.trace
-    pids = Counter(p.pid for p in trace.processes)
-    roots = (_process_row(study, p, pids[p.pid] > 1) for p in _in_order(trace))
-    return tuple(row for row in roots if row.children)
+    order, pids = _in_order(trace), Counter(p.pid for p in trace.processes)
+    plain = [p for p in order if _is_plain(trace, p)]
+    others = None
+    if 1 < len(plain) < len(order):
+        others = Row(OTHERS_KEY, RowKind.OTHERS, f"{len(plain):,} processes without GPU")
+        folded = {p.index for p in plain}
+        order = [p for p in order if p.index not in folded]
+        others.children.extend(_process_row(study, p, pids[p.pid] > 1, others) for p in plain)
+    rows = [_process_row(study, p, pids[p.pid] > 1) for p in order]
+    return (*(row for row in rows if row.children), *([others] if others else []))
+
+
+def _is_plain(trace: Trace, process: Process) -> bool:
+    """Return whether a process has events, but no rank, GPUs and ranges: a compiler, a shell."""
+    threads = [thread.index for thread in trace.threads_of(process.index)]
+    if process.rank is not None or trace.gpus_of(process.index) or _has_ranges(trace, threads):
+        return False
+    return bool(event_counts(trace, threads).any())
+
+
+def _has_ranges(trace: Trace, threads: list[int]) -> bool:
+    tracks = [track.index for thread in threads for track in trace.tracks_of(thread)]
+    return bool(trace.nvtx.counts(tracks).any())
 
 
 def _in_order(trace: Trace) -> list[Process]:
@@ -45,19 +69,18 @@ def _boards(gpus: list[Gpu]) -> str:
     return ", ".join(text.strip() for text in shown) + more
 
 
-def _process_row(study: Study, process: Process, pid_is_shared: bool) -> Row:
+def _process_row(study: Study, process: Process, pid_is_shared: bool, parent: Row | None = None) -> Row:
     trace = study.trace
-    gpus = [gpu for gpu in trace.gpus if gpu.process == process.index]
+    gpus = list(trace.gpus_of(process.index))
     key = str(process.pid) + (f"@{process.global_pid >> _VM_BITS}" if pid_is_shared else "")
     who = f"{process.name} [{process.pid}]" if process.rank is not None else ""
-    threads = {thread.index for thread in trace.threads_of(process.index)}
-    tracks = [t for t in trace.tracks if t.thread in threads]
-    ranges = any(trace.nvtx.offsets[t.index + 1] > trace.nvtx.offsets[t.index] for t in tracks)
+    ranges = _has_ranges(trace, [thread.index for thread in trace.threads_of(process.index)])
     row = Row(
         key,
         RowKind.PROCESS,
         trace.process_label(process.index),
         " · ".join(text for text in (who, _boards(gpus)) if text),
+        parent,
         process=process.index,
         gpu=gpus[0].index if len(gpus) == 1 else None,
         load=partial(outline, trace, process.index) if ranges else None,

@@ -163,8 +163,8 @@ def gpu_of(trace: Trace, row: Row) -> int | None:
     """Return the GPU that a row concerns: its own, or the only one of its process."""
     if row.gpu is not None or row.process is None:
         return row.gpu
-    own = [g.index for g in trace.gpus if g.process == row.process]
-    return own[0] if len(own) == 1 else None
+    own = trace.gpus_of(row.process)
+    return own[0].index if len(own) == 1 else None
 
 
 def gpu_spans(trace: Trace, rows: Iterable[tuple[Row, int, int]]) -> list[GpuSpan]:

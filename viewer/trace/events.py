@@ -83,7 +83,7 @@ class Events:
             return np.arange(low[0], high[-1], dtype=np.int32)
         count = high - low
         first = low - (np.cumsum(count) - count)
-        return (np.arange(int(count.sum())) + np.repeat(first, count)).astype(np.int32)
+        return np.asarray(np.arange(int(count.sum())) + np.repeat(first, count), np.int32)
 
     def counts(self, owners: npt.ArrayLike) -> Int64:
         """Return how many rows each of several owners has."""
