@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ def error_of(capsys):
     return err
 
 
-@pytest.mark.parametrize("word", ["--help", "--version"])
+@pytest.mark.parametrize("word", ["--help", "-h", "--version"])
 def test_help_and_version_import_no_qt(word):
     code = (
         "import sys; from viewer.cli import main; code = main([sys.argv[1]]); "
@@ -98,9 +99,37 @@ def test_a_path_without_a_file_is_one_line_and_1(words, tmp_path, capsys, monkey
     assert not (tmp_path / "x.png").exists()
 
 
-def test_a_mistyped_command_is_told_apart_from_a_file(capsys):
-    assert main(["reprot"]) == 1
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["reprot", "x.sqlite"], "report"),
+        (["Report", "x.sqlite", "--json"], "report"),
+        (["compre", "a", "b"], "compare"),
+        (["even", "x.sqlite", "--row", "x"], "events"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_a_mistyped_command_names_the_nearest_one(words, near, capsys):
+    assert main(words) == 2
+    assert f"no command '{words[0]}'; did you mean '{near}'?" in error_of(capsys)
+    assert main(words[:1]) == 1
+    assert f"did you mean '{near}'?" in error_of(capsys)
+
+
+def test_a_word_that_is_like_no_command_says_where_they_are_listed(capsys):
+    assert main(["quux"]) == 1
     assert "lists the commands" in error_of(capsys)
+    assert main(["rendere", "x"]) == 2
+    assert "did you mean 'renderer'" not in error_of(capsys)
+
+
+def test_a_file_that_is_called_almost_like_a_command_is_opened(tmp_path, monkeypatch):
+    (tmp_path / "reprot").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    opened = []
+    monkeypatch.setattr("viewer.cli.window.open_window", lambda path, _: opened.append(path) or 0)
+    assert main(["reprot"]) == 0
+    assert opened == [Path("reprot")]
 
 
 def test_what_is_no_trace_is_one_line_and_1(tmp_path, capsys):
@@ -231,10 +260,51 @@ def test_doctor(capsys, demo_path):
     assert "8 GPUs" in out
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(demo_path):
-    command = f"'{sys.executable}' -m viewer report '{demo_path}' --json | head -c 10"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
-    assert done.stderr == b""
+EVERY_COMMAND = [
+    ["report"],
+    ["report", "--json"],
+    ["events", "--row", "Rank 0"],
+    ["events", "--row", "Rank 0", "--csv"],
+    ["doctor"],
+    ["compare"],
+    ["cache"],
+    ["--help"],
+    ["report", "--help"],
+    ["--version"],
+]
+
+
+def shell(command, words, demo_path):
+    """Run a command of `lightbox` in a shell and return what bash says of it."""
+    traces = [] if words[0].startswith("-") or "--help" in words or words[0] == "cache" else [demo_path]
+    traces *= 2 if words[0] == "compare" else 1
+    line = shlex.join([sys.executable, "-m", "viewer", *words[:1], *map(str, traces), *words[1:]])
+    return subprocess.run(
+        ["bash", "-c", command.format(line)], cwd=ROOT, capture_output=True, check=False, text=True
+    )
+
+
+@pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
+def test_a_reader_that_has_seen_enough_is_no_error(words, demo_path):
+    # The pipe has no reader at all: the first byte fails, whether it is written early or at the end.
+    done = shell("{} | true; exit ${{PIPESTATUS[0]}}", words, demo_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [["report"], ["report", "--json"], ["--help"]], ids=" ".join)
+def test_closed_streams_are_no_error(words, demo_path):
+    done = shell("{} >&-", words, demo_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = shell("{} <&- >&- 2>&-", words, demo_path)
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("words", [["report"], ["report", "--json"], ["--help"]], ids=" ".join)
+def test_a_full_disk_under_what_is_printed_is_one_line_and_1(words, demo_path):
+    done = shell("{} > /dev/full", words, demo_path)
+    assert done.returncode == 1
+    assert done.stderr == "lightbox: input or output: No space left on device\n"
 
 
 @pytest.mark.parametrize(

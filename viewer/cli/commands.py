@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +9,11 @@ from typing import Annotated
 import typer
 
 from viewer import __version__
-from viewer.cli.usage import Command, Group, said
-from viewer.ending import end
+from viewer.cli.usage import HELP, Command, Group
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
 _OVERLAYS = ", ".join(OVERLAYS)
-NOT_A_COMMAND = ("--help", "--version")
 EPILOG = (
     "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
     "Exit codes: 0 done, 1 the trace cannot be read or has no such thing, 2 wrong usage."
@@ -78,70 +72,10 @@ app = typer.Typer(
     epilog=EPILOG,
     add_completion=False,
     cls=Group,
+    context_settings={"help_option_names": list(HELP)},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command of `lightbox` and return its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the program's name; by default those it was started with.
-    """
-    return end(_main(arguments))
-
-
-def _main(arguments: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # A path may hold bytes that are no text, and a terminal may know few letters.
-            stream.reconfigure(errors="backslashreplace")
-    commands = {command.name for command in app.registered_commands}
-    if not words or words[0] not in (*commands, *NOT_A_COMMAND):
-        words.insert(0, "open")
-    try:
-        return int(app(words, prog_name="lightbox", standalone_mode=False) or 0)
-    except typer.Exit as done:
-        return done.exit_code
-    except typer.TyperException as error:
-        help_of = f" (lightbox {words[0]} --help)" if error.exit_code == 2 else ""
-        complain(f"{said(error)}{help_of}")
-        return error.exit_code
-    except (typer.Abort, KeyboardInterrupt):
-        complain("stopped")
-        return 130
-    except BrokenPipeError:
-        # What reads us has seen enough; nothing may be written to it when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "input or output"
-        complain(f"{place}: {error.strerror or error}")
-        return 1
-    except MemoryError:
-        complain("this needs more memory than the machine has")
-        return 1
-    except Exception as error:  # noqa: BLE001  (nobody is helped by a traceback; where it was is told)
-        complain(f"this is an error of the program, please report it: {_where(error)}")
-        return 1
-
-
-def _where(error: Exception) -> str:
-    """Return what went wrong and where, innermost last: "KeyError: 'x' (read.py:12, loose.py:40)"."""
-    frames = traceback.extract_tb(error.__traceback__)[-3:]
-    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
-    return f"{type(error).__name__}: {error} ({places})"
-
-
-def complain(message: str) -> None:
-    """Say on stderr, in one line, what went wrong."""
-    line = " ".join(message.split("\n"))
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-    print(f"lightbox: {shown}", file=sys.stderr)  # noqa: T201
 
 
 def _print_version(wanted: bool) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def refuse_missing(path: Path) -> None:
-    """Refuse a path at which nothing is; it may be a command that was mistyped.
+    """Refuse a path at which nothing is.
 
     Raises
     ------
@@ -29,8 +29,7 @@ def refuse_missing(path: Path) -> None:
     try:
         path.lstat()
     except OSError as error:
-        hint = "" if path.suffix or len(path.parts) > 1 else "; `lightbox --help` lists the commands"
-        raise typer.TyperException(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from error
+        raise typer.TyperException(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
 
 def refuse_no_folder(path: Path) -> None:

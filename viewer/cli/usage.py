@@ -8,6 +8,7 @@ from typing import Any
 from typer import TyperException
 from typer.core import TyperCommand, TyperGroup
 
+HELP = ("-h", "--help")
 _PREFIX = re.compile(r"^Invalid value(?: for (?P<what>.+?))?: (?P<rest>.+)$", re.DOTALL)
 _WANTED = {
     "int_parsing": "{input!r} is not a whole number",

@@ -1,0 +1,137 @@
+"""One run of `lightbox`: its words, its exit code, its errors in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import typer
+
+from viewer.cli.commands import app
+from viewer.cli.usage import HELP, said
+from viewer.ending import end
+
+NOT_A_COMMAND = (*HELP, "--version")
+STOPPED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command of `lightbox` and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the program's name; by default those it was started with.
+    """
+    return end(_main(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _main(words: list[str]) -> int:
+    _prepare_streams()
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads us has seen enough.
+        _let_go()
+        return 0
+    except OSError as error:
+        _let_go()
+        place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "input or output"
+        complain(f"{place}: {error.strerror or error}")
+        return 1
+    except MemoryError:
+        complain("this needs more memory than the machine has")
+        return 1
+    except Exception as error:  # noqa: BLE001  (nobody is helped by a traceback; where it was is told)
+        complain(f"this is an error of the program, please report it: {_where(error)}")
+        return 1
+    return code
+
+
+def _where(error: Exception) -> str:
+    """Return what went wrong and where, innermost last: "KeyError: 'x' (read.py:12, loose.py:40)"."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{type(error).__name__}: {error} ({places})"
+
+
+def complain(message: str) -> None:
+    """Say on stderr, in one line, what went wrong."""
+    line = " ".join(message.split("\n"))
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    print(f"lightbox: {shown}", file=sys.stderr)  # noqa: T201
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] not in (*_commands(), *NOT_A_COMMAND):
+        if words and (misfit := _mistyped(words)):
+            complain(misfit)
+            return 2 if len(words) > 1 else 1
+        words.insert(0, "open")
+    try:
+        return int(app(words, prog_name="lightbox", standalone_mode=False) or 0)
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.TyperException as error:
+        help_of = f" (lightbox {words[0]} --help)" if error.exit_code == 2 else ""
+        complain(f"{said(error)}{help_of}")
+        return error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        complain("stopped")
+        return STOPPED
+    except SystemExit as left:
+        if isinstance(left.__context__, BrokenPipeError):
+            # typer and rich end the program where a pipe is closed.
+            raise BrokenPipeError from left
+        raise
+
+
+def _commands() -> list[str]:
+    return [str(command.name) for command in app.registered_commands]
+
+
+def _mistyped(words: list[str]) -> str:
+    """Return what to say of a first word that is neither a file nor a command; "" where it may be either."""
+    word = words[0]
+    if word.startswith("-") or not word.replace("-", "").isalpha() or os.path.lexists(word):
+        return ""
+    shown = [str(command.name) for command in app.registered_commands if not command.hidden]
+    if near := get_close_matches(word.casefold(), shown, 1):
+        return f"there is no file and no command '{word}'; did you mean '{near[0]}'?"
+    return f"there is no file and no command '{word}'; `lightbox --help` lists the commands"
+
+
+def _prepare_streams() -> None:
+    """Let all that is printed go somewhere: streams may be closed, and terminals may know few letters."""
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        _fill_closed()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A path may hold bytes that are no text.
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _fill_closed() -> None:
+    """Open nothing in place of closed streams: else the next file takes their number, and what is printed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            empty = os.open(os.devnull, os.O_RDWR)
+            if empty != number:
+                os.dup2(empty, number)
+                os.close(empty)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def _let_go() -> None:
+    """Drop what cannot be printed: Python would try it again at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        empty = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(empty, sys.stdout.fileno())
+        os.close(empty)
