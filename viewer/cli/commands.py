@@ -64,6 +64,9 @@ RangeOption = Annotated[
 LapOption = Annotated[
     int | None, typer.Option("--iteration", min=0, metavar="N", help="Iteration N, from 0.")
 ]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace a file of another kind too, never the trace.")
+]
 RulesOption = Annotated[RuleTable, typer.Option(help="Which table of kernel classes to use.")]
 
 app = typer.Typer(
@@ -123,21 +126,22 @@ def _demo(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the trace there, and open nothing.")
     ] = None,
+    force: ForceOption = False,
     renderer: RendererOption = Renderer.AUTO,
 ) -> int:
     """Open the built-in trace of an eight-rank training job."""
     from viewer.cli.demo import demo_options, write_demo
-    from viewer.cli.opening import refuse_no_folder
     from viewer.cli.window import open_window
 
     options = demo_options(iterations, events, like.value, shift or [], lose or [], clean)
-    if out is not None:
-        refuse_no_folder(out)
-    path = write_demo(options, out)
-    if out is not None:
-        print(path)  # noqa: T201
-        return 0
-    return open_window(path, renderer.value)
+    if out is None:
+        return open_window(write_demo(options, None), renderer.value)
+    from viewer.cli.output import print_path, refuse_output
+    from viewer.export.kinds import DEMO
+
+    refuse_output(out, DEMO, (), force)
+    print_path(write_demo(options, out))
+    return 0
 
 
 @app.command("report", cls=Command)
@@ -148,12 +152,13 @@ def _report(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     page: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page instead."),
+        typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page; - is stdout."),
     ] = None,
+    force: ForceOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Print the facts and numbers of a trace, or write them as a page with pictures."""
-    from viewer.cli.opening import check_window, open_study, refuse_no_folder
+    from viewer.cli.opening import check_window, open_study
 
     check_window(range_, iteration)
     if page is not None and as_json:
@@ -161,9 +166,12 @@ def _report(
     from viewer.cli.report import print_report, write_html
 
     if page is not None:
-        refuse_no_folder(page)
+        from viewer.cli.output import print_path, refuse_output
+        from viewer.export.kinds import PAGE
+
+        refuse_output(page, PAGE, [trace], force)
         write_html(open_study(trace, rules), range_, iteration, page)
-        print(page)  # noqa: T201
+        print_path(page)
         return 0
     print_report(open_study(trace, rules), range_, iteration, as_json)
     return 0
@@ -188,7 +196,10 @@ def _compare(
 def _shot(
     trace: TraceArgument,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The picture: .png, .svg, .pdf; - is stdout, as PNG."
+        ),
     ],
     range_: RangeOption = None,
     iteration: LapOption = None,
@@ -216,24 +227,26 @@ def _shot(
     scale: Annotated[
         float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width; 2 for print.")
     ] = 1.0,
+    force: ForceOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Draw the timeline into a PNG, SVG or PDF file; no display is needed."""
-    from viewer.cli.opening import check_window, open_study, refuse_no_folder
+    from viewer.cli.opening import check_window, open_study
 
     check_window(range_, iteration)
+    from viewer.cli.output import picture_format, print_path, refuse_output
     from viewer.cli.shot import EXTRAS, Shot, check, take
+    from viewer.export.kinds import PICTURES
 
-    if out.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise typer.BadParameter(f"'{out.name}' does not end in .png, .svg or .pdf")
+    form = picture_format(out, force)
     shot = Shot(
         range_, iteration, tuple(rows or ()), _names(overlay, OVERLAYS, "overlay"), theme, width, scale,
         select, tuple(measure or ()), tuple(note or ()), _names(without, EXTRAS, "part"), scale_bar,
     )  # fmt: skip
     check(shot)
-    refuse_no_folder(out)
-    take(open_study(trace, rules), shot, out)
-    print(out)  # noqa: T201
+    refuse_output(out, PICTURES[form], [trace], force)
+    take(open_study(trace, rules), shot, out, form)
+    print_path(out)
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +11,7 @@ import typer
 
 from viewer.demo import DemoOptions, default_demo, make_demo
 from viewer.drawing.times import TimeError, parse_ns
+from viewer.export.whole import is_stream, open_stream, replacing
 
 
 def demo_options(
@@ -36,24 +39,40 @@ def demo_options(
 
 
 def write_demo(options: DemoOptions, out: Path | None) -> Path:
-    """Write a demo trace to `out`, by default into the cache folder, and return its path.
+    """Write a demo trace to `out`, a file or a stream, by default into the cache folder; return its path.
 
     Raises
     ------
     typer.TyperException
-        If it cannot be written.
+        If it cannot be written into the cache folder.
+    OSError
+        If it cannot be written to `out`.
     """
     from viewer.readers.cache import cache_folder
 
+    if out is not None:
+        _write_out(options, out)
+        return out
     try:
-        if out is not None:
-            return make_demo(out, options)
         if options == DemoOptions():
             return default_demo()
         kept = cache_folder() / "demo" / f"demo-{options.key}.sqlite"
         return kept if kept.is_file() else make_demo(kept, options)
     except OSError as error:
-        raise typer.TyperException(f"the demo cannot be written: {error}") from error
+        raise typer.TyperException(
+            f"the demo cannot be written: {error.filename or out}: {error.strerror or error}"
+        ) from error
+
+
+def _write_out(options: DemoOptions, out: Path) -> None:
+    if not is_stream(out):
+        with replacing(out) as part:
+            make_demo(part, options)
+        return
+    with tempfile.TemporaryDirectory(prefix="lightbox-demo-") as folder:
+        made = make_demo(Path(folder) / "demo.sqlite", options)
+        with made.open("rb") as file, open_stream(out) as stream:
+            shutil.copyfileobj(file, stream)
 
 
 def _rank(text: str) -> int:

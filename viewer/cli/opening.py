@@ -32,17 +32,6 @@ def refuse_missing(path: Path) -> None:
         raise typer.TyperException(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
 
-def refuse_no_folder(path: Path) -> None:
-    """Refuse to write a file where no folder is, before a trace is read for it.
-
-    Raises
-    ------
-    typer.TyperException
-    """
-    if not path.parent.is_dir():
-        raise typer.TyperException(f"{path}: there is no folder {path.parent}; make it, or name another")
-
-
 def open_trace(path: Path) -> Trace:
     """Read a trace.
 

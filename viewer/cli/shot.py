@@ -76,8 +76,8 @@ def named(text: str, form: str) -> tuple[str, str]:
     return place.strip(), rest.strip()
 
 
-def take(study: Study, shot: Shot, out: Path) -> None:
-    """Paint the picture offscreen and write it, whole or not at all.
+def take(study: Study, shot: Shot, out: Path, form: str) -> None:
+    """Paint the picture offscreen and write it in one of the `viewer.export.files.FORMATS`.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def take(study: Study, shot: Shot, out: Path) -> None:
             ),
             extras=Extras(**shown, scale_bar=shot.scale_bar),
         )
-        content = picture_bytes(view, out.suffix, shot.width, shot.scale)
+        content = picture_bytes(view, form, shot.width, shot.scale)
         missing = [f"measurement '{item.name}'" for item in view.measurements if item not in view.measured]
         missing += [f"note '{note.text}'" for note in view.notes if note not in view.noted]
     except PictureError as error:

@@ -26,8 +26,8 @@ def said(error: TyperException) -> str:
     text = str(error.format_message())
     found = _PREFIX.match(text)
     if found is None:
-        is_word = text.partition(" ")[0].isalpha()  # and no file's name
-        return (text[:1].lower() if is_word else text[:1]) + _plain(text[1:])
+        # A line of our own may begin with the name of a file.
+        return _plain(text[:1].lower() + text[1:] if error.exit_code == 2 else text)
     rest = _plain(_misfit(error.__cause__ or error.__context__) or found["rest"])
     what = (found["what"] or "").replace("'", "")
     return f"{what}: {rest}" if what else rest

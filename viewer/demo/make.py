@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from itertools import chain
 from pathlib import Path
@@ -15,7 +16,7 @@ from viewer.demo.loops import SAMPLE_LAPS
 from viewer.demo.options import DemoOptions
 from viewer.demo.session import closing, opening
 from viewer.demo.simulation import Job
-from viewer.demo.writer import Writer
+from viewer.demo.writer import FAILURES, Writer
 
 DEFAULT_LAPS = {"megatron": 8, "distca": 20}
 _SESSION_TAIL_NS = 18_000_000
@@ -56,7 +57,7 @@ def make_demo(path: str | os.PathLike[str], options: DemoOptions | None = None) 
     Raises
     ------
     OSError
-        If the folder cannot be written to.
+        If it cannot be written: no such folder, no room.
     """
     path, options = Path(path), options or DemoOptions()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,9 @@ def make_demo(path: str | os.PathLike[str], options: DemoOptions | None = None) 
     try:
         _write(unfinished, options)
         os.replace(unfinished, path)
+    except FAILURES as error:
+        code = errno.ENOSPC if "full" in str(error) else errno.EIO
+        raise OSError(code, os.strerror(code), os.fspath(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)
     return path

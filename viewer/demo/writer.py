@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,11 @@ from viewer.demo.schema import ENUMS, TABLES, create_statement
 
 _ARROW_TYPES = {"INTEGER": pa.int64(), "TEXT": pa.string(), "REAL": pa.float64()}
 _ENUM_TYPES = {"id": "INTEGER", "name": "TEXT", "label": "TEXT"}
+FAILURES = (adbc.Error, sqlite3.Error)
+"""What SQLite raises where it cannot write."""
 BATCH_ROWS = 100_000
+APPLICATION_ID = int.from_bytes(b"LtBx")
+"""By which the head of a file says that it is a demo."""
 
 
 class Writer:
@@ -35,7 +40,8 @@ class Writer:
         self._waiting: dict[str, list[pa.Table]] = defaultdict(list)
         self._held: dict[str, int] = defaultdict(int)
         self._created: set[str] = set()
-        sqlite3.connect(path).close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self._connection = adbc.connect("file:" + quote(os.fsencode(path)), autocommit=True)
         self._cursor = self._connection.cursor()
         for pragma in ("journal_mode=OFF", "synchronous=OFF"):

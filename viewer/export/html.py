@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from viewer import __version__
 from viewer.analysis.parts import PARTS
 from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
@@ -70,6 +71,7 @@ def page(title: str, body: Iterable[str]) -> str:
         '<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="Lightbox {__version__}">'
         f"<title>{escaped(title)}</title><style>{_CSS}</style></head>\n"
         f"<body>\n{chr(10).join(body)}\n</body></html>\n"
     )

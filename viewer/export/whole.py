@@ -1,27 +1,138 @@
-"""Files that are there whole, or as they were before."""
+"""Files that are there whole, or as they were before; what is no file is written to."""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+STDOUT = "-"
+_DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
+_MOST_LINKS = 40
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that no reader, and no crash, ever meets half of it.
+    """Write a file so that no reader, and no crash, ever meets half of it; write to a stream.
 
     Raises
     ------
     OSError
         If it cannot be written; what was there before is then still there.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    if is_stream(path):
+        with open_stream(path) as stream:
+            stream.write(content)
+    else:
+        with replacing(path) as part:
+            part.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a new file to write; it takes the place of `path` when the context ends without an error.
+
+    A link stays, and what it leads to is replaced. Owner and permissions of a file that is replaced stay;
+    a new file has what the umask leaves.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is then still there.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".lightbox-{os.getpid()}-{secrets.token_hex(4)}")
+    with _named(path):
+        try:
+            part.open("xb").close()
+            yield part
+            with suppress(FileNotFoundError):
+                _keep_permissions(target, part)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is stdout (`-`), a pipe or a device: written to, never replaced."""
+    if _descriptor(path) is not None:
+        return True
     try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        if error.filename is not None:
-            # Of the file that was asked for: nobody has heard of its first name.
-            error.filename, error.filename2 = os.fspath(path), None
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextmanager
+def open_stream(path: Path) -> Iterator[BinaryIO]:
+    """Open a stream to write to.
+
+    Raises
+    ------
+    OSError
+    """
+    number = _descriptor(path)
+    with _named(path):
+        if number is None:
+            stream: BinaryIO = path.open("wb")
+        else:
+            # Opened by its name, a file that is open would be cut and written from its start.
+            sys.stdout.flush()
+            stream = os.fdopen(os.dup(number), "wb")
+        with stream:
+            yield stream
+
+
+def facts(path: Path) -> os.stat_result:
+    """Return what the system says of a path; links are followed, and `-` is stdout.
+
+    Raises
+    ------
+    OSError
+    """
+    number = _descriptor(path)
+    return os.stat(path if number is None else number)
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of an open file that a path stands for, as /dev/stdout does; None: it is no such."""
+    if str(path) == STDOUT:
+        return 1
+    place = os.path.abspath(path)
+    for _ in range(_MOST_LINKS):
+        if found := _DESCRIPTOR.fullmatch(place):
+            return int(found[1])
+        if not os.path.islink(place):
+            break
+        place = os.path.abspath(os.path.join(os.path.dirname(place), os.readlink(place)))
+    return None
+
+
+def _keep_permissions(old: Path, new: Path) -> None:
+    """Give a file the owner, the permissions and the attributes of the one that it replaces."""
+    facts = old.stat()
+    if hasattr(os, "chown"):
+        for owner in ((facts.st_uid, -1), (-1, facts.st_gid)):
+            with suppress(OSError):
+                os.chown(new, *owner)
+    shutil.copystat(old, new)
+    os.utime(new)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let errors name the file that was asked for: nobody has heard of the one beside it."""
+    try:
+        yield
+    except BrokenPipeError:
         raise
-    finally:
-        part.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename, error.filename2 = os.fspath(path), None
+        raise

@@ -1,0 +1,122 @@
+"""The kinds of files that are written, and how a file that is there shows that it is one of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from viewer.demo.writer import APPLICATION_ID
+
+HEAD_BYTES = 1 << 16
+"""So much of a file tells what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file.
+
+    Attributes
+    ----------
+    name : str
+        With its article: "a page of Lightbox".
+    suffixes : tuple of str
+        What its names end in; the first is given where there is none.
+    is_own : callable
+        Takes the first `HEAD_BYTES` of a file and returns whether it is of this kind; of pages and pictures,
+        whether Lightbox wrote it.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    is_own: Callable[[bytes], bool]
+
+
+def _marked(magic: bytes, mark: bytes, before: bytes = b"") -> Callable[[bytes], bool]:
+    """Return a test for files that begin with `magic` and have Lightbox's mark, ahead of `before`."""
+    wanted = re.compile(mark)
+
+    def is_own(head: bytes) -> bool:
+        place = head.partition(before)[0] if before else head
+        return head.startswith(magic) and wanted.search(place) is not None
+
+    return is_own
+
+
+def _texts(head: bytes) -> str | None:
+    """Return the text that a file begins with, None where it is no text."""
+    if b"\0" in head:
+        return None
+    try:
+        # The last letter may be cut.
+        return head.decode("utf-8-sig", "strict" if len(head) < HEAD_BYTES else "ignore")
+    except UnicodeDecodeError:
+        return None
+
+
+def _table(delimiter: str) -> Callable[[bytes], bool]:
+    def is_own(head: bytes) -> bool:
+        text = _texts(head)
+        if text is None or text.lstrip()[:1] in ("<", "{", "[", "#"):
+            return False
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        try:
+            first = next(rows, [])
+            # The last line of a long file is cut.
+            second = next(rows, first)
+        except csv.Error:
+            return False
+        return len(first) == len(second) > 1
+
+    return is_own
+
+
+def _is_markdown_table(head: bytes) -> bool:
+    return re.match(rb"\| .* \|\n\| -", head) is not None
+
+
+def _is_demo(head: bytes) -> bool:
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def _is_session(head: bytes) -> bool:
+    return head.startswith(b"{") and re.search(rb'"program":\s*"Lightbox ', head) is not None
+
+
+_UTF_16 = re.escape("Lightbox ".encode("utf-16-be"))
+PAGE = Kind(
+    "a page of Lightbox",
+    (".html", ".htm"),
+    _marked(b"<!DOCTYPE html>", rb'<meta name="generator" content="Lightbox ', b"<title>"),
+)
+PICTURES = {
+    ".png": Kind(
+        "a PNG of Lightbox", (".png",), _marked(b"\x89PNG\r\n", rb"tEXtSoftware\0Lightbox ", b"IDAT")
+    ),
+    ".svg": Kind("an SVG of Lightbox", (".svg",), _marked(b"<?xml", rb"<desc>Lightbox ", b"<defs>")),
+    ".pdf": Kind("a PDF of Lightbox", (".pdf",), _marked(b"%PDF-", rb"/Creator \(\xfe\xff" + _UTF_16)),
+}
+TABLES = {
+    ".csv": Kind("a table as CSV", (".csv",), _table(",")),
+    ".tsv": Kind("a table as TSV", (".tsv",), _table("\t")),
+    ".md": Kind("a table as Markdown", (".md",), _is_markdown_table),
+    ".parquet": Kind("a table as Parquet", (".parquet",), lambda head: head.startswith(b"PAR1")),
+}
+SESSION = Kind("a session of Lightbox", (".json",), _is_session)
+DEMO = Kind("a demo of Lightbox", (".sqlite", ".sqlite3", ".db"), _is_demo)
+
+
+def is_of_kind(path: Path, kind: Kind) -> bool:
+    """Return whether a file is of a kind; an empty one holds nothing that could be lost.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return not head or kind.is_own(head)
