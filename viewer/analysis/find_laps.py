@@ -169,11 +169,17 @@ def _completed(
     special: dict[int, tuple[str, str]],
     notes: list[str],
 ) -> Laps | None:
-    """Give the GPUs without boundaries of their own the earliest of the others, and make the laps."""
+    """Give the GPUs without boundaries of their own the earliest of the others, and make the laps.
+
+    None where no GPU has any, or where most last no time: their times are damaged.
+    """
     if not has_own.any():
         return None
     own = starts[has_own]
-    starts[~has_own] = np.append(own[:, :-1].min(axis=0), own[:, -1].max())
+    edges = np.append(own[:, :-1].min(axis=0), own[:, -1].max())
+    if np.median(np.diff(edges)) <= 0:
+        return None
+    starts[~has_own] = edges
     if not has_own.all():
         without = ", ".join(trace.gpu_label(g) for g in np.flatnonzero(~has_own).tolist())
         notes = [*notes, f"launches nothing on {without}: shown with the earliest boundaries of the others"]

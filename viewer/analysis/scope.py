@@ -49,7 +49,9 @@ class Scope:
 
     @property
     def hull(self) -> tuple[int, int]:
-        """From the earliest start to the latest end, ns."""
+        """From the earliest start to the latest end, ns; (0, 0) of an iteration that lasts no time."""
+        if not len(self.time):
+            return 0, 0
         return int(self.time.start_ns[0]), int(self.time.end_ns[-1])
 
     def of(self, gpu: int | None) -> Intervals:

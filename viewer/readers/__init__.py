@@ -8,7 +8,7 @@ from pathlib import Path
 
 from viewer.readers import cache as store
 from viewer.readers import nsys
-from viewer.readers.apart import apart
+from viewer.readers.beside import apart
 from viewer.readers.build import Early, build
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
 from viewer.readers.facts import doctor_facts
@@ -49,7 +49,7 @@ def read(
         Called with what is being done and a fraction from 0 to 1.
     cancelled : callable, optional
         Asked often; when it returns True the work ends with `Cancelled`, at the latest after
-        `apart.GRACE_S`, also where the file does not answer.
+        `beside.GRACE_S`, also where the file does not answer.
     cache : bool
         Whether to use and fill the store of parsed traces.
     early : callable, optional

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from viewer.readers.apart import apart
+from viewer.readers.beside import apart
 from viewer.readers.errors import Cancelled, ReadError
 from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
 from viewer.readers.tables import Field, Tables
