@@ -173,7 +173,7 @@ def early():
 def test_shifted_clock_is_warned_of_on_header_and_lane(shown):
     timeline = shown(early())
     state, insight = timeline.state, timeline.insight
-    assert set(insight.warnings) == {1}
+    assert set(insight.doubts.gpus) == {1}
     assert "clock" in insight.warning(state.rows.roots[1])
     assert insight.warning(state.rows.roots[0]) == ""
     header, canvas = (pixels(w.grab().toImage()) for w in (timeline.headers, timeline.canvas))

@@ -142,3 +142,60 @@ def test_overlay_lies_under_the_bars(qapp, overlay):
     bars = np.isin(plain, colours)
     assert bars.any()
     assert (plain == tinted)[bars].all()
+
+
+def mostly_lost():
+    """Two ranks that launch 60 kernels each; of rank 1's only every tenth was recorded."""
+    maker = TraceMaker(session_ns=130 * MS)
+    for rank in (0, 1):
+        for k in range(60):
+            at = 5 * MS + k * 2 * MS
+            maker.call(at, at + 10, process=rank, correlation=k + 1)
+            if not rank or k % 10 == 0:
+                maker.kernel(at + 1000, at + MS, process=rank, correlation=k + 1)
+    return maker.trace()
+
+
+@pytest.mark.parametrize("overlays", [(), ("idle",)])
+def test_a_gpu_whose_rows_were_lost_is_nowhere_hatched_as_idle(qapp, overlays):
+    from viewer.timeline.insight import doubts_of
+
+    study = study_of(mostly_lost())
+    doubts = doubts_of(study)
+    assert doubts.lost == {1}
+    placed = rows_of(study, RowKind.GPU)
+    scale = Scale(0, 130 * MS, 1300)
+    height = placed[-1].y + placed[-1].height + 1
+    frame = make_frame(
+        Scene(study), placed, scale, height, LIGHT, overlays=overlays,
+        doubtful=frozenset(doubts.gpus), lost=doubts.lost,
+    )  # fmt: skip
+    picture = pixels(image_of(frame))
+    for p in placed:
+        rows = picture[p.y + 2 : p.y + p.height - 1]
+        assert (rows == LIGHT.hatch).any() == (p.row.gpu == 0)
+        assert (rows == LIGHT.warning).any() == (p.row.gpu == 1)
+        assert (rows == LIGHT.text_faint).any() == (p.row.gpu == 1)
+
+
+def test_a_picture_marks_the_header_of_a_gpu_whose_rows_were_lost(qapp):
+    from viewer.export.first_view import first_view
+    from viewer.export.picture import HEADER_WIDTH, Sheet
+    from viewer.export.picture import image_of as page
+
+    sheet = Sheet(first_view(study_of(mostly_lost())), 1200)
+    headers = pixels(page(sheet))[sheet._top :, :HEADER_WIDTH]
+    for p in sheet._placed:
+        marked = (headers[p.y + 1 : p.y + p.height] == LIGHT.warning).any()
+        assert marked == (p.row.process == 1)
+
+
+def image_of(frame):
+    """A painted frame."""
+    from PySide6.QtGui import QImage, QPainter
+
+    image = QImage(frame.scale.width, frame.height, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    paint_frame(painter, frame)
+    painter.end()
+    return image

@@ -34,7 +34,13 @@ _FAR_OUTSIDE_NS = 1_000_000_000
 
 def doubtful_gpus(study: Study) -> frozenset[int]:
     """Return the GPUs whose rows were lost or whose clock is shifted: their numbers are to be marked."""
-    return frozenset(f.gpu for f in study.findings if f.spoils and f.gpu is not None)
+    return lost_gpus(study) | {f.gpu for f in study.findings if f.spoils and f.gpu is not None}
+
+
+def lost_gpus(study: Study) -> frozenset[int]:
+    """Return the GPUs of the processes whose rows were lost: where nothing is seen, nothing is known."""
+    lost = (f.process for f in study.findings if f.process is not None)
+    return frozenset(gpu.index for process in lost for gpu in study.trace.gpus_of(process))
 
 
 def findings(study: Study) -> tuple[Finding, ...]:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect, QSize
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
-from viewer.analysis.health import doubtful_gpus
 from viewer.analysis.intervals import window
 from viewer.analysis.scope import Scope
 from viewer.drawing.layout import place
@@ -22,6 +21,7 @@ from viewer.timeline import legend, ruler
 from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.figures import bases, figure_in
 from viewer.timeline.fonts import font
+from viewer.timeline.insight import doubts_of
 from viewer.timeline.note_marks import paint_notes
 from viewer.timeline.note_places import place_notes
 from viewer.timeline.paint import Frame, make_frame, paint_timeline
@@ -56,6 +56,7 @@ class Sheet:
         self.view, self.dpr = view, dpr
         self.scene = scene or Scene(view.study)
         self.scene.collectives = view.study.collectives
+        self._doubts = doubts_of(view.study)
         extras = view.extras
         self._placed = place(view.rows)
         self._left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
@@ -130,7 +131,8 @@ class Sheet:
         height = snap_px((self._top + self._body) * d) - top
         return make_frame(
             self.scene, self._placed, self._scale, height, view.theme, dpr=d, origin_y=self._top,
-            overlays=view.overlays, laps=view.laps, scope=view.scope, doubtful=doubtful_gpus(view.study),
+            overlays=view.overlays, laps=view.laps, scope=view.scope,
+            doubtful=frozenset(self._doubts.gpus), lost=self._doubts.lost,
         )  # fmt: skip
 
     def _paint_time(self, painter: QPainter) -> None:
@@ -177,6 +179,7 @@ class Sheet:
             look = Look(
                 figure_in(view.study, row, view.window_ns, scope),
                 foldable=bool(row.children),
+                warning=bool(self._doubts.of(row)),
                 as_path=row.parent is not None and row.parent.key not in above,
             )
             paint_header(painter, placed, rect, view.theme, look)

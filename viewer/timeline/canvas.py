@@ -82,6 +82,7 @@ class ShowsRows(ShowsNotes):
             laps=state.laps,
             scope=state.filter,
             doubtful=self.evidence.doubtful if self.evidence else frozenset(),
+            lost=self.evidence.lost if self.evidence else frozenset(),
         )
 
     def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:

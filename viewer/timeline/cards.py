@@ -111,7 +111,7 @@ class Cards(QObject):
             elif (hit is not None or strip is self._timeline.ruler) and not self._is_selected(strip, pos):
                 density = self._timeline.canvas.scale().ns_per_px
                 time_ns = strip.time_at(pos.x())
-                self.hover.show_cut(study, time_ns, density, span, bounds, insight.warnings)
+                self.hover.show_cut(study, time_ns, density, span, bounds, insight.doubts.gpus)
                 self._make_room()
             else:
                 self.hover.hide()

@@ -140,7 +140,12 @@ class Evidence(QObject):
     @property
     def doubtful(self) -> frozenset[int]:
         """The GPUs whose lanes carry a warning."""
-        return frozenset(self.insight.warnings)
+        return frozenset(self.insight.doubts.gpus)
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """The GPUs whose rows were lost while recording."""
+        return self.insight.doubts.lost
 
 
 def _aside(span: Window, window: Window) -> str:

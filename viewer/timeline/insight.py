@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.collectives import Collectives
 from viewer.analysis.finding import Finding
+from viewer.analysis.health import lost_gpus
 from viewer.analysis.slices import Slices
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind
@@ -29,8 +33,7 @@ class Insight(QObject):
         self.state = state
         self.collectives: Collectives | None = None
         self.slices: Slices | None = None
-        self.warnings: dict[int, str] = {}
-        self._lost: dict[int, str] = {}
+        self.doubts = Doubts()
         self._marker = 0
         self._worker = Worker(self)
         state.study_changed.connect(self.restart)
@@ -41,17 +44,15 @@ class Insight(QObject):
         """Forget everything, and find it for the open trace."""
         self._worker.cancel()
         self.collectives = self.slices = None
-        self.warnings, self._lost = {}, {}
+        self.doubts = Doubts()
         self.changed.emit()
         if (study := self.state.study) is not None and not study.partial:
-            self._worker.start(lambda _: (study.findings, study.collectives), self._take_first)
+            self._worker.start(lambda _: (doubts_of(study), study.collectives), self._take_first)
 
-    def _take_first(self, found: tuple[tuple[Finding, ...], Collectives]) -> None:
+    def _take_first(self, found: tuple[Doubts, Collectives]) -> None:
         study = self.state.study
         if study is not None:
-            findings, self.collectives = found
-            self.warnings = warnings_of(findings)
-            self._lost = {f.process: _text(f) for f in findings if f.process is not None and f.gpu is None}
+            self.doubts, self.collectives = found
             self.changed.emit()
             self._find_slices(study)
 
@@ -70,26 +71,53 @@ class Insight(QObject):
 
     def warning(self, row: Row) -> str:
         """Return what makes the row of a GPU, or of a process, doubtful or empty; "" for nothing."""
-        if row.kind is RowKind.GPU and row.gpu is not None:
-            return self.warnings.get(row.gpu, "")
-        if row.kind is RowKind.PROCESS:
-            gpus = [
-                child.gpu for child in row.children if child.kind is RowKind.GPU and child.gpu is not None
-            ]
-            told = [self.warnings[gpu] for gpu in gpus if gpu in self.warnings]
-            return "\n".join(told) or self._lost.get(-1 if row.process is None else row.process, "")
-        return ""
+        return self.doubts.of(row)
 
 
 def _text(finding: Finding) -> str:
     return f"{finding.title}\n{finding.meaning}"
 
 
-def warnings_of(findings: tuple[Finding, ...]) -> dict[int, str]:
-    """Return, by GPU, what spoils its numbers: a shifted clock, lost rows."""
-    found: dict[int, str] = {}
-    for finding in findings:
-        if finding.spoils and finding.gpu is not None:
-            text = _text(finding)
-            found[finding.gpu] = f"{found[finding.gpu]}\n{text}" if finding.gpu in found else text
-    return found
+@dataclass(frozen=True)
+class Doubts:
+    """What makes rows doubtful or empty.
+
+    Attributes
+    ----------
+    gpus : mapping of int to str
+        By GPU, what spoils its numbers: a shifted clock, lost rows.
+    processes : mapping of int to str
+        By process without any GPU row, how its rows were lost.
+    lost : frozenset of int
+        The GPUs whose rows were lost: where they show nothing, nothing is known.
+    """
+
+    gpus: Mapping[int, str] = field(default_factory=dict)
+    processes: Mapping[int, str] = field(default_factory=dict)
+    lost: frozenset[int] = frozenset()
+
+    def of(self, row: Row) -> str:
+        """Return what makes the row of a GPU, or of a process, doubtful or empty; "" for nothing."""
+        if row.kind is RowKind.GPU and row.gpu is not None:
+            return self.gpus.get(row.gpu, "")
+        if row.kind is RowKind.PROCESS and row.process is not None:
+            gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
+            told = [self.gpus[gpu] for gpu in gpus if gpu is not None and gpu in self.gpus]
+            return "\n".join(dict.fromkeys(told)) or self.processes.get(row.process, "")
+        return ""
+
+
+def doubts_of(study: Study) -> Doubts:
+    """Return what the findings of a trace make doubtful."""
+    gpus: dict[int, str] = {}
+    processes: dict[int, str] = {}
+    for finding in study.findings:
+        text = _text(finding)
+        concerned = [finding.gpu] if finding.spoils and finding.gpu is not None else []
+        if finding.process is not None:
+            concerned = [gpu.index for gpu in study.trace.gpus_of(finding.process)]
+            if not concerned:
+                processes[finding.process] = text
+        for gpu in concerned:
+            gpus[gpu] = f"{gpus[gpu]}\n{text}" if gpu in gpus else text
+    return Doubts(gpus, processes, lost_gpus(study))

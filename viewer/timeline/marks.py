@@ -21,6 +21,7 @@ from viewer.trace.events import Int64
 CROWDED_PX, APART_PX = 12, 30
 """Boundaries closer than the first are not drawn over the rows, and fade towards it from the second."""
 TEXT_PX = 11
+DOUBT_PX = 9.5
 VEIL = 190
 """How opaque the veil over time that is not looked at is, of 255."""
 
@@ -242,15 +243,22 @@ def paint_dry(
         number, at = bisect_left(columns, x + side), x
 
 
-def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float) -> None:
-    """Put a warning at the left end of a state lane whose GPU's picture is not to be trusted."""
+def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float, text: str = "") -> None:
+    """Put a warning, and why, at the left end of a state lane whose GPU's picture is not to be trusted."""
     side = min(11 * dpr, float(bottom - top))
     box = QRectF(3 * dpr, (top + bottom - side) / 2, side, side)
+    pixels = DOUBT_PX * dpr
+    room = metrics(pixels, MEDIUM).horizontalAdvance(text) + 4 * dpr if text else 0.0
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.background))
-    painter.drawRoundedRect(box.adjusted(-2 * dpr, 0, 2 * dpr, 0), 2 * dpr, 2 * dpr)
+    painter.drawRoundedRect(box.adjusted(-2 * dpr, 0, 2 * dpr + room, 0), 2 * dpr, 2 * dpr)
     paint_warning(painter, box, theme)
+    if text:
+        painter.setFont(font(pixels, MEDIUM))
+        painter.setPen(QColor(theme.warning))
+        baseline = (top + bottom + metrics(pixels, MEDIUM).capHeight()) / 2
+        painter.drawText(QPointF(box.right() + 3 * dpr, snap_px(baseline)), text)
 
 
 def paint_warning(painter: QPainter, box: QRectF, theme: Theme) -> None:

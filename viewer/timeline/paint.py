@@ -34,6 +34,8 @@ from viewer.timeline.fonts import cropped, font, metrics
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 
+LOST = "rows lost"
+"""What stands in the state lane of a GPU whose rows were lost while recording."""
 _LABEL_PX, _SMALL_LABEL_PX, _TALL_PX = 10.5, 9.5, 13
 
 
@@ -63,6 +65,8 @@ class Frame:
         Where launch distances lie, and the instants in view at which the queue had run dry.
     doubtful : frozenset of int
         GPUs whose picture is not to be trusted: their lanes carry a warning.
+    lost : frozenset of int
+        GPUs whose rows were lost while recording: where they show nothing, they may have worked.
     recorded : (int, int)
         The columns from and to which there is a recording; elsewhere nothing is known to be idle.
     """
@@ -82,6 +86,7 @@ class Frame:
     kept: tuple[Intervals, ...]
     curves: tuple[tuple[CurveBox, Int64], ...] = ()
     doubtful: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
     recorded: tuple[int, int] = (0, 0)
 
 
@@ -98,6 +103,7 @@ def make_frame(
     laps: Laps | None = None,
     scope: Scope | None = None,
     doubtful: frozenset[int] = frozenset(),
+    lost: frozenset[int] = frozenset(),
 ) -> Frame:
     """Compute a window.
 
@@ -113,6 +119,8 @@ def make_frame(
         The filter: time outside it is veiled.
     doubtful : frozenset of int
         GPUs whose clock is shifted, or whose rows are lost.
+    lost : frozenset of int
+        Those whose rows are lost: no time of theirs is drawn as idle.
     """
     origin = snap_px(origin_y * dpr)
     rows = tuple(
@@ -121,7 +129,8 @@ def make_frame(
     )
     spans = gpu_spans(scene.study.trace, rows)
     if overlays:
-        tiles = {s.gpu: _tile(scene, s.gpu, scale, theme, overlays, dpr) for s in spans}
+        known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in spans}
+        tiles = {gpu: _tile(scene, gpu, scale, theme, shown, dpr) for gpu, shown in known.items()}
         spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
     return Frame(
         scale,
@@ -139,6 +148,7 @@ def make_frame(
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
         _curves(scene, placed, scale, dpr, origin_y),
         doubtful,
+        lost,
         _recorded(scene.study.trace, scale),
     )
 
@@ -206,11 +216,13 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
         painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
     if frame.rows:
         painter.fillRect(0, frame.rows[-1][2], width, line, strong)
-    lines, (first, last) = QBrush(_hatch(theme, frame.dpr)), frame.recorded
+    idle, unknown = QBrush(_hatch(theme, frame.dpr)), QBrush(_dots(theme, frame.dpr))
+    first, last = frame.recorded
     painter.setBrushOrigin(0, 0)
     for box in frame.states:
         painter.fillRect(0, box.top, width, box.bottom - box.top, background)
-        painter.fillRect(first, box.top, last - first, box.bottom - box.top, lines)
+        nothing = unknown if box.gpu in frame.lost else idle
+        painter.fillRect(first, box.top, last - first, box.bottom - box.top, nothing)
     for curve, _ in frame.curves:
         for decade in range(0, DECADES + 1, DECADES // 2):
             y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
@@ -237,7 +249,8 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
         marks.paint_dry(painter, frame.scale, dry, curve.bottom, frame.theme, frame.dpr)
     for box in frame.states:
         if box.gpu in frame.doubtful:
-            marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr)
+            why = LOST if box.gpu in frame.lost else ""
+            marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr, why)
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
     if frame.laps is not None and frame.laps.count:
@@ -299,4 +312,18 @@ def _hatch(theme: Theme, dpr: float) -> QImage:
     image.fill(Qt.GlobalColor.transparent)
     for y, x in np.argwhere(lines).tolist():
         image.setPixelColor(QPoint(x, y), QColor(theme.hatch))
+    return image
+
+
+@cache
+def _dots(theme: Theme, dpr: float) -> QImage:
+    """Return the dotted tint of time of which nothing is known: no lines, so that it is no idle time."""
+    side, dot = snap_px(6 * dpr), max(1, snap_px(1.5 * dpr))
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    tint, point = QColor(theme.text_faint), QColor(theme.text_faint)
+    tint.setAlpha(30)
+    image.fill(tint)
+    painter = QPainter(image)
+    painter.fillRect((side - dot) // 2, (side - dot) // 2, dot, dot, point)
+    painter.end()
     return image
