@@ -1,6 +1,8 @@
 import subprocess
 import sys
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from tests.analysis.make import TraceMaker
@@ -125,3 +127,92 @@ def test_graphs_captures_and_unknown_launches():
     assert any("no launch record" in t for t in titles)
     maker.call(0, 1, "cudaStreamBeginCapture")
     assert not any("but kernels for" in f.title for f in findings(Study(maker.trace())))
+
+
+def said(*texts, severity="error", **changes):
+    """Return the findings of a trace of one kernel in which nsys said these texts."""
+    trace = TraceMaker().call(0, 5, correlation=1).kernel(10, 20, correlation=1).trace()
+    rows = [(at, severity, "Analysis", text, 0) for at, text in enumerate(texts)]
+    frame = pd.DataFrame(rows, columns=["time_ns", "severity", "source", "text", "pid"])
+    return findings(Study(replace(trace, diagnostics=frame, **changes)))
+
+
+NOISE = (
+    "No OpenGL events collected. Does the process use OpenGL?",
+    "Not all OpenGL events might have been collected.",
+    "No NVTX events collected. Does the process use NVTX?",
+    "No CUDA events collected. Does the process use CUDA?",
+    "Unable to collect CPU kernel IP/backtrace samples. perf event paranoid level is 2. \nTry\nsudo",
+    "Collection of CPU IP/backtrace samples or context switch data disabled. perf event paranoid level is 4.",
+    "CUDA device 0: Unified Memory cannot be traced on devices that don't support peer-to-peer transfers."
+    "Please verify that SLI/NVLink is functioning properly.",
+)
+REAL = (
+    "Not all CUDA events might have been collected.",
+    "CUDA profiling might have not been started correctly.",
+    "Not all NVTX events might have been collected.",
+)
+
+
+@pytest.mark.parametrize("severity", ["warning", "error"])
+def test_what_concerns_no_number_is_one_line_of_information(severity):
+    found = said(*NOISE, *NOISE[:1], severity=severity)
+    assert {f.severity for f in found} == {"info"}
+    (folded,) = [f for f in found if "messages of nsys" in f.title]
+    assert folded.title.startswith("8 messages")
+    for text in NOISE:
+        assert text.split("\n")[0].strip() in folded.meaning
+    assert ".." not in folded.text
+    assert "sudo" not in folded.text
+
+
+def test_what_concerns_numbers_stays_what_it_is():
+    found = [f for f in said(*REAL, REAL[0], *NOISE) if f.severity == "error"]
+    assert [f.title for f in found] == [f"{REAL[0][:-1]} (2 times)", REAL[1][:-1], REAL[2][:-1]]
+    assert found[0].text == "Not all CUDA events might have been collected (2 times). Reported by nsys."
+
+
+def test_no_cuda_events_is_told_where_there_are_none():
+    trace = TraceMaker().range(0, 5, "step").trace()
+    frame = pd.DataFrame(
+        [(0, "error", "", NOISE[3], 0)], columns=["time_ns", "severity", "source", "text", "pid"]
+    )
+    found = findings(Study(replace(trace, diagnostics=frame)))
+    assert found[0].text == f"{NOISE[3]} Reported by nsys."
+
+
+@pytest.mark.parametrize(
+    ("name", "launches"),
+    [
+        ("cudaLaunchKernel", True), ("cuLaunchKernelEx", True), ("cudaGraphLaunch", True),
+        ("cudaMemcpyAsync", True), ("cuMemsetD8Async", True), ("cudaLaunchCooperativeKernel_ptsz", True),
+        ("cudaMemPrefetchAsync", True),
+        ("cuInit", False), ("cuDeviceGetCount", False), ("cudaLaunchHostFunc", False), ("cudaMalloc", False),
+        ("cudaMemGetInfo", False), ("cuModuleLoadData", False), ("cudaGraphAddMemcpyNode", False),
+    ],
+)  # fmt: skip
+def test_only_calls_that_launch_something_miss_their_gpu_rows(name, launches):
+    found = findings(Study(TraceMaker().call(0, 5, name, correlation=1).trace()))
+    assert ("error" in {f.severity for f in found}) == launches
+    assert any("GPU's side was not recorded" in f.meaning for f in found) == launches
+    assert any(f.title == "No GPU activity in this recording" for f in found) == (not launches)
+
+
+def test_calls_that_failed_launched_nothing(tmp_path):
+    from tests.readers import exports
+    from viewer.readers import read
+
+    for returned, expected in ((0, "error"), (1, "info")):
+        calls = [exports.call(correlationId=i, returnValue=returned) for i in range(20)]
+        trace = read(exports.write(tmp_path / f"{returned}.sqlite", {exports.CALLS: calls}), cache=False)
+        assert findings(Study(trace))[0].severity == expected
+
+
+@pytest.mark.parametrize("name", [*HEALTHY, "cupti-events-missing", "nothing-recorded-2026"])
+def test_every_finding_is_whole_sentences(real_study, name):
+    for finding in findings(real_study(name)):
+        assert ".." not in finding.text
+        assert (
+            not finding.where or finding.text.count(finding.where) == finding.meaning.count(finding.where) + 1
+        )
+        assert finding.text.rstrip()[-1] in ".?!"

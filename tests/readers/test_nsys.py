@@ -183,6 +183,56 @@ def test_a_truncated_report(report, kept):
     refused(report, "job.nsys-rep", "cut off", "copy it again")
 
 
+@pytest.mark.parametrize("where", [0.79, 0.83])
+def test_a_report_damaged_in_the_middle(report, where):
+    content = bytearray(report.read_bytes())
+    begin = int(len(content) * where)
+    content[begin : begin + 64] = bytes(255 - byte for byte in content[begin : begin + 64])
+    report.write_bytes(content)
+    refused(report, "job.nsys-rep", "damaged", "copy it again")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Exportation error: LZ4 decompression failed.",
+        "Dynamic exception type: boost::wrapexcept<QuadDCommon::NotSupportedException>",
+        "Exportation error: Section Table Reference magic number mismatch.",
+        "boost::wrapexcept<QuadDCommon::ProtobufParseException>",
+    ],
+)
+def test_what_nsys_says_of_a_damaged_report(stand_in, fake, said):
+    stand_in("2024.1.1.9", f"sys.exit({said!r})")
+    assert "newer" not in refused(fake(), "is cut off or damaged", "copy it again")
+
+
+@pytest.mark.parametrize("ending", ["os.kill(os.getpid(), 6)", "sys.exit(139)"])
+def test_an_nsys_that_crashes_on_a_report(stand_in, fake, ending):
+    stand_in("2024.1.1.9", ending)
+    refused(fake(), "is cut off or damaged")
+
+
+def test_an_nsys_that_was_killed_says_nothing_of_the_report(stand_in, fake):
+    stand_in("2024.1.1.9", "os.kill(os.getpid(), 9)")
+    assert "damaged" not in refused(fake(), "could not export", "nsys said nothing")
+
+
+def test_a_version_near_the_end_tells_newer_from_damaged(stand_in, fake):
+    stand_in("2022.4.2.1-df9881f", "sys.exit('ProtobufParseException')")
+    assert "is damaged, or was written by an nsys newer" in refused(fake())
+    for version, words in (
+        ("2022.4.2.1", "is cut off or damaged"),
+        ("2023.2.1.9", "by nsys 2023.2.1, newer"),
+    ):
+        file = fake()
+        file.write_bytes(file.read_bytes() + b"\x12" + version.encode() + b"-df9881f:")
+        refused(file, words)
+
+
+def test_a_report_names_the_nsys_that_recorded_it(report):
+    assert read(report).session.recorded_version == nsys.find_nsys().short
+
+
 def test_a_report_newer_than_the_real_nsys(report):
     report.write_bytes(report.read_bytes().replace(OLD_HEADER.strip(), NEW_HEADER, 1))
     assert sniff(report) == FileKind(Container.REPORT, "2099.1.1")

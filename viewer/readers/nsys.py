@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -32,10 +33,16 @@ _PARQUET_SINCE = (2023, 4)
 _VERSION_S = 20
 _ROOM_BYTES = 16 * 2**20
 
-_TOO_NEW = re.compile(
-    r"Version number is invalid|newer than your current version|ProtobufParse", re.IGNORECASE
+_TOO_NEW = re.compile(r"Version number is invalid|newer than your current version", re.IGNORECASE)
+_UNREADABLE = re.compile(r"ProtobufParse|ReadMessage", re.IGNORECASE)
+"""What nsys says of a damaged report, and of one that is newer than itself."""
+_DAMAGED = re.compile(
+    r"magic number mismatch|unexpected end|truncated|decompress|NotSupportedException|Corrupt|checksum"
+    r"|bad_alloc|length_error|out_of_range|nsys crashed",
+    re.IGNORECASE,
 )
-_CUT_OFF = re.compile(r"magic number mismatch|unexpected end|truncated", re.IGNORECASE)
+_CRASHES = frozenset((-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGILL))
+_VERSION_IN_HEADER_SINCE = (2023, 3, 3)
 _NAMED_VERSION = re.compile(r"\b(20\d\d[.@]\d+[.@]\d+)")
 _PERCENT = re.compile(rb"(\d{1,3})%")
 
@@ -107,7 +114,7 @@ def export(
                 if made is not None:
                     return _put(made, folder)
             reason = output or "no export was written"
-            if _TOO_NEW.search(reason) or _CUT_OFF.search(reason):
+            if _TOO_NEW.search(reason) or _DAMAGED.search(reason) or _UNREADABLE.search(reason):
                 break
         raise ReadError(_why(report, written_by, nsys, part, reason))
     except OSError as error:
@@ -194,7 +201,10 @@ def _run(
             progress(f"Exporting with nsys {nsys.short}", min(int(percents[-1]) / 100, 1.0))
 
     code = talk([*command, str(link)], part, hear, cancelled)
-    return None if code == 0 else output.decode("utf-8", "replace") or "nsys said nothing"
+    if code == 0:
+        return None
+    said = output.decode("utf-8", "replace") or "nsys said nothing"
+    return f"{said}\nnsys crashed" if {code, 128 - code} & _CRASHES else said
 
 
 _OUTPUT = {"sqlite": "export.sqlite", "parquetdir": "export_pqtdir"}
@@ -235,15 +245,22 @@ def _without_nsys(report: Path, written_by: str | None) -> str:
 def _why(report: Path, written_by: str | None, nsys: Nsys, part: Path, output: str) -> str:
     """Return why nsys could not export, as one line that says what to do."""
     name = shown(report)
+    elsewhere = f"run `nsys export --type sqlite {name}` where it was recorded and open the .sqlite file"
     if _TOO_NEW.search(output) or parse_version(written_by) > parse_version(nsys.short):
         named = [one.replace("@", ".") for one in _NAMED_VERSION.findall(output)]
-        newer = written_by or next((one for one in named if one != nsys.short), None) or "a newer version"
+        newer = written_by or next((one for one in named if one != nsys.short), None)
+        by, install = (f"nsys {newer},", newer) if newer else ("an nsys", "of a newer version")
         return (
-            f"{name} was written by nsys {newer}, newer than the nsys {nsys.short} found here "
-            f"({nsys.path}): install Nsight Systems {newer}, or run `nsys export --type sqlite {name}` "
-            "where it was recorded and open the .sqlite file."
+            f"{name} was written by {by} newer than the nsys {nsys.short} found here ({nsys.path}): "
+            f"install Nsight Systems {install}, or {elsewhere}."
         )
-    if _CUT_OFF.search(output):
+    unreadable = _UNREADABLE.search(output) is not None
+    if unreadable and not written_by and parse_version(nsys.short) < _VERSION_IN_HEADER_SINCE:
+        return (
+            f"{name} is damaged, or was written by an nsys newer than the nsys {nsys.short} found here: copy "
+            f"it again from where it was recorded, install a newer Nsight Systems, or {elsewhere}."
+        )
+    if unreadable or _DAMAGED.search(output):
         return f"{name} is cut off or damaged: copy it again from where it was recorded."
     if "No space left" in output or "disk is full" in output or shutil.disk_usage(part).free < _ROOM_BYTES:
         return f"the disk is full: {name} could not be exported; {_ELSEWHERE}."

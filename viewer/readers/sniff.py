@@ -24,7 +24,7 @@ class Container(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file is; `version` is the nsys that wrote a report, None where its header does not say."""
+    """What a file is; `version` is the nsys that wrote a report, None where it does not say."""
 
     container: Container
     version: str | None = None
@@ -32,6 +32,9 @@ class FileKind:
 
 _REPORT = b"NVIDIA Tegra Profiler Report "
 _VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4}@\d+@\d+)")
+_VERSION_IN_TAIL = re.compile(rb"(20\d\d\.\d+\.\d+)\.\d+-[0-9a-f]{4}")
+"""Before 2023.3.3 the version does not stand in the header, but near the end."""
+_TAIL_BYTES = 65_536
 
 
 def shown(path: Path) -> str:
@@ -56,6 +59,8 @@ def sniff(path: Path) -> FileKind:
         with path.open("rb") as file:
             head = file.read(4096)
             size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _TAIL_BYTES, 0))
+            tail = file.read(_TAIL_BYTES) if head.startswith(_REPORT) else b""
     except OSError as error:
         raise ReadError(why_not(path, error)) from error
     if not head:
@@ -64,7 +69,7 @@ def sniff(path: Path) -> FileKind:
         _check_length(path, head, size)
         return FileKind(Container.SQLITE)
     if head.startswith(_REPORT):
-        found = _VERSION.match(head)
+        found = _VERSION.match(head) or _VERSION_IN_TAIL.search(tail)
         return FileKind(Container.REPORT, found[1].decode().replace("@", ".") if found else None)
     raise ReadError(f"{name} {what_else(head, size, path.suffix)}.")
 
