@@ -16,6 +16,7 @@ from viewer.state.carrying import carry_over, take_hand
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.state.work import unasked
+from viewer.trace.plain import visible
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -76,11 +77,11 @@ class Films(QObject):
         try:
             session = read_session(path)
         except SessionError as error:
-            self._window.notice.tell(f"{path.name} {error}.", severity="error")
+            self._window.notice.tell(f"{visible(path.name)} {error}.", severity="error")
             return
         except OSError as error:
             self._window.notice.tell(
-                f"{path.name} cannot be read: {error.strerror or error}.", severity="error"
+                f"{visible(path.name)} cannot be read: {error.strerror or error}.", severity="error"
             )
             return
         trace = session.find_trace() or ask_for_trace(session, FILES, self._window)
@@ -103,7 +104,7 @@ class Films(QObject):
         path = ask_where_to_save(study.trace.path, self._window)
         if path is not None and self._window.state.study is not study:
             self._window.notice.tell(
-                f"{path.name} was not saved: another trace is open now", severity="error"
+                f"{visible(path.name)} was not saved: another trace is open now", severity="error"
             )
         elif path is not None:
             try:
@@ -129,6 +130,14 @@ class Films(QObject):
         self._window.state.set_study(None)
         self._window.notice.hide()
         self._window.show_page()
+
+    def save(self) -> None:
+        """Save what was done to the trace that hangs, also what is being written; it stays."""
+        if (focus := self._window.focusWidget()) is not None:
+            # What is being written into a cell or a field is kept when that loses the focus.
+            focus.clearFocus()
+        self._window.state.leave()
+        self._window.sessions.save()
 
     def leave(self) -> None:
         """Keep what was done to the trace that hangs: it goes, and whatever would have followed of it."""

@@ -49,6 +49,7 @@ from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, work
+from viewer.timeline.plain_text import for_title
 from viewer.timeline.timeline import Renderer, Timeline
 from viewer.trace import Trace
 
@@ -183,7 +184,7 @@ class MainWindow(QMainWindow):
         self.status.setVisible(trace is not None)
         self._show_docks(trace is not None)
         name = "demo" if trace and self.films.is_demo else trace.path.name if trace else ""
-        self.setWindowTitle(f"{name} — Lightbox" if name else "Lightbox")
+        self.setWindowTitle(for_title(f"{name} — Lightbox") if name else "Lightbox")
         self.refresh()
 
     def _show_docks(self, shown: bool) -> None:
@@ -365,6 +366,7 @@ class MainWindow(QMainWindow):
             self.state.set_overlay(name, True)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        self.films.save()
         layout = self.saveState(remembered.VERSION) if self._docks_shown else self._layout
         settings = self.settings
         settings.set(remembered.GEOMETRY, bytes(self.saveGeometry().data()))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
+from viewer.app.ending import Ending
 from viewer.app.icons import app_icon
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
 from viewer.app.theme import Look
 from viewer.timeline.timeline import Renderer
 
-WAKE_MS = 300
 _SWITCH_S = 0.00005
 
 
@@ -43,29 +41,14 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
     try:
         settings = Settings()
         window = MainWindow(settings, Look(app, settings.get(remembered.THEME)), crashes, renderer)
+        ending = Ending(window, app)
         window.show()
         if path is not None:
             window.open(path)
         elif crashes.last_crash:
             window.tell_last_crash(crashes.report(crashes.last_crash))
-        with _interruptible(window):
-            return app.exec()
+        code = app.exec()
+        ending.release()
+        return code
     finally:
         crashes.uninstall()
-
-
-class _interruptible:  # noqa: N801
-    """Lets Ctrl+C in the terminal close the window: Python sees the signal only when it runs."""
-
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
-        self._timer = QTimer(interval=WAKE_MS)
-        self._timer.timeout.connect(lambda: None)
-
-    def __enter__(self) -> None:
-        signal.signal(signal.SIGINT, lambda *_: self._window.close())
-        self._timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.stop()
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,57 @@
+"""Whoever ends the program, a signal or the desktop's session, finds what was done saved."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSocketNotifier
+from PySide6.QtWidgets import QApplication
+
+if TYPE_CHECKING:
+    from viewer.app.main_window import MainWindow
+
+ASKS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)  # fmt: skip
+"""Signals that ask a program to end."""
+
+
+class Ending(QObject):
+    """Closes the window when a signal asks for it, in the event loop's turn; a second signal ends at once.
+
+    Python writes a signal's number into a socket as it comes, which wakes the event loop: nothing is closed
+    in the midst of what the window is doing. A signal that was ignored when the program was started (nohup,
+    a job in the background) stays ignored.
+    """
+
+    def __init__(self, window: MainWindow, app: QApplication) -> None:
+        super().__init__(window)
+        self._window = window
+        self._woken, self._waking = socket.socketpair()
+        self._waking.setblocking(False)
+        self._notifier = QSocketNotifier(self._woken.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._end)
+        self._before = {s: signal.getsignal(s) for s in ASKS if signal.getsignal(s) is not signal.SIG_IGN}
+        signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
+        for number in self._before:
+            signal.signal(number, lambda *_: None)
+        app.commitDataRequest.connect(lambda _: window.films.save())
+
+    def release(self) -> None:
+        """Give the signals back."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._woken.close()
+        self._waking.close()
+
+    def _end(self, *_: object) -> None:
+        """Close the window, and whatever dialog or menu stands before it."""
+        self._notifier.setEnabled(False)
+        for number in self._before:
+            signal.signal(number, signal.SIG_DFL)
+        self._window.close()
+        QApplication.exit(0)
