@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,12 @@ import platformdirs
 from viewer import __version__, private
 from viewer.state.session import Session
 from viewer.state.session_json import SessionError, from_dict, to_dict
+from viewer.state.session_text import plain_values
 
 SUFFIX = ".lightbox.json"
 _MEBIBYTE = 2**20
+LARGEST_BYTES = 64 * _MEBIBYTE
+"""Of a session file that is read: some hundred thousand notes."""
 _PART = ".part"
 _PART_IS_LEFT_S = 3600
 
@@ -47,9 +51,17 @@ class SessionFile:
         """Return where the trace is: at the path it was at, else beside this file; None if at neither."""
         folder = self.path.absolute().parent
         for name in (self.trace_path, self.trace_name):
-            if name and (folder / name).exists():
+            if name and _is_there(folder / name):
                 return Path(os.path.normpath(folder / name))
         return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # A name that is too long, or a folder that may not be looked into.
+        return False
 
 
 def is_session(path: Path) -> bool:
@@ -112,19 +124,28 @@ def read_session(path: Path) -> SessionFile:
         It is none, or damaged; `NewerSessionError` where a newer program wrote it.
     OSError
     """
-    content = path.read_bytes()
-    try:
-        plain = json.loads(content.decode("utf-8", "surrogatepass"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise SessionError("is damaged (no JSON)") from error
+    content = _content(path)
+    plain = plain_values(content)
     session = from_dict(plain)
-    facts = plain.get("trace")
+    facts = plain.get("trace") if isinstance(plain, dict) else None
     name, place, known = (
         facts[key] if isinstance(facts, dict) and isinstance(facts.get(key), str) else ""
         for key in ("name", "path", "fingerprint")
     )
     digest = hashlib.sha256(content).hexdigest()[:12]
     return SessionFile(path, session, name, place, known, digest)
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a session file; a pipe or a device is none, and might never end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise SessionError("is no file, but a folder, a pipe or a device: choose a session file")
+    if found.st_size > LARGEST_BYTES:
+        raise SessionError(
+            f"is too large for a session ({found.st_size / 2**20:,.0f} MiB; up to {LARGEST_BYTES // 2**20})"
+        )
+    return path.read_bytes()
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -10,6 +10,9 @@ from typing import Literal
 import typer
 
 from viewer.cli.opening import refuse_missing
+from viewer.trace.plain import visible
+
+LONGEST_NAME = 120
 
 
 def has_display() -> bool:
@@ -55,9 +58,13 @@ def _refuse_lost(path: Path) -> None:
     try:
         session = read_session(path)
     except SessionError as error:
-        raise typer.TyperException(f"{path.name} {error}") from error
+        raise typer.TyperException(f"{visible(path.name)} {error}") from error
     if session.find_trace() is None:
-        name = session.trace_name or "its trace"
+        name = _short(visible(session.trace_name or "its trace"))
         raise typer.TyperException(
-            f"{path.name} belongs to {name}, which is not there: put it beside {path.name}"
+            f"{visible(path.name)} belongs to {name}, which is not there: put it beside {visible(path.name)}"
         )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"

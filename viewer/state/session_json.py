@@ -13,13 +13,17 @@ from viewer.state.notes import COLOURS, Note
 from viewer.state.session import LapChoice, RowChoice, Session
 from viewer.state.window import Window
 from viewer.trace import Kind
+from viewer.trace.plain import visible, visible_lines
 
 SCHEMA = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By schema, what turns a dictionary of that schema into one of the next."""
 
 OVERLAYS = frozenset({"idle", "exposed", "waiting"})
-_LARGEST_NS = 2**62
+_LARGEST_NS = 2**61
+"""Seventy years: times that are farther apart cannot be told by 64 bits."""
+_FARTHEST_PX = 100_000
+_NEWEST = 1_000_000
 _COLOUR = re.compile("#[0-9a-fA-F]{6}")
 
 T = TypeVar("T")
@@ -88,7 +92,8 @@ def from_dict(stored: object) -> Session:
     SessionError
         It is no session, or a damaged one.
     """
-    if not isinstance(stored, dict) or type(stored.get("schema")) is not int or stored["schema"] < 1:
+    schema = stored.get("schema") if isinstance(stored, dict) else None
+    if not isinstance(stored, dict) or type(schema) is not int or not 1 <= schema <= _NEWEST:
         raise SessionError("is not a session of Lightbox")
     plain: Plain = dict(stored)
     if plain["schema"] > SCHEMA:
@@ -111,7 +116,7 @@ def _session(plain: Plain) -> Session:
     return Session(
         rest.take("window_ns", _window),
         rest.take("rows", _rows, RowChoice()),
-        rest.take("overlays", _texts, ()) & OVERLAYS,
+        rest.take("overlays", _texts, frozenset()) & OVERLAYS,
         rest.take("laps", _laps, LapChoice()),
         rest.take("notes", _each(_note), ()),
         rest.take("measurements", _each(_measurement), ()),
@@ -151,9 +156,13 @@ def _integer(value: Any) -> int:
 
 
 def _text(value: Any) -> str:
+    return visible(_lines(value))
+
+
+def _lines(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("not a text")
-    return value
+    return visible_lines(value)
 
 
 def _flag(value: Any) -> bool:
@@ -185,8 +194,17 @@ def _or_none(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
 
 
 def _pair(value: Any) -> tuple[int, int]:
-    first, second = map(_integer, _list(value))
-    return first, second
+    pair = tuple(map(_integer, _list(value)))
+    if len(pair) != 2:
+        raise ValueError("not a pair of numbers")
+    return pair
+
+
+def _offset(value: Any) -> tuple[int, int]:
+    x, y = _pair(value)
+    if max(abs(x), abs(y)) > _FARTHEST_PX:
+        raise ValueError("too far away")
+    return x, y
 
 
 def _window(value: Any) -> Window:
@@ -250,7 +268,7 @@ def _measurement(value: Any) -> Measurement:
         end,
         rest.take("name", _text, ""),
         rest.take("colour", _colour, COLOURS["Blue"]),
-        rest.take("note", _text, ""),
+        rest.take("note", _lines, ""),
         rest.left,
     )
 
@@ -279,11 +297,11 @@ def _note(value: Any) -> Note:
     return Note(
         start,
         end,
-        rest.take("text", _text, ""),
+        rest.take("text", _lines, ""),
         rest.take("colour", _colour, COLOURS["Blue"]),
         row,
         rest.take("event", _or_none(lambda found: _event(found, row)), None),
-        rest.take("offset", _or_none(_pair), None),
+        rest.take("offset", _or_none(_offset), None),
         rest.take("arrow", _flag, True),
         rest.left,
     )
@@ -293,4 +311,6 @@ def _event(value: Any, row: str) -> EventRef | None:
     """Return the event, None where it is of a kind that this version does not know."""
     rest = _Rest(value)
     kind, index = rest.take("kind", _text), rest.take("index", _integer)
+    if index < 0:
+        raise ValueError("an event before the first")
     return EventRef(Kind(kind), index, row) if kind in tuple(Kind) else None
