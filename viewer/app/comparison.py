@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDockWidget,
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QSpinBox,
     QSplitter,
     QToolButton,
@@ -23,8 +23,11 @@ from viewer.app.opening import Opened, Opening
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
 from viewer.panels.comparison import ComparisonPanel
+from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.link import AxisLink
+from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.timeline import Renderer, Timeline
 
 if TYPE_CHECKING:
@@ -49,10 +52,10 @@ class PairBar(QFrame):
         self.setObjectName("notice")
         self._link = link
         self.first_box, self.second_box = QSpinBox(), QSpinBox()
-        self.said = QLabel()
+        self.said = PlainLabel()
         study = link.second.study
-        name = QLabel(f"<b>B</b>&nbsp;&nbsp;{study.trace.path.name if study else ''}")
-        name.setTextFormat(Qt.TextFormat.RichText)
+        key, name = PlainLabel("B"), PlainLabel(visible(study.trace.path.name) if study else "")
+        key.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
         close = QToolButton()
         close.setText("✕")
         close.setAccessibleName("End the comparison")
@@ -66,10 +69,11 @@ class PairBar(QFrame):
         ):
             box.setRange(0, max((state.laps.count if state.laps else 1) - 1, 0))
             box.setAccessibleName(text)
-            pairing.addWidget(QLabel(text))
+            pairing.addWidget(PlainLabel(text))
             pairing.addWidget(box)
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 3, 8, 3)
+        row.addWidget(key)
         row.addWidget(name)
         row.addSpacing(18)
         row.addWidget(self.pairing)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabWidget, QToolButton, QWidget
 
 from viewer.panels.collectives import CollectivesPanel
 from viewer.panels.details import DetailsPanel
@@ -20,6 +20,7 @@ from viewer.panels.panel import Panel
 from viewer.panels.slices import SlicesPanel
 from viewer.panels.vitals import VitalsPanel
 from viewer.state import ViewState
+from viewer.timeline.plain_text import PlainLabel
 
 PANELS: tuple[type[Panel], ...] = (
     EventsPanel,
@@ -104,7 +105,7 @@ class _Label(QObject):
 
 def _title_bar(dock: QDockWidget) -> QWidget:
     """Return the title of a dock that no tab names, with a way to close it."""
-    bar, title, close = QWidget(), QLabel(dock.windowTitle()), QToolButton()
+    bar, title, close = QWidget(), PlainLabel(dock.windowTitle()), QToolButton()
     bar.setObjectName("dockTitle")
     close.setText("✕")
     close.setAccessibleName(f"Close {dock.windowTitle()}")

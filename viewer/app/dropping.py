@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
+
+from viewer.plain import visible
+from viewer.timeline.plain_text import PlainLabel
 
 INSET = 12
 
 
-class DropHint(QLabel):
+class DropHint(PlainLabel):
     """A frame over the window that names the file which a drop would open."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         self.setObjectName("dropHint")
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -22,7 +25,7 @@ class DropHint(QLabel):
 
     def offer(self, path: Path, others: int) -> None:
         """Say what would be opened."""
-        self.setText(f"Drop to open {path.name}" + f"\n{one_at_a_time(others)}" * (others > 0))
+        self.setText(f"Drop to open {visible(path.name)}" + f"\n{one_at_a_time(others)}" * (others > 0))
         self.setGeometry(self.parentWidget().rect().adjusted(INSET, INSET, -INSET, -INSET))
         self.show()
         self.raise_()

@@ -15,6 +15,7 @@ from viewer.app.picture_dialog import PictureDialog
 from viewer.export.report import html_report, report_facts
 from viewer.export.tables import TableError, write_table
 from viewer.export.whole import write_whole
+from viewer.plain import visible
 from viewer.state.work import Asked, Worker
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def _write(window: MainWindow, what: str, path: Path, work: Callable[[Asked], No
 
     def tell(reason: str) -> None:
         if reason:
-            window.notice.tell(f"{what} was not saved: {path}: {reason}", severity="error")
+            window.notice.tell(f"{what} was not saved: {visible(str(path))}: {reason}", severity="error")
         else:
-            window.notice.tell(f"{what} is saved: {path}", "Open", lambda: _show(path))
+            window.notice.tell(f"{what} is saved: {visible(str(path))}", "Open", lambda: _show(path))
 
     worker = Worker(window)
     worker.busy_changed.connect(lambda busy: None if busy else worker.deleteLater())

@@ -8,6 +8,7 @@ from viewer.drawing.format import format_instant
 from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
+from viewer.timeline.plain_text import tip
 
 
 def go_to(state: ViewState, text: str) -> None:
@@ -57,6 +58,6 @@ def ask_where(state: ViewState, parent: QWidget) -> None:
         try:
             go_to(state, text)
         except TimeError as error:
-            label = f"{error}:"
+            label = tip(f"{error}:")
         else:
             return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -16,6 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.app.actions import COMMANDS, MENUS, key_text
+from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import PlainLabel
 
 GESTURES: tuple[tuple[str, str], ...] = (
     ("Drag", "Select a range and measure it"),
@@ -103,12 +105,13 @@ def _table(heading: str, keys: list[tuple[str, str]]) -> QGridLayout:
     table.setHorizontalSpacing(18)
     table.setVerticalSpacing(3)
     table.setContentsMargins(0, 0, 0, 12)
-    title = QLabel(f"<b>{heading}</b>")
+    title = PlainLabel(heading)
+    title.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
     table.addWidget(title, 0, 0, 1, 2)
     for row, (key, what) in enumerate(keys, 1):
-        cap = QLabel(key)
+        cap = PlainLabel(key)
         cap.setObjectName("soft")
         table.addWidget(cap, row, 0, Qt.AlignmentFlag.AlignLeft)
-        table.addWidget(QLabel(what), row, 1)
+        table.addWidget(PlainLabel(what), row, 1)
     table.setColumnStretch(1, 1)
     return table

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from viewer.app.actions import COMMANDS, MENUS
+from viewer.timeline.plain_text import without_key
 from viewer.timeline.row_menu import rows_of_stream, stream_ids
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _add_filled(menu: QMenu, title: str, fill: Callable[[QMenu], None]) -> None:
 def _fill_recent(window: MainWindow, menu: QMenu) -> None:
     menu.clear()
     for path in window.settings.recent():
-        menu.addAction(str(path), partial(window.open, path))
+        menu.addAction(without_key(str(path)), partial(window.open, path))
     if menu.isEmpty():
         menu.addAction("No files yet").setEnabled(False)
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QToolButton, QWidget
+
+from viewer.plain import visible
+from viewer.timeline.plain_text import PlainLabel
 
 STEPS = 1000
 Severity = Literal["info", "warning", "error"]
@@ -18,7 +21,7 @@ class NoticeBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self.label = QLabel()
+        self.label = PlainLabel()
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.button = QPushButton()
@@ -73,7 +76,7 @@ class ProgressStrip(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self.label = QLabel()
+        self.label = PlainLabel()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setMaximumWidth(360)
@@ -90,7 +93,7 @@ class ProgressStrip(QFrame):
 
     def start(self, name: str) -> None:
         """Begin with a file."""
-        self.name, self._note = name, ""
+        self.name, self._note = visible(name), ""
         self.set_progress("", -1.0)
         self.show()
 

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -35,9 +34,11 @@ from viewer.export.picture import picture
 from viewer.export.vector import svg_bytes
 from viewer.export.view import Extras, PictureError, View, present_view
 from viewer.export.whole import write_whole
+from viewer.plain import visible
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.navigation import lap_to_fit
+from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.timeline import Timeline
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
@@ -81,7 +82,7 @@ class PictureDialog(QDialog):
         self.overlays, self.notes = QCheckBox("Overlays"), QCheckBox("Notes")
         self.measurements = QCheckBox("Measurements")
         self.extras = {name: QCheckBox(title) for name, title in _EXTRAS.items()}
-        self.preview, self.message = QLabel(), QLabel()
+        self.preview, self.message = PlainLabel(), PlainLabel()
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.refresh)
@@ -154,7 +155,7 @@ class PictureDialog(QDialog):
         except (PictureError, OSError) as error:
             self.message.setText(f"Not saved: {error}")
         else:
-            self.message.setText(f"Saved: {path}")
+            self.message.setText(f"Saved: {visible(str(path))}")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Fit the preview as soon as its room is known, and whenever that changes."""

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from viewer.app import session_store as store
 from viewer.app.session_store import SUFFIX, SessionFile
+from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session
 from viewer.state.session_json import NewerSessionError, SessionError
+from viewer.timeline.plain_text import for_title
 
 if TYPE_CHECKING:
     from viewer.trace import Trace
@@ -80,7 +82,9 @@ class SessionKeeper(QObject):
         self._before, told = opened.session if opened else None, []
         self._file = store.stored_path(fingerprint, opened.digest if opened else "") if fingerprint else None
         if opened and opened.fingerprint and fingerprint and opened.fingerprint != fingerprint:
-            told.append(f"{opened.path.name} was made on another trace; its notes may stand elsewhere.")
+            told.append(
+                f"{visible(opened.path.name)} was made on another trace; its notes may stand elsewhere."
+            )
         if self._file is not None:
             told += self._restored(self._file, opened)
         if self._before is not None:
@@ -111,7 +115,7 @@ class SessionKeeper(QObject):
         if session != kept:
             text = store.session_text(session, trace.path.absolute(), fingerprint, store.sessions_folder())
             if failure := _write(file, text):
-                self.told.emit(f"Notes and view of {trace.path.name} could not be saved: {failure}.")
+                self.told.emit(f"Notes and view of {visible(trace.path.name)} could not be saved: {failure}.")
 
     def end(self) -> None:
         """Save what is not saved yet, and keep nothing any more."""
@@ -161,7 +165,7 @@ class SessionKeeper(QObject):
         if opened is None:
             return []
         return [
-            f"What you changed since {opened.path.name} was opened first is shown with it; "
+            f"What you changed since {visible(opened.path.name)} was opened first is shown with it; "
             "File > Save session as… writes it into a file."
         ]
 
@@ -241,6 +245,6 @@ def ask_for_session(folder: str, parent: QWidget) -> Path | None:
 
 def ask_for_trace(opened: SessionFile, files: str, parent: QWidget) -> Path | None:
     """Ask where the trace of a session is."""
-    title = f"Where is {opened.trace_name or 'the trace of this session'}?"
+    title = for_title(f"Where is {opened.trace_name or 'the trace of this session'}?")
     name, _ = QFileDialog.getOpenFileName(parent, title, str(opened.path.parent), files)
     return Path(name) if name else None

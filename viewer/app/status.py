@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolButton, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from viewer.analysis.finding import Finding
 from viewer.app.theme import css
@@ -14,6 +14,7 @@ from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.diagnostics import summary_of
 from viewer.state import ViewState
+from viewer.timeline.plain_text import PlainLabel, tip, without_key
 
 SAID_MS = 6000
 _PADDING = 6
@@ -41,7 +42,7 @@ class StatusBar(QStatusBar):
         self.hidden.setObjectName("link")
         self.hidden.setToolTip("Show the rows again that were hidden")
         self.hidden.clicked.connect(lambda: state.rows.set_hidden(state.rows.missed, False))
-        self.length = QLabel()
+        self.length = PlainLabel()
         self.length.setObjectName("soft")
         self.addWidget(self.badge, 1)
         self.addPermanentWidget(self.hidden)
@@ -71,7 +72,7 @@ class StatusBar(QStatusBar):
             worst = findings[0]
             colour = self._theme.error if worst.severity == "error" else self._theme.warning
             self.badge.say(f"▲  {summary}   ·   {' '.join(worst.title.split())}")
-            self.badge.setToolTip(f"{worst.title}\n{worst.meaning}")
+            self.badge.setToolTip(tip(f"{worst.title}\n{worst.meaning}"))
             self.badge.setStyleSheet(
                 f"QToolButton {{ border: 0; color: {css(colour)}; padding: 2px {_PADDING}px; }}"
             )
@@ -114,4 +115,6 @@ class _ElidedButton(QToolButton):
 
     def _fit(self) -> None:
         room = self.width() - 2 * _PADDING
-        self.setText(self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, room))
+        self.setText(
+            without_key(self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, room))
+        )

@@ -19,6 +19,7 @@ from viewer.drawing.format import format_ns
 from viewer.drawing.theme import Theme
 from viewer.state import ViewState
 from viewer.state.navigation import current_lap
+from viewer.timeline.plain_text import tip, without_key
 
 TYPING_PAUSE_MS = 80
 
@@ -114,7 +115,7 @@ class IterationBox(QFrame):
         fit.setToolTip(f"{iterations}, numbered {numbers}; none is in hand")
         if lap is not None:
             length = format_ns(laps.end_ns(lap) - laps.start_ns(lap))
-            fit.setToolTip(f"{laps.names[lap]}, {length}: fit it  (\\)")
+            fit.setToolTip(tip(f"{laps.names[lap]}, {length}: fit it  (\\)"))
 
 
 class ToolBar(QToolBar):
@@ -157,7 +158,7 @@ class ToolBar(QToolBar):
         scope = self.state.filter
         self._filter.setVisible(scope is not None)
         if scope is not None:
-            self._actions["filter-none"].setIconText(f"Filtered to {scope.what}  \u00d7")
+            self._actions["filter-none"].setIconText(without_key(f"Filtered to {scope.what}  \u00d7"))
 
 
 def _button(action: QAction, name: str = "") -> QToolButton:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from viewer.app.icons import app_icon
+from viewer.plain import visible
 from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import PlainLabel
 
 RECENT_SHOWN = 6
 TITLE_PX = 22
@@ -31,10 +34,10 @@ class Welcome(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        icon, title = QLabel(), QLabel("Hang up a trace")
+        icon, title = PlainLabel(), PlainLabel("Hang up a trace")
         icon.setPixmap(app_icon().pixmap(QSize(64, 64), self.devicePixelRatioF()))
         title.setFont(font(TITLE_PX, STRONG))
-        text = QLabel(
+        text = PlainLabel(
             "Open a report of Nsight Systems (.nsys-rep, .qdrep), its SQLite, Parquet or Arrow export,\n"
             "or drop one here. No report at hand? The demo is a training job of eight ranks."
         )
@@ -54,7 +57,7 @@ class Welcome(QWidget):
         self._recent.setTextFormat(Qt.TextFormat.RichText)
         self._recent.linkActivated.connect(self._open_recent)
         self._paths: tuple[Path, ...] = ()
-        self.card, self.opening = QWidget(), QLabel()
+        self.card, self.opening = QWidget(), PlainLabel()
         self.opening.setObjectName("soft")
         self.opening.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.opening.setWordWrap(True)
@@ -74,19 +77,15 @@ class Welcome(QWidget):
         """Offer files that were open before."""
         self._paths = paths[:RECENT_SHOWN]
         links = [
-            f'<a href="{number}" style="text-decoration: none">{_escaped(path.name)}</a>'
+            f'<a href="{number}" style="text-decoration: none">{escape(visible(path.name), quote=False)}</a>'
             for number, path in enumerate(self._paths)
         ]
         self._recent.setText("<br>".join(["Recent", *links]) if links else "")
 
     def show_opening(self, name: str = "") -> None:
         """Show nothing but the name of what is being opened; "" shows what can be."""
-        self.opening.setText(name)
+        self.opening.setText(visible(name))
         self._pages.setCurrentWidget(self.opening if name else self.card)
 
     def _open_recent(self, link: str) -> None:
         self.recent_requested.emit(str(self._paths[int(link)]))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -6,6 +6,7 @@ import time
 
 import typer
 
+from viewer.plain import visible
 from viewer.readers import cache
 
 GIB = 2**30
@@ -16,7 +17,9 @@ def print_cache() -> None:
     held = [entry for entry in cache.entries() if entry.size_bytes]
     for entry in held:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
-        typer.echo(f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {entry.trace or entry.folder}")
+        typer.echo(
+            f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {visible(str(entry.trace or entry.folder))}"
+        )
     total = sum(entry.size_bytes for entry in held)
     limit = cache.limit() / GIB
     typer.echo(f"{total / 1e6:>10,.1f} MB of at most {limit:,.4g} GiB, in {cache.cache_folder()}")

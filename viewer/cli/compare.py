@@ -15,6 +15,7 @@ from viewer.analysis.vitals import Vitals, vitals
 from viewer.cli.console import plain_console
 from viewer.cli.tables import Column, FittedTable
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
+from viewer.plain import visible
 from viewer.trace import GPU_KINDS
 
 
@@ -40,7 +41,7 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
         sys.stdout.write("\n")
         return
     console = plain_console()
-    names = [study.trace.path.name for study in (first, second)]
+    names = [visible(study.trace.path.name) for study in (first, second)]
     for name, sheet, key in zip(names, sheets, ("A", "B"), strict=True):
         console.print(_head(key, name, sheet))
         for note in sheet.notes:

@@ -14,10 +14,12 @@ from viewer.analysis.study import Study
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.cli.tables import Column, FittedTable
+from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import EventSet, Positions, gather
 from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
+from viewer.plain import visible
 from viewer.rows.matching import topmost
 from viewer.rows.tree import build_rows
 from viewer.trace import Kind
@@ -63,7 +65,7 @@ def print_events(study: Study, asked: Asked) -> None:
     """
     scope = _scope(study, asked)
     for note in scope.notes if scope else ():
-        typer.echo(f"lightbox: {note}", err=True)
+        typer.echo(visible(f"lightbox: {note}"), err=True)
     least, most = parse_durations(asked.durations)
     wanted = Wanted(asked.text, least, most, scope=scope)
     roots = build_rows(study)
@@ -134,7 +136,7 @@ def _print_csv(held: list[_Listed]) -> None:
         if len(held) > 1:
             frame.insert(0, "row", listed.events.row.text_path)
         frames.append(frame)
-    pd.concat(frames, ignore_index=True).to_csv(sys.stdout, index=False, lineterminator="\n")
+    sys.stdout.write(csv_text(pd.concat(frames, ignore_index=True)))
 
 
 def _print_tables(held: list[_Listed]) -> None:

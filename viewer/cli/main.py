@@ -14,6 +14,7 @@ import typer
 from viewer.cli.commands import app
 from viewer.cli.usage import HELP, said
 from viewer.ending import end
+from viewer.plain import visible
 
 NOT_A_COMMAND = (*HELP, "--version")
 STOPPED = 130
@@ -63,8 +64,7 @@ def _where(error: Exception) -> str:
 def complain(message: str) -> None:
     """Say on stderr, in one line, what went wrong."""
     line = " ".join(message.split("\n"))
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-    print(f"lightbox: {shown}", file=sys.stderr)  # noqa: T201
+    print(f"lightbox: {visible(line)}", file=sys.stderr)  # noqa: T201
 
 
 def _run(words: list[str]) -> int:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from viewer.drawing.format import format_ns
 from viewer.drawing.times import TimeError, parse_lap, parse_range
+from viewer.plain import visible
 
 EVER_NS = (-(2**62), 2**62)
 
@@ -43,7 +44,7 @@ def open_trace(path: Path) -> Trace:
     refuse_missing(path)
     from viewer.readers import ReadError, read
 
-    columns = (TextColumn("{task.description}"), BarColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Opening", total=1.0)
@@ -68,7 +69,7 @@ def open_study(path: Path, rules: str) -> Study:
 
     study = Study(open_trace(path), Rules.builtin() if rules == "builtin" else None)
     for error in study.rules.errors:
-        typer.echo(f"lightbox: {study.rules.origin}: {error}; the line is left out", err=True)
+        typer.echo(visible(f"lightbox: {study.rules.origin}: {error}; the line is left out"), err=True)
     return study
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import typer
 
 from viewer.cli.opening import refuse_missing
-from viewer.trace.plain import visible
+from viewer.plain import visible
 
 LONGEST_NAME = 120
 

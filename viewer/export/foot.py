@@ -13,6 +13,7 @@ from viewer import __version__
 from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, format_ns
 from viewer.drawing.theme import Theme
 from viewer.export.view import PictureError, View
+from viewer.plain import visible
 from viewer.state import Window
 from viewer.state.measured import measurement_frame, part_text
 from viewer.timeline import marks
@@ -201,7 +202,7 @@ def caption_block(view: View, width: int) -> Block:
 def caption(view: View) -> Iterator[str]:
     """Yield what a picture is taken from."""
     trace = view.study.trace
-    yield printable(trace.path.name)
+    yield visible(trace.path.name)
     by = trace.session.recorded_version or trace.session.nsys_version
     yield f"nsys {by}" if by else "nsys version not recorded"
     yield window_text(view.window_ns)
@@ -242,11 +243,6 @@ def wrapped(text: str, width: float, pixels: float) -> list[str]:
             longer = word
         line = longer
     return [*lines, line.strip()]
-
-
-def printable(text: str) -> str:
-    """Return a file's name as it can be painted: bytes that are no text become question marks."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _paint_line(painter: QPainter, rect: QRect, theme: Theme) -> None:

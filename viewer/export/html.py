@@ -14,6 +14,7 @@ from viewer import __version__
 from viewer.analysis.parts import PARTS
 from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
+from viewer.plain import visible_lines
 
 TITLES = {
     "compute_only_ns": "compute", "hidden_comm_ns": "hidden comm.", "exposed_comm_ns": "exposed comm.",
@@ -59,8 +60,8 @@ _COLOURS = (*(f"#{argb & 0xFFFFFF:06x}" for argb in LIGHT.parts[:-1]), _HATCH)
 
 
 def escaped(value: object) -> str:
-    """Return a text as HTML; bytes of a file's name that are no text become question marks."""
-    return html.escape(str(value).encode("utf-8", "replace").decode())
+    """Return a text as HTML that shows it."""
+    return html.escape(visible_lines(str(value)))
 
 
 def page(title: str, body: Iterable[str]) -> str:

@@ -21,9 +21,9 @@ from viewer.analysis.vitals import SECTIONS, Vitals, vitals
 from viewer.drawing.format import format_count, format_ns, format_share, format_value
 from viewer.export import html
 from viewer.export.first_view import first_view
-from viewer.export.foot import printable
 from viewer.export.picture import picture, png_bytes
 from viewer.export.view import PictureError, View
+from viewer.plain import visible
 from viewer.state import Measurement, Note, Window
 from viewer.state.measured import measurement_frame
 from viewer.timeline.facts import gpu_names
@@ -104,7 +104,7 @@ def html_report(facts: ReportFacts) -> str:
     The same trace gives the same page. Of the recording's environment nothing is told: no variables, no
     names of users and machines, no folders.
     """
-    name = printable(facts.study.trace.path.name)
+    name = visible(facts.study.trace.path.name)
     sections = [
         section
         for section in (

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from viewer.drawing.spreadsheet import csv_text
 from viewer.export.whole import write_whole
 
 MOST_MARKDOWN_ROWS = 1000
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown takes for markup; an underscore only where it does not join two parts of a word."""
 
 
 class TableError(Exception):
@@ -44,8 +48,7 @@ def table_bytes(frame: pd.DataFrame, suffix: str) -> bytes:
         return file.getvalue()
     if suffix == ".md":
         return markdown(frame).encode()
-    text = frame.to_csv(index=False, sep="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-    return text.encode("utf-8", "replace")
+    return csv_text(frame, "\t" if suffix == ".tsv" else ",").encode("utf-8", "replace")
 
 
 def markdown(frame: pd.DataFrame) -> str:
@@ -59,7 +62,7 @@ def markdown(frame: pd.DataFrame) -> str:
     if len(frame) > MOST_MARKDOWN_ROWS:
         raise TableError(f"{len(frame):,} rows are too many for Markdown; save as CSV or Parquet")
     rules = ["---:" if frame[c].dtype.kind in "iuf" else "---" for c in frame]
-    lines = [list(map(str, frame.columns)), rules]
+    lines = [list(map(_cell, frame.columns)), rules]
     lines += [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -67,7 +70,9 @@ def markdown(frame: pd.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    if not isinstance(value, str):
+        return str(value)
+    return _MARKDOWN.sub(r"\\\g<0>", value).replace("\n", " ")
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

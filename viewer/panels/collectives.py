@@ -18,6 +18,7 @@ from viewer.state import ViewState
 from viewer.state.navigation import show_range
 from viewer.state.places import go_to_event, reveal_gpu
 from viewer.state.work import Worker
+from viewer.timeline.plain_text import tip
 from viewer.trace import Kind
 
 _NONE = (
@@ -182,10 +183,10 @@ class CollectivesPanel(Panel):
         self.show_empty("")
         self.badge_changed.emit(format_count(len(found.sets_table)))
         self.line.setText(headline(study, found))
-        self.line.setToolTip(self.line.text())
+        self.line.setToolTip(tip(self.line.text()))
         self.notes.setVisible(bool(found.notes))
         self.notes.setText(f"Not matched: {len(found.notes)}…")
-        self.notes.setToolTip("\n".join(found.notes[:30]))
+        self.notes.setToolTip(tip("\n".join(found.notes[:30])))
         self.ranks.set_frame(rank_frame(study, found), RANKS)
         groups = group_frame(study, found)
         self.which.clear()

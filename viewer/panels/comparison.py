@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
 from viewer.analysis.compare import Compared, compare
 from viewer.analysis.vitals import Vitals, vitals
@@ -15,6 +15,7 @@ from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.work import Worker
+from viewer.timeline.plain_text import PlainLabel
 
 
 def _share(value: float) -> str:
@@ -46,7 +47,7 @@ class ComparisonPanel(Panel):
     def __init__(self, state: ViewState, other: ViewState) -> None:
         super().__init__(state)
         self.other = other
-        self.what = QLabel()
+        self.what = PlainLabel()
         self.what.setObjectName("total")
         self.table = FrameTable(_COLUMNS, "Comparison")
         copy = QPushButton("Copy as text")

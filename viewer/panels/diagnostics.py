@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -20,12 +19,14 @@ from PySide6.QtWidgets import (
 
 from viewer.analysis.finding import Finding
 from viewer.analysis.study import Study
+from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.places import reveal_gpu
 from viewer.state.work import Worker
 from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import PlainLabel
 
 TITLE_PX = 13
 SIGNS = {"error": "▲", "warning": "▲", "info": "○"}
@@ -83,7 +84,7 @@ class DiagnosticsPanel(Panel):
         super().__init__(state)
         self.findings: tuple[Finding, ...] | None = None
         self._worker = Worker(self)
-        self.head = QLabel()
+        self.head = PlainLabel()
         self.head.setObjectName("soft")
         self.align_all = QPushButton("Align all GPUs")
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
@@ -129,7 +130,7 @@ class DiagnosticsPanel(Panel):
             if gpu.aligned_ns:
                 column.addWidget(self._aligned(gpu.index, gpu.aligned_ns))
         if not any(f.severity != "info" for f in self.findings):
-            column.addWidget(QLabel("Nothing is wrong with this recording."))
+            column.addWidget(PlainLabel("Nothing is wrong with this recording."))
         for finding in self.findings:
             column.addWidget(FindingCard(finding, self.theme, self._actions(finding)))
         column.addStretch()
@@ -137,7 +138,7 @@ class DiagnosticsPanel(Panel):
 
     def copy(self) -> None:
         """Copy all findings as tab-separated text with a header."""
-        QGuiApplication.clipboard().setText(self.frame().to_csv(sep="\t", index=False))
+        QGuiApplication.clipboard().setText(csv_text(self.frame(), "\t"))
 
     def frame(self) -> pd.DataFrame:
         """Return `severity`, `title`, `meaning` and `where` of all findings, what was recorded first."""
@@ -201,17 +202,16 @@ class FindingCard(QFrame):
         self.finding = finding
         self.setAccessibleName(f"{finding.severity}: {finding.title}")
         colours = {"error": theme.error, "warning": theme.warning, "info": theme.text_faint}
-        sign = QLabel(SIGNS[finding.severity])
+        sign = PlainLabel(SIGNS[finding.severity])
         sign.setStyleSheet(f"color: #{colours[finding.severity] & 0xFFFFFF:06x};")
         sign.setFixedWidth(18)
-        title, meaning = QLabel(finding.title), QLabel(finding.meaning)
+        title, meaning = PlainLabel(finding.title), PlainLabel(finding.meaning)
         if finding.severity != "info":
             title.setFont(font(TITLE_PX, STRONG))
         meaning.setObjectName("soft")
         texts = QVBoxLayout()
         texts.setSpacing(1)
         for label in (title, meaning):
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from viewer.panels.event_columns import EventColumn
 from viewer.panels.event_set import EventSet, Positions
 from viewer.panels.table_view import DenseTable
+from viewer.timeline.plain_text import tip
 
 PAGE = 128
 NAME_WIDTH = 340
@@ -77,7 +78,9 @@ class EventModel(QAbstractTableModel):
         if role == _DECORATION and index.column() == 0:
             return self._colour(index.row())
         if role == _TIP and index.column() == 0 and self.events is not None:
-            return self.events.study.trace.names[int(self.events.events.name_id[self.order[index.row()]])]
+            return tip(
+                self.events.study.trace.names[int(self.events.events.name_id[self.order[index.row()]])]
+            )
         return None
 
     def headerData(
@@ -90,7 +93,7 @@ class EventModel(QAbstractTableModel):
             return column.title
         if role == _ALIGNMENT:
             return _RIGHT if column.number else _LEFT
-        return (column.tip or column.title) if role == _TIP else None
+        return tip(column.tip or column.title) if role == _TIP else None
 
     def _text(self, row: int, column: int) -> str:
         key = (column, row // PAGE)

@@ -13,7 +13,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSplitter,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.palette import Palette
+from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.duration_chart import DurationChart
@@ -36,6 +36,7 @@ from viewer.rows import EventRef, Row
 from viewer.state import ViewState
 from viewer.state.places import home_row
 from viewer.state.work import Asked, Worker
+from viewer.timeline.plain_text import PlainLabel, tip
 
 TYPING_PAUSE_MS = 150
 EVERYTHING = "All classes"
@@ -59,7 +60,7 @@ class EventsPanel(Panel):
         self._fitted: int | None = None
         self._listed_ns = 0
         self._worker, self._exporter = Worker(self), Worker(self)
-        self.where, self.total = OneLine(), QLabel()
+        self.where, self.total = OneLine(), PlainLabel()
         self.text, self.duration, self.group = QLineEdit(), QLineEdit(), Choice()
         self.table, self.chart = EventTable(), DurationChart()
         self._build()
@@ -151,7 +152,7 @@ class EventsPanel(Panel):
         self.events, self._palette = gathered
         self._colour()
         self.where.setText(self.events.row.text_path)
-        self.where.setToolTip(self.events.row.text_path)
+        self.where.setToolTip(tip(self.events.row.text_path))
         held = self.events.present
         self.group.clear()
         self.group.addItems([EVERYTHING, *held])
@@ -170,7 +171,7 @@ class EventsPanel(Panel):
         try:
             least, most = parse_durations(self.duration.text())
         except TimeError as error:
-            self.duration.setToolTip(str(error))
+            self.duration.setToolTip(tip(str(error)))
             self._mark_wrong(True)
             return
         self._mark_wrong(False)
@@ -299,7 +300,7 @@ class EventsPanel(Panel):
 
         def work(_: Asked) -> object:
             frame = frame_of(events, columns, positions)
-            return frame.to_csv(sep="\t", index=False) if as_text else frame
+            return csv_text(frame, "\t") if as_text else frame
 
         self._exporter.start(work, take)
 

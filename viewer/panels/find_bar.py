@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton, QWidget
 
 from viewer.analysis.find import BadPatternError, FindCancelledError, Found
 from viewer.analysis.study import Study
@@ -14,6 +14,7 @@ from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.places import go_to_event
 from viewer.state.work import Asked, Worker
+from viewer.timeline.plain_text import PlainLabel
 
 TYPING_PAUSE_MS = 150
 
@@ -37,7 +38,7 @@ class FindBar(QFrame):
         self._time_ns: int | None = None
         self._row = -1
         self.text, self.regex = QLineEdit(), _tool(".*", "Regular expression")
-        self.counts, self.place = OneLine(), QLabel()
+        self.counts, self.place = OneLine(), PlainLabel()
         self.previous, self.next = _tool("‹", "Previous hit  (Shift+F3)"), _tool("›", "Next hit  (F3)")
         close = _tool("✕", "Close the search")
         self.text.setPlaceholderText("Find kernels, NVTX ranges, CUDA calls, copies, rows")

@@ -12,7 +12,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyleOptionViewItem, QWidget
 
+from viewer.drawing.spreadsheet import csv_text
 from viewer.panels.table_view import CellDelegate, DenseTable
+from viewer.timeline.plain_text import tip
 
 MARK_WIDTH = 30
 """Of a column without a title, which holds a mark alone."""
@@ -120,7 +122,7 @@ class FrameModel(QAbstractTableModel):
             argb = column.colour(value) if column.colour else None
             return None if argb is None else QColor.fromRgba(argb)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self.row_tip(self.position(index)) if self.row_tip else column.tip or None
+            return tip(self.row_tip(self.position(index)) if self.row_tip else column.tip) or None
         return column.text(value) if role == Qt.ItemDataRole.DisplayRole else str(value)
 
     def headerData(
@@ -132,7 +134,7 @@ class FrameModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip or column.title
+            return tip(column.tip or column.title)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
@@ -269,7 +271,7 @@ class FrameTable(DenseTable):
 
     def copy(self) -> None:
         """Copy the selected rows (or all) as tab-separated text with a header."""
-        QGuiApplication.clipboard().setText(self.selected_frame().to_csv(sep="\t", index=False))
+        QGuiApplication.clipboard().setText(csv_text(self.selected_frame(), "\t"))
 
     def keyPressEvent(self, event: Any) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
 from viewer.analysis.candidates import Candidate
 from viewer.analysis.laps import Laps
@@ -21,6 +21,7 @@ from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_lap
 from viewer.state.work import Worker
+from viewer.timeline.plain_text import PlainLabel, tip
 
 _LEAST_MARKER = 240
 MEAN, EACH = "mean of the GPUs", "every GPU"
@@ -114,7 +115,7 @@ class IterationsPanel(Panel):
         self.marker.setMinimumWidth(_LEAST_MARKER)
         self.which.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.which.setAccessibleName("Whose parts to list")
-        self.steady = QLabel()
+        self.steady = PlainLabel()
         self.steady.setObjectName("soft")
         self.steady.setWordWrap(True)
         self.steady.setContentsMargins(8, 2, 8, 0)
@@ -127,7 +128,7 @@ class IterationsPanel(Panel):
         self.chart = LapChart()
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
-        for widget in (QLabel("Marker"), self.marker, QLabel("Parts"), self.which):
+        for widget in (PlainLabel("Marker"), self.marker, PlainLabel("Parts"), self.which):
             head.addWidget(widget)
         head.addStretch(1)
         head.addWidget(self.filter)
@@ -180,7 +181,7 @@ class IterationsPanel(Panel):
         self.marker.clear()
         self.marker.addItems([candidate_text(c) for c in candidates])
         self.marker.setCurrentIndex(min(self.state.marker, len(candidates) - 1))
-        self.marker.setToolTip(self.marker.currentText())
+        self.marker.setToolTip(tip(self.marker.currentText()))
         if not candidates:
             self.show_empty(_NO_LAPS if study else "Open a trace to see its iterations.")
             return
@@ -204,7 +205,7 @@ class IterationsPanel(Panel):
         by_hand = state.steady_choice is not None
         self.by_rule.setVisible(by_hand)
         self.steady.setText(". ".join([steady_text(laps, state.steady, by_hand), *laps.notes]))
-        self.steady.setToolTip(self.steady.text())
+        self.steady.setToolTip(tip(self.steady.text()))
         which = self.which.currentText()
         shown = [c for c in COLUMNS if which != MEAN or c.key != "gpu"]
         self.table.set_frame(lap_frame(laps, state.study, which), shown)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout
 
 from viewer.analysis.intervals import union
 from viewer.drawing.format import (
@@ -22,6 +22,7 @@ from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
 from viewer.state.measured import measurement_frame, numbers_of, part_text
 from viewer.state.navigation import show_range
+from viewer.timeline.plain_text import PlainLabel
 
 COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
 _HINT = "Drag over a hole in the timeline and press Enter:\nthe range is kept here with its numbers."
@@ -89,7 +90,7 @@ class MeasurementsPanel(Panel):
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.table = FrameTable(COLUMNS, "Measurements", editable=True)
-        self.total = QLabel()
+        self.total = PlainLabel()
         self.total.setObjectName("total")
         copy, colour, delete = QPushButton("Copy as text"), QPushButton("Colour"), QPushButton("Delete")
         colour.setMenu(self._colour_menu())

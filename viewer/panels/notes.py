@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout
 
 from viewer.drawing.format import format_count, format_instant, format_ns
 from viewer.panels.frame_table import Column, FrameTable
@@ -12,6 +12,7 @@ from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.places import go_to_note
 from viewer.timeline.canvas_menu import fill_colours
+from viewer.timeline.plain_text import PlainLabel
 
 _HINT = (
     "Press M to write a note: on the selected event, on the selected range,\n"
@@ -64,7 +65,7 @@ class NotesPanel(Panel):
         super().__init__(state)
         self.table = FrameTable(COLUMNS, "Notes", editable=True)
         self.table.horizontalHeader().setMaximumSectionSize(_WIDEST_PX)
-        self._count = QLabel()
+        self._count = PlainLabel()
         self._count.setObjectName("total")
         self.go_to, self.colour, self.delete = (
             QPushButton("Go to"),

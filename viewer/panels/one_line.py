@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QStyle, QStyleOptionComboBox
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyle, QStyleOptionComboBox
 
+from viewer.plain import visible
 from viewer.timeline.fonts import WORD_ENDS
+from viewer.timeline.plain_text import PlainLabel
 
 _MARGIN = 1
 
@@ -18,7 +20,7 @@ def cut_at_words(text: str, room: int, metrics: QFontMetrics) -> str:
     return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
 
 
-class OneLine(QLabel):
+class OneLine(PlainLabel):
     """A label as wide as the others leave it; `text` is all of its text, whatever is shown."""
 
     def __init__(self) -> None:
@@ -30,8 +32,8 @@ class OneLine(QLabel):
         return self._whole
 
     def setText(self, text: str) -> None:
-        self._whole = text
-        self.setAccessibleName(text)
+        self._whole = visible(text)
+        self.setAccessibleName(self._whole)
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
+from viewer.timeline.plain_text import PlainLabel
 
 PARTIAL = "Only what the GPUs did has been read so far."
 """What panels say of a partial trace: their numbers would be wrong."""
@@ -48,7 +49,7 @@ class Panel(QWidget):
         self.state = state
         self.theme: Theme = LIGHT
         self.body = QWidget()
-        self._empty = QLabel()
+        self._empty = PlainLabel()
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setWordWrap(True)
         self._empty.setObjectName("emptyState")

@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from viewer.analysis.reconcile import Reconciled, What, reconcile
 from viewer.analysis.scope import Scope
@@ -16,6 +16,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.sheet import Sheet
 from viewer.state import ViewState
 from viewer.state.work import Worker
+from viewer.timeline.plain_text import PlainLabel
 
 SUBJECTS: tuple[What, ...] = ("idle", "communication", "compute", "copies")
 TYPING_PAUSE_MS = 250
@@ -99,11 +100,11 @@ class ReconcilePage(QWidget):
         self.figure.setPlaceholderText("20 %")
         self.figure.setAccessibleName("The figure from elsewhere, in per cent of the time")
         self.figure.setMaximumWidth(110)
-        self.said = QLabel(_HINT)
+        self.said = PlainLabel(_HINT)
         self.said.setWordWrap(True)
         self.said.setObjectName("soft")
         head = QHBoxLayout()
-        for widget in (QLabel("Somewhere it says"), self.subject, QLabel("is"), self.figure):
+        for widget in (PlainLabel("Somewhere it says"), self.subject, PlainLabel("is"), self.figure):
             head.addWidget(widget)
         head.addStretch(1)
         self._column = QVBoxLayout(self)

@@ -28,9 +28,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from viewer.drawing.grid import Cell, Grid, Head
+from viewer.drawing.spreadsheet import harmless
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.table_view import DenseTable
 from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import wrapped_tip
 
 _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
@@ -71,7 +73,7 @@ class SheetModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return cell.text
             case Qt.ItemDataRole.ToolTipRole:
-                return _wrapped(cell.tip) if cell.tip else None
+                return wrapped_tip(cell.tip) if cell.tip else None
             case Qt.ItemDataRole.AccessibleDescriptionRole:
                 return cell.tip
             case Qt.ItemDataRole.TextAlignmentRole:
@@ -93,7 +95,7 @@ class SheetModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return _folded(head) if self.is_folded else head.title
             case Qt.ItemDataRole.ToolTipRole:
-                return _wrapped(head.tip or head.title)
+                return wrapped_tip(head.tip or head.title)
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _side(head)
         return None
@@ -177,7 +179,12 @@ class Sheet(DenseTable):
         """Copy the selected rows (or all), as they stand here, with a header."""
         chosen = [r for low, high in self.selected_ranges() for r in range(low, high)]
         rows = [self.grid.rows[r] for r in chosen or range(len(self.grid.rows))]
-        lines = [[h.title for h in self.grid.heads], *([c.text for c in row] for row in rows)]
+        heads = self.grid.heads
+        lines = [[head.title for head in heads]]
+        lines += [
+            [cell.text if head.number else harmless(cell.text) for head, cell in zip(heads, row, strict=True)]
+            for row in rows
+        ]
         QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -282,9 +289,3 @@ def _folded(head: Head) -> str:
 def _side(head: Head) -> Qt.AlignmentFlag:
     side = Qt.AlignmentFlag.AlignRight if head.number else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def _wrapped(text: str) -> str:
-    """Return rich text, which Qt breaks into lines; plain text would be one long line."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("\n", "<br>")
-    return f"<p style='white-space: pre-wrap'>{escaped}</p>"

@@ -11,7 +11,6 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QMenu,
     QPushButton,
@@ -47,6 +46,7 @@ from viewer.state import ViewState
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
 from viewer.state.work import Worker
 from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.plain_text import PlainLabel, tip
 
 SECTIONS = (
     "Time",
@@ -114,7 +114,7 @@ class VitalsPanel(Panel):
         self._palette: Palette | None = None
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
-        self.what, self.notes, self.doubts, self.found = QLabel(), OneLine(), QLabel(), QLabel()
+        self.what, self.notes, self.doubts, self.found = PlainLabel(), OneLine(), PlainLabel(), PlainLabel()
         self.over = QPushButton()
         self.sections, self.pages = QListWidget(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
@@ -209,10 +209,10 @@ class VitalsPanel(Panel):
         self.over.setText(f"Over: {scope.what.split(':')[0]}")
         self.found.setText(_found(sheet.findings, self.theme))
         self.notes.setText("   ".join(sheet.notes))
-        self.notes.setToolTip("\n".join(sheet.notes))
+        self.notes.setToolTip(tip("\n".join(sheet.notes)))
         self.notes.setVisible(bool(sheet.notes))
         self.doubts.setText("   ".join(f.title for f in sheet.doubts))
-        self.doubts.setToolTip("\n".join(f.text for f in sheet.doubts))
+        self.doubts.setToolTip(tip("\n".join(f.text for f in sheet.doubts)))
         self.doubts.setVisible(bool(sheet.doubts))
         for row, section in enumerate(SECTIONS):
             odd = any(v.is_normal is False for v in numbers_of(sheet, section))
@@ -313,8 +313,8 @@ def _mark(argb: int | None) -> QIcon:
     return QIcon(picture)
 
 
-def _hint(text: str) -> QLabel:
-    hint = QLabel(text)
+def _hint(text: str) -> PlainLabel:
+    hint = PlainLabel(text)
     hint.setObjectName("emptyState")
     hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
     hint.setWordWrap(True)

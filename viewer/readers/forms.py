@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewer.plain import visible
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.schema import is_read, without_version
 from viewer.readers.tables import Columns, Field, Tables
@@ -62,10 +63,10 @@ class NewestForms:
             try:
                 rows = self._tables.count(name, cancelled)
             except ReadError:
-                self.notes.append(f"{name} is damaged: how many rows it has is not known")
+                self.notes.append(f"{visible(name)} is damaged: how many rows it has is not known")
                 continue
             if rows:
-                counts[name] = rows
+                counts[visible(name)] = rows
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def _best(self, base: str, forms: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from viewer.readers.errors import Cancel, ReadError
 from viewer.readers.foreign import HOW_TO_EXPORT, foreign_tables
 from viewer.readers.forms import NewestForms
 from viewer.readers.schema import is_nsys
+from viewer.readers.shown import ShownTables
 from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.readers.sqlite import SqliteTables
 from viewer.readers.tables import Tables
@@ -33,7 +34,7 @@ def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | No
             raise ReadError(f"{shown(path)} {other}.")
         if not is_nsys(tables.names):
             raise ReadError(f"{shown(path)} holds no tables of Nsight Systems: {HOW_TO_EXPORT}.")
-        return NewestForms(tables)
+        return NewestForms(ShownTables(tables))
     except ReadError:
         tables.close()
         raise

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from viewer.plain import visible
 from viewer.readers.errors import ReadError
 from viewer.readers.foreign import HOW_TO_EXPORT, foreign_folder, what_else
 
@@ -38,8 +39,8 @@ _TAIL_BYTES = 65_536
 
 
 def shown(path: Path) -> str:
-    """Return a file's name as it can be printed, whatever bytes it holds."""
-    return os.fsencode(path.name or str(path)).decode("utf-8", "replace")
+    """Return a file's name as it can be shown, whatever bytes it holds."""
+    return visible(path.name or str(path))
 
 
 def sniff(path: Path) -> FileKind:

@@ -51,8 +51,13 @@ class Columns:
 class Tables(Protocol):
     """The tables of a file."""
 
-    names: frozenset[str]
-    notes: list[str]
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of all tables, as the file spells them."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what had to be done to read them, one line each."""
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns, none if it is absent."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from viewer.plain import visible, visible_lines
 from viewer.rows import EventRef
 from viewer.state.bookmarks import NUMBERS, Bookmark
 from viewer.state.measurements import Measurement
@@ -13,7 +14,6 @@ from viewer.state.notes import COLOURS, Note
 from viewer.state.session import LapChoice, RowChoice, Session
 from viewer.state.window import Window
 from viewer.trace import Kind
-from viewer.trace.plain import visible, visible_lines
 
 SCHEMA = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}

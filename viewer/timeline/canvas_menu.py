@@ -12,6 +12,7 @@ from viewer.rows import EventRef
 from viewer.state import Note, ViewState
 from viewer.state.navigation import event_window
 from viewer.state.notes import COLOURS
+from viewer.timeline.plain_text import without_key
 from viewer.trace.names import short_name
 
 _SWATCH_PX, _NAME_CHARS = 12, 36
@@ -68,7 +69,9 @@ def place_menu(
         menu.addAction("Add note on the selection", lambda: write(Note(low, high)))
     event = hit.event if hit is not None else None
     if event is not None and state.study is not None:
-        menu.addAction(f"Add note on {_name(state, event)}", lambda: write(note_on_event(state, event)))
+        menu.addAction(
+            without_key(f"Add note on {_name(state, event)}"), lambda: write(note_on_event(state, event))
+        )
     usable = [action for action in actions if action.isEnabled()]
     if usable:
         menu.addSeparator()

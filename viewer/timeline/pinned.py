@@ -21,6 +21,7 @@ from viewer.state import ViewState
 from viewer.timeline.evidence import Evidence
 from viewer.timeline.figures import figure, row_tip
 from viewer.timeline.paint_header import Look, label_line, paint_header, pin_rect
+from viewer.timeline.plain_text import tip
 from viewer.timeline.row_menu import row_menu
 from viewer.timeline.strip import guard
 
@@ -157,7 +158,7 @@ class PinnedHeaders(QWidget):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             if (placed := self._row_under(event.pos())) is not None:
-                QToolTip.showText(event.globalPos(), row_tip(self.state, placed.row), self)
+                QToolTip.showText(event.globalPos(), tip(row_tip(self.state, placed.row)), self)
             return True
         return super().event(event)
 

@@ -12,6 +12,7 @@ from viewer.drawing.layout import row_height
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline.figures import figure, row_tip
+from viewer.timeline.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
@@ -89,7 +90,7 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{row.text_path}, {figure(self.state, row)}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(filter(None, (row_tip(self.state, row), self.told(row))))
+            return tip("\n".join(filter(None, (row_tip(self.state, row), self.told(row)))))
         return None
 
     def _size(self, row: Row, expanded: bool) -> QSize:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QScrollBar, QWidget
+from PySide6.QtWidgets import QScrollBar, QWidget
 
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme, on_ground
@@ -28,6 +28,7 @@ from viewer.timeline.no_gpu import no_gpu_text, no_row_text
 from viewer.timeline.note_hands import NoteHands
 from viewer.timeline.overview import Overview, OverviewCorner
 from viewer.timeline.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
+from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.ruler import Ruler, RulerCorner
 from viewer.timeline.strip import log
 
@@ -75,7 +76,7 @@ class Timeline(QWidget):
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
         self.legend = Legend(state, self)
         self._legend_wanted = True
-        self.no_gpu = QLabel(self)
+        self.no_gpu = PlainLabel(parent=self)
         self.no_gpu.setObjectName("emptyState")
         self.no_gpu.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.no_gpu.setWordWrap(True)
