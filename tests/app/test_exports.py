@@ -6,10 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog
 
+from viewer.app.opening import Opened
 from viewer.app.picture_dialog import CHOSEN, IN_VIEW, LAP, SELECTION, WHOLE, PictureDialog
 from viewer.drawing.theme import LIGHT
+from viewer.export.first_view import first_view
 from viewer.export.picture import picture
 from viewer.export.view import present_view
+from viewer.rows import build_rows
 
 MS = 1_000_000
 
@@ -147,3 +150,16 @@ def test_the_dialog_of_pictures_goes_with_its_trace(window, monkeypatch, tmp_pat
         dialog.save()
     assert not any(made.isVisible() for made in window.findChildren(PictureDialog))
     assert not (tmp_path / "p.png").exists()
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_first_picture_shows_what_the_window_shows_at_first(open_window, opened, demo_study, is_small):
+    study = opened.study if is_small else demo_study
+    window = open_window()
+    window.films.hang(opened if is_small else Opened(study, build_rows(study)))
+    shown, drawn = present_view(window.state, LIGHT), first_view(study)
+    assert drawn.window_ns == shown.window_ns
+    assert [(row.key, unfolded) for row, unfolded in drawn.rows] == [
+        (row.key, unfolded) for row, unfolded in shown.rows
+    ]
+    assert any(unfolded for _, unfolded in drawn.rows) == is_small

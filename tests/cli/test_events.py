@@ -1,6 +1,7 @@
 """`lightbox events`: the rows asked for, in the order asked for, every number as the trace has it."""
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,10 @@ import pytest
 
 from viewer.cli import main
 from viewer.rows.matching import topmost
+from viewer.rows.model import RowKind
 from viewer.rows.tree import build_rows
+
+KERNELS = (RowKind.FAMILY, RowKind.KERNEL_NAME)
 
 
 def events(demo_path, capsys, *words):
@@ -73,3 +77,20 @@ def test_what_cannot_be_listed_is_one_line(words, code, demo_path, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
+
+
+def test_a_row_that_is_not_there_lists_those_that_are(demo_path, demo_study, capsys, tmp_path):
+    assert main(["events", str(demo_path), "--row", "Rank 0", "--row", "Strem 7"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "lightbox: no row is called 'Strem 7'; the trace has Rank 0, 1, 2, 3, 4, 5, 6, 7; "
+    )
+    assert error.count("\n") == 1
+    listed = re.split("; |, ", error.replace("the trace has ", ""))
+    for label in {
+        row.label for root in build_rows(demo_study) for row in root.walk() if row.kind not in KERNELS
+    }:
+        assert label in listed or label.rsplit(" ", 1)[-1] in listed, label
+    assert len(error) < 500
+    assert main(["shot", str(demo_path), "-o", str(tmp_path / "x.png"), "--rows", "Strem 7"]) == 1
+    assert capsys.readouterr().err == error

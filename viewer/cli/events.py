@@ -20,7 +20,7 @@ from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import EventSet, Positions, gather
 from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
 from viewer.plain import visible
-from viewer.rows.matching import topmost
+from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows
 from viewer.trace import Kind
 from viewer.trace.names import short_name
@@ -73,9 +73,7 @@ def print_events(study: Study, asked: Asked) -> None:
     for pattern in asked.patterns:
         rows = topmost(roots, pattern)
         if not rows:
-            raise typer.TyperException(
-                f"no row is called '{pattern}'; write 'Rank 3', 'Stream 7' or 'Rank 3/NCCL'"
-            )
+            raise typer.TyperException(nothing_called(roots, pattern))
         held += [_listed(gather(study, row), wanted, asked) for row in rows]
     if asked.as_csv:
         _print_csv(held)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from viewer.analysis.study import Study
+from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.export.view import PictureError, View
 from viewer.rows import Row
-from viewer.rows.matching import topmost
+from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows
 from viewer.state import Window
+from viewer.state.rows import RowState
 
 
 def first_view(
@@ -30,7 +32,7 @@ def first_view(
         By default the whole window of the trace, or the iteration `lap`.
     patterns : sequence of str
         Show the topmost rows whose path holds one of these phrases ("Stream 7"), or all phrases of a
-        "Rank 3/NCCL" in this order, below what they belong to; by default every process, folded.
+        "Rank 3/NCCL" in this order, below what they belong to; by default what a window shows at first.
 
     Raises
     ------
@@ -41,8 +43,16 @@ def first_view(
     if window_ns is None and laps is not None and lap is not None:
         window_ns = laps.start_ns(lap), laps.end_ns(lap)
     roots = build_rows(study)
-    rows = chosen_rows(roots, patterns) if patterns else [(row, False) for row in roots]
+    rows = chosen_rows(roots, patterns) if patterns else _first_rows(roots)
     return View(study, rows, window_ns or study.trace.window_ns, theme, overlays, laps, lap)
+
+
+def _first_rows(roots: tuple[Row, ...]) -> list[tuple[Row, bool]]:
+    """Return the rows as a window shows them when the trace is opened for the first time."""
+    state = RowState()
+    state.reset(roots)
+    state.show_first()
+    return shown_rows(state)
 
 
 def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row, bool]]:
@@ -57,7 +67,7 @@ def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row
     for pattern in patterns:
         found = {row.key for row in topmost(roots, pattern)}
         if not found:
-            raise PictureError(f"no row is called '{pattern}'; write 'Rank 3', 'Stream 7' or 'Rank 3/NCCL'")
+            raise PictureError(nothing_called(roots, pattern))
         chosen |= found
     rows = [row for root in roots for row in root.walk()]
     above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}

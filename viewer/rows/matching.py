@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from viewer.rows.model import Row
+from viewer.rows.model import Row, RowKind
 
 Word = re.Pattern[str]
+MOST_NAMES, MOST_NUMBERS = 40, 10
+_KERNELS = (RowKind.FAMILY, RowKind.KERNEL_NAME)
+_NUMBERED = re.compile(r"(.+ )(\d+)", re.DOTALL)
 
 
 def words_of(text: str) -> list[Word]:
@@ -39,6 +42,28 @@ def topmost(roots: Iterable[Row], pattern: str) -> list[Row]:
         return []
     wanted = re.compile(".*".join(rf"(?<!\w){phrase}(?!\w)" for phrase in phrases), re.IGNORECASE)
     return [row for root in roots for row in _topmost(root, wanted)]
+
+
+def nothing_called(roots: Iterable[Row], pattern: str) -> str:
+    """Return in one line that no row matches a pattern, and what the rows are called, kernels apart."""
+    numbers: dict[str, list[str]] = {}
+    for root in roots:
+        for row in root.walk():
+            if row.kind not in _KERNELS:
+                found = _NUMBERED.fullmatch(row.label)
+                name, number = found.groups() if found else (row.label, "")
+                numbers.setdefault(name, []).append(number)
+    names = [f"{name}{_in_short(dict.fromkeys(held))}" for name, held in numbers.items()]
+    more = [f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)
+    there = "; ".join([*names[:MOST_NAMES], *more]) or "no rows"
+    return f"no row is called '{pattern}'; the trace has {there}; 'A/B' names B below A"
+
+
+def _in_short(numbers: Iterable[str]) -> str:
+    held = list(numbers)
+    if len(held) > MOST_NUMBERS:
+        held = [*held[: MOST_NUMBERS - 2], "…", held[-1]]
+    return ", ".join(held).replace(", …,", " …")
 
 
 def _topmost(row: Row, wanted: re.Pattern[str]) -> list[Row]:
