@@ -4,15 +4,17 @@ import pandas as pd
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from viewer.app.opening import Opened
 from viewer.app.picture_dialog import CHOSEN, IN_VIEW, LAP, SELECTION, WHOLE, PictureDialog
+from viewer.app.saving import open_traces
 from viewer.drawing.theme import LIGHT
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
 from viewer.export.view import present_view
 from viewer.rows import build_rows
+from viewer.state import ViewState
 
 MS = 1_000_000
 
@@ -163,3 +165,91 @@ def test_a_first_picture_shows_what_the_window_shows_at_first(open_window, opene
         (row.key, unfolded) for row, unfolded in shown.rows
     ]
     assert any(unfolded for _, unfolded in drawn.rows) == is_small
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What message boxes say, and what they are answered: "yes" is answered to all once it is set."""
+    boxes = {"texts": [], "yes": False}
+
+    def answer(box):
+        boxes["texts"].append(box.text())
+        assert box.textFormat() == Qt.TextFormat.PlainText
+        button = QMessageBox.StandardButton
+        return button.Yes if boxes["yes"] else button.Cancel
+
+    monkeypatch.setattr(QMessageBox, "exec", answer)
+    return boxes
+
+
+def saves(window, monkeypatch, path):
+    """Each way to save something, into one file: by name, a function that does it."""
+
+    def choose(what):
+        def act():
+            monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+            what()
+
+        return act
+
+    picture = PictureDialog(window.state, window.timeline, window.look, window)
+    return {
+        "report": choose(window.actions_by_id["report"].trigger),
+        "table": choose(lambda: window.save_table(pd.DataFrame({"a": [1], "b": [2]}))),
+        "picture": choose(picture.save),
+        "session": choose(window.films.save_session),
+    }
+
+
+SUFFIXES = {"report": ".html", "table": ".csv", "picture": ".png", "session": ".lightbox.json"}
+
+
+@pytest.mark.parametrize("what", SUFFIXES)
+def test_the_window_writes_over_no_trace_and_asks_about_other_files(
+    what, window, asked, monkeypatch, tmp_path, qtbot
+):
+    path = tmp_path / f"x{SUFFIXES[what]}"
+    trace = tmp_path / "trace.sqlite"
+    trace.write_bytes(b"SQLite format 3\0")
+    path.symlink_to(trace)
+    monkeypatch.setattr("viewer.app.saving.open_traces", lambda: [trace])
+    save = saves(window, monkeypatch, path)[what]
+    asked["yes"] = True
+    save()
+    assert trace.read_bytes() == b"SQLite format 3\0"
+    assert asked["texts"] == [
+        f"Nothing was saved: {path} is the trace, which is never replaced: name another file."
+    ]
+    path.unlink()
+    path.write_bytes(b"mine")
+    asked["yes"] = False
+    save()
+    assert path.read_bytes() == b"mine"
+    assert asked["texts"][-1].startswith(f"{path} is there and is not ")
+    assert asked["texts"][-1].endswith("Replace it?")
+    asked["yes"] = True
+    save()
+    qtbot.waitUntil(lambda: path.read_bytes() != b"mine", timeout=20_000)
+    said = len(asked["texts"])
+    save()
+    assert len(asked["texts"]) == said
+    if what in ("report", "table"):
+        qtbot.waitUntil(lambda: "is saved" in window.notice.label.text(), timeout=20_000)
+
+
+def test_a_name_that_was_given_its_suffix_is_asked_about(window, asked, monkeypatch, tmp_path):
+    path = tmp_path / "x.lightbox.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "x"), ""))
+    window.films.save_session()
+    assert asked["texts"] == []
+    first = path.read_bytes()
+    window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
+    window.films.save_session()
+    assert asked["texts"] == [f"{path} is there already. Replace it?"]
+    assert path.read_bytes() == first
+
+
+def test_the_trace_that_is_compared_with_is_open_too(window, opened):
+    other = ViewState(window)
+    other.set_study(opened.study)
+    assert open_traces().count(opened.study.trace.path) == 2

@@ -12,6 +12,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from viewer.app.picture_dialog import PictureDialog
+from viewer.app.saving import may_write
+from viewer.export import kinds
 from viewer.export.report import html_report, report_facts
 from viewer.export.tables import TableError, write_table
 from viewer.export.whole import write_whole
@@ -43,6 +45,8 @@ def export_report(window: MainWindow) -> None:
         return
     path = Path(name)
     path = path if path.suffix else path.with_suffix(".html")
+    if not may_write(path, name, kinds.PAGE, window):
+        return
     window.notice.tell("Finding the numbers of the report …")
 
     def work(_asked: Asked) -> None:
@@ -60,6 +64,8 @@ def save_table(window: MainWindow, frame: pd.DataFrame) -> None:
     path = Path(name)
     if not path.suffix:
         path = path.with_suffix(kind[kind.find("*") + 1 : kind.find(")")])
+    if not may_write(path, name, kinds.TABLES.get(path.suffix.casefold(), kinds.TABLES[".csv"]), window):
+        return
     _write(window, "The table", path, lambda _asked: write_table(frame, path))
 
 

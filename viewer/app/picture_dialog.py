@@ -25,11 +25,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.app.saving import may_write
 from viewer.app.theme import Look
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.export.files import FORMATS, picture_bytes
 from viewer.export.first_view import chosen_rows
+from viewer.export.kinds import PICTURES as PICTURE_KINDS
 from viewer.export.picture import picture
 from viewer.export.vector import svg_bytes
 from viewer.export.view import Extras, PictureError, View, present_view
@@ -143,13 +145,15 @@ class PictureDialog(QDialog):
         study = self._state.study
         stem = study.trace.path.stem if study else "picture"
         name, kind = QFileDialog.getSaveFileName(self, "Save the picture", f"{stem}.png", PICTURES)
-        if name and self._state.study is study:
-            self.write(Path(name), kind)
+        path = _with_suffix(Path(name), kind) if name else None
+        if path is None or not may_write(path, name, PICTURE_KINDS[path.suffix.casefold()], self):
+            return
+        if self._state.study is study:
+            self.write(path)
 
     def write(self, path: Path, kind: str = "") -> None:
         """Write the picture in the form that the name says, else in that of a file dialog's filter."""
-        if path.suffix.casefold() not in FORMATS:
-            path = path.with_name(path.name + (f".{kind[:3].casefold()}" if kind else FORMATS[0]))
+        path = _with_suffix(path, kind)
         try:
             write_whole(path, picture_bytes(self.view(), path.suffix, *self._size(), self._scene))
         except (PictureError, OSError) as error:
@@ -285,3 +289,10 @@ class PictureDialog(QDialog):
             check.toggled.connect(lambda _: later())
         self.copy_button.clicked.connect(self.copy)
         self.save_button.clicked.connect(self.save)
+
+
+def _with_suffix(path: Path, kind: str) -> Path:
+    """Return a name that ends in a format; `kind` is the filter of a file dialog, "" for the first format."""
+    if path.suffix.casefold() in FORMATS:
+        return path
+    return path.with_name(path.name + (f".{kind[:3].casefold()}" if kind else FORMATS[0]))

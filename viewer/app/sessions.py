@@ -10,7 +10,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from viewer.app import session_store as store
+from viewer.app.saving import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
+from viewer.export.kinds import SESSION
+from viewer.export.whole import write_whole
 from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session
@@ -144,7 +147,7 @@ class SessionKeeper(QObject):
         fingerprint = self.fingerprint if self._trace is not None else store.fingerprint(trace)
         session = take_session(self._state, self._before)
         text = store.session_text(session, trace, fingerprint, path.absolute().parent)
-        store.write_atomically(path, text)
+        write_whole(path, text.encode("utf-8", "surrogatepass"))
 
     def _restored(self, file: Path, opened: SessionFile | None) -> list[str]:
         store.clear_parts()
@@ -234,7 +237,9 @@ def ask_where_to_save(trace: Path, parent: QWidget) -> Path | None:
     if not name:
         return None
     path = Path(name)
-    return path if store.is_session(path) else path.with_name(path.name.removesuffix(".json") + SUFFIX)
+    if not store.is_session(path):
+        path = path.with_name(path.name.removesuffix(".json") + SUFFIX)
+    return path if may_write(path, name, SESSION, parent) else None
 
 
 def ask_for_session(folder: str, parent: QWidget) -> Path | None:
