@@ -26,7 +26,7 @@ def attempt(seed, originals, folder):
         how = random.choice((damage.in_bytes, damage.in_bytes, values, values, schema, views))
         try:
             how(random, file)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeError, IndexError):
             continue
     return commands.read(random, file, folder)
 

@@ -12,7 +12,7 @@ LONGEST_VALUE = 64 * 2**20
 """Bytes of the longest value or row; one of 5.7 MB was seen in StringIds."""
 
 
-def guard(connection: sqlite3.Connection, cancelled: Cancel | None = None) -> None:
+def guard(connection: sqlite3.Connection, cancelled: Cancel | None = None, steps: int = STEPS) -> None:
     """Limit what a database can make a connection do; stop it where the work is not wanted any more.
 
     A statement that is stopped ends with ``sqlite3.OperationalError: interrupted``.
@@ -22,4 +22,4 @@ def guard(connection: sqlite3.Connection, cancelled: Cancel | None = None) -> No
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     if cancelled is not None:
-        connection.set_progress_handler(cancelled, STEPS)
+        connection.set_progress_handler(cancelled, steps)

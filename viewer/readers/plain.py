@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 
 from viewer.ending import temporary_folder
-from viewer.readers.errors import Cancel, Cancelled, ReadError
-from viewer.readers.guard import STEPS, guard
+from viewer.readers.beside import apart
+from viewer.readers.errors import Cancel, Cancelled, ReadError, check
+from viewer.readers.guard import guard
 from viewer.readers.schema import is_nsys
 from viewer.readers.sniff import shown
 from viewer.readers.sqlite_scan import quoted
@@ -25,22 +26,41 @@ _LEAST_BYTES = 64 * 2**20
 _MEMORY_BYTES = 2**30
 _LEAST_S = 15
 _BYTES_PER_S = 5_000_000
+_STEPS = 100
+"""Between two questions whether time is up: one step of a view may make a text of many megabytes."""
 
 
 def odd_tables(connection: sqlite3.Connection) -> dict[str, str]:
     """Return the tables of Nsight Systems that have no rowids, or a column of that name, and what they are.
 
-    They are a "table", a "view", or "virtual" (or a "shadow" of one).
+    They are a "table", a "view" or "virtual".
     """
-    found = connection.execute("PRAGMA main.table_list").fetchall()
-    return {
-        name: kind
-        for _, name, kind, _, without_rowid, *_ in found
-        if is_nsys([name])
-        and (
-            kind != "table" or without_rowid or "rowid" in map(str.lower, _columns(connection, "main", name))
-        )
-    }
+    return {name: kind for name, kind in _kinds(connection, "main") if _is_odd(connection, name, kind)}
+
+
+def _kinds(connection: sqlite3.Connection, schema: str) -> list[tuple[str, str]]:
+    """Return the names and kinds of what is called like a table of Nsight Systems.
+
+    ``PRAGMA table_list`` would tell, too, but works out the columns of every view for it.
+    """
+    found = connection.execute(
+        "SELECT CAST(name AS BLOB), CASE WHEN type = 'table' AND NOT rootpage THEN 'virtual' ELSE type END "
+        f"FROM {schema}.sqlite_master WHERE type IN ('table', 'view')"
+    )
+    named = [((name or b"").decode("utf-8", "replace"), kind) for name, kind in found]
+    return [(name, kind) for name, kind in named if is_nsys([name])]
+
+
+def _is_odd(connection: sqlite3.Connection, name: str, kind: str) -> bool:
+    if kind != "table" or "rowid" in map(str.lower, _columns(connection, "main", name)):
+        return True
+    try:
+        connection.execute(f"SELECT rowid FROM main.{quoted(name)} LIMIT 0")
+    except sqlite3.OperationalError as error:
+        if "no such column" not in str(error):
+            raise
+        return True
+    return False
 
 
 def plain_copy(path: Path, uri: str, cancelled: Cancel | None = None) -> tuple[Path, Callable[[], None]]:
@@ -61,62 +81,65 @@ def plain_copy(path: Path, uri: str, cancelled: Cancel | None = None) -> tuple[P
     """
     folder, release = temporary_folder("plain")
     copy = folder / "trace.sqlite"
+    size = path.stat().st_size
+    ends_at = time.monotonic() + _LEAST_S + size / _BYTES_PER_S
+    at: list[str] = []
     try:
-        with closing(sqlite3.connect(copy.as_uri(), uri=True)) as connection:
-            _fill(connection, path, uri, cancelled)
-    except BaseException:
+        apart(
+            lambda unwanted: _fill(copy, path, uri, (2 * size + _LEAST_BYTES) // _PAGE, at, unwanted),
+            lambda: time.monotonic() > ends_at or (cancelled is not None and cancelled()),
+        )
+    except BaseException as error:
         release()
+        check(cancelled)
+        if isinstance(error, Cancelled):
+            raise _refusal(path, at[-1] if at else "", "takes too long") from error
         raise
     return copy, release
 
 
-def _fill(connection: sqlite3.Connection, path: Path, uri: str, cancelled: Cancel | None) -> None:
-    size = path.stat().st_size
-    pages = (2 * size + _LEAST_BYTES) // _PAGE
-    ends_at = time.monotonic() + _LEAST_S + size / _BYTES_PER_S
-    guard(connection, cancelled)
-    connection.text_factory = bytes
-    for setting in (
-        f"page_size = {_PAGE}", "journal_mode = OFF", "synchronous = OFF", f"max_page_count = {pages}",
-        "temp_store = MEMORY", f"hard_heap_limit = {_MEMORY_BYTES}",
-    ):  # fmt: skip
-        connection.execute(f"PRAGMA {setting}")
-    connection.execute("ATTACH ? AS source", (uri,))
-    connection.set_authorizer(
-        lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_RECURSIVE else sqlite3.SQLITE_OK
+def _refusal(path: Path, view: str, why: str) -> ReadError:
+    what = f"its view {view} {why}" if view else why
+    return ReadError(
+        f"{shown(path)} cannot be read: {what}; put a table in its place, or export the report again."
     )
-    connection.set_progress_handler(
-        lambda: time.monotonic() > ends_at or (cancelled is not None and cancelled()), STEPS
-    )
-    found = connection.execute("PRAGMA source.table_list").fetchall()
-    names = [(name.decode("utf-8", "replace"), kind) for _, name, kind, *_ in found]
-    for name, kind in names:
-        if not is_nsys([name]) or kind not in (b"table", b"view"):
-            continue
-        try:
-            kept = [c for c in _columns(connection, "source", name) if c.lower() != "rowid"]
-            connection.execute(
-                f"CREATE TABLE main.{quoted(name)} AS "
-                f"SELECT {', '.join(map(quoted, kept))} FROM source.{quoted(name)}"
-            )
-        except (sqlite3.Error, MemoryError) as error:
-            if cancelled is not None and cancelled():
-                raise Cancelled from error
-            if kind != b"view":
-                raise
-            raise ReadError(
-                f"{shown(path)} cannot be read: its view {name} {_why(error)}; put a table in its place, or "
-                "export the report again."
-            ) from error
-    connection.commit()
+
+
+def _fill(copy: Path, path: Path, uri: str, pages: int, at: list[str], unwanted: Cancel) -> None:
+    """Fill the copy; `at` gets the name of each table when its turn comes."""
+    with closing(sqlite3.connect(copy.as_uri(), uri=True)) as connection:
+        guard(connection, unwanted, _STEPS)
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        for setting in (
+            f"page_size = {_PAGE}", "journal_mode = OFF", "synchronous = OFF", f"max_page_count = {pages}",
+            "temp_store = MEMORY", f"hard_heap_limit = {_MEMORY_BYTES}",
+        ):  # fmt: skip
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("ATTACH ? AS source", (uri,))
+        deny, allow = sqlite3.SQLITE_DENY, sqlite3.SQLITE_OK
+        connection.set_authorizer(lambda what, *_: deny if what == sqlite3.SQLITE_RECURSIVE else allow)
+        for name, kind in _kinds(connection, "source"):
+            if kind == "virtual":
+                continue
+            at.append(name)
+            try:
+                kept = [c for c in _columns(connection, "source", name) if c.lower() != "rowid"]
+                connection.execute(
+                    f"CREATE TABLE main.{quoted(name)} AS "
+                    f"SELECT {', '.join(map(quoted, kept))} FROM source.{quoted(name)}"
+                )
+            except (sqlite3.Error, MemoryError) as error:
+                check(unwanted)
+                if kind != "view":
+                    raise
+                raise _refusal(path, name, _why(error)) from error
+        connection.commit()
 
 
 def _why(error: Exception) -> str:
     text = " ".join(str(error).split())
     if "not authorized" in text:
         return "is recursive"
-    if "interrupted" in text:
-        return "takes too long"
     if "full" in text or "too big" in text or isinstance(error, MemoryError):
         return "gives too much"
     return f"gives an error (SQLite: {text[:150]})"
@@ -124,4 +147,4 @@ def _why(error: Exception) -> str:
 
 def _columns(connection: sqlite3.Connection, schema: str, table: str) -> list[str]:
     found = connection.execute(f"PRAGMA {schema}.table_info({quoted(table)})")
-    return [name.decode("utf-8", "replace") if isinstance(name, bytes) else name for _, name, *_ in found]
+    return [name for _, name, *_ in found]

@@ -186,7 +186,7 @@ class SqliteTables:
         self._connection = _connect(self._uri, self._cancelled)
         for kinds, what in (
             (("view", "table"), "no plain tables with rowids, read from a copy"),
-            (("virtual", "shadow"), "virtual tables, which are not read"),
+            (("virtual",), "virtual tables, which are not read"),
         ):
             if names := [name for name, kind in odd.items() if kind in kinds]:
                 self.notes.append(f"{', '.join(names)}: {what}")
