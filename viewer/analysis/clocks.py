@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.launched import Launched, Mask, launched_of
+from viewer.analysis.launched import Indices, Launched, Mask, launched_of
 from viewer.analysis.tally import coded
 from viewer.trace import Gpu, Kind, Trace
 from viewer.trace.events import Int64, UInt32
@@ -100,15 +101,21 @@ def _upper(trace: Trace, ops: Launched, gpu: Gpu, mine: Mask) -> int | None:
     names = sync.name_id[rows]
     context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
     start, end = sync.start_ns[rows], sync.end_ns[rows]
-    stream_of = _stream_of(trace, ops)
     of_stream, of_device = (_is_named(trace, names, calls) for calls in (_STREAM_SYNCS, _DEVICE_SYNCS))
-    bounds = []
-    for held in trace.streams_of(gpu.index):
-        on_stream = of_stream & (stream == held.stream_id) & (context == held.context)
-        bounds.append(_slack(ops, mine & (stream_of == held.index), start[on_stream], end[on_stream]))
-    for number in {s.context for s in trace.streams_of(gpu.index)}:
-        whole = of_device & (context == number)
-        bounds.append(_slack(ops, mine, start[whole], end[whole]))
+    own = {(s.context, s.stream_id): s.index for s in trace.streams_of(gpu.index)}
+    waits_for: dict[int, list[int]] = defaultdict(list)
+    for at in np.flatnonzero(of_stream).tolist():
+        waits_for[own.get((int(context[at]), int(stream[at])), -1)].append(at)
+    waits_for.pop(-1, None)
+    whole = of_device & np.isin(context, [number for number, _ in own])
+    bounds = [_slack(ops, np.flatnonzero(mine), start[whole], end[whole])]
+    order = np.flatnonzero(mine)
+    stream_of = _stream_of(trace, ops)[order]
+    order = order[np.argsort(stream_of, kind="stable")]
+    stream_of = np.sort(stream_of)
+    for index, syncs in waits_for.items():
+        low, high = np.searchsorted(stream_of, (index, index + 1))
+        bounds.append(_slack(ops, order[low:high], start[syncs], end[syncs]))
     known = [b for b in bounds if b is not None]
     return min(known) if known else None
 
@@ -120,8 +127,7 @@ def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
     return np.asarray(held[code])
 
 
-def _slack(ops: Launched, mine: Mask, sync_start: Int64, sync_end: Int64) -> int | None:
-    order = np.flatnonzero(mine)
+def _slack(ops: Launched, order: Indices, sync_start: Int64, sync_end: Int64) -> int | None:
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
     held = before >= 0

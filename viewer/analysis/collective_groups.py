@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from viewer.analysis.intervals import runs
 from viewer.analysis.launched import Indices, outermost, ranges_of
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
@@ -51,9 +52,10 @@ def sequences(study: Study) -> list[Sequence]:
     trace, kernels = study.trace, study.trace.kernels
     payloads = _Payloads(study)
     found = []
-    for stream in trace.streams:
-        rows = kernels.of(stream.index)
-        comm = rows.start + np.flatnonzero(study.classes.is_comm(kernels.name_id[rows]))
+    every = np.flatnonzero(study.classes.is_comm(kernels.name_id))
+    owner = np.searchsorted(kernels.offsets, every, side="right") - 1
+    for low, high in zip(*(edges.tolist() for edges in runs(owner)), strict=True):
+        stream, comm = trace.streams[int(owner[low])], every[low:high]
         for name in np.unique(kernels.name_id[comm]).tolist():
             held = comm[kernels.name_id[comm] == name]
             found.append(Sequence(stream.gpu, stream.index, name, held, payloads.communicator(held)))

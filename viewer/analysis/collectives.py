@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,8 @@ class Collectives:
             exposed = self.study.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
         elif within is not None:
             exposed = EMPTY
+        if not len(exposed):
+            return 0, 0, 0
         wait = (exposed & self.waits(gpu)).total()
         transfer = (exposed & self.transfers(gpu)).total()
         return wait, transfer, exposed.total() - wait - transfer
@@ -213,13 +216,11 @@ class Collectives:
     @cached_property
     def _rows(self) -> list[Indices]:
         """The kernels of each GPU that are in a group."""
-        none = np.empty(0, np.int64)
-        return [
-            np.concatenate(
-                [none, *(g.kernels[g.gpus.index(gpu.index)] for g in self.groups if gpu.index in g.gpus)]
-            )
-            for gpu in self.trace.gpus
-        ]
+        pieces: list[list[Indices]] = [[np.empty(0, np.int64)] for _ in self.trace.gpus]
+        for group in self.groups:
+            for gpu, rows in zip(group.gpus, group.kernels, strict=True):
+                pieces[gpu].append(rows)
+        return [np.concatenate(of_gpu) for of_gpu in pieces]
 
 
 _COLUMNS = ("sets", "wait_ns", "transfer_ns", "last", "others_waited_ns")
@@ -275,12 +276,16 @@ def _is_send(trace: Trace, sequence: Sequence) -> bool:
 def _unmatched(trace: Trace, held: list[Sequence], groups: list[Group], wait: Int64) -> tuple[str, ...]:
     """Say what is not matched and why, GPUs of which the same is to be said together."""
     in_group = {(s, g.name_id) for g in groups for s in g.streams}
+    running: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for one in held:
+        running[one.name_id,].add(one.gpu)
+        running[one.name_id, len(one.rows)].add(one.gpu)
     said: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
     for one in held:
         missing = int((wait[one.rows] < 0).sum())
         if missing:
             grouped = (one.stream, one.name_id) in in_group
-            why = "the ranks' kernels do not all overlap" if grouped else _why_alone(trace, one, held)
+            why = "the ranks' kernels do not all overlap" if grouped else _why_alone(trace, one, running)
             said[one.name_id, missing, len(one.rows), why].append(trace.gpu_label(one.gpu))
     notes = []
     for (name, missing, count, why), where in said.items():
@@ -289,11 +294,11 @@ def _unmatched(trace: Trace, held: list[Sequence], groups: list[Group], wait: In
     return tuple(notes)
 
 
-def _why_alone(trace: Trace, one: Sequence, held: list[Sequence]) -> str:
-    alike = [s for s in held if s.name_id == one.name_id and s.gpu != one.gpu]
-    if not alike:
+def _why_alone(trace: Trace, one: Sequence, running: Mapping[tuple[int, ...], set[int]]) -> str:
+    """Say why; `running`: the GPUs that run kernels of a name, and so many of them."""
+    if running[one.name_id,] == {one.gpu}:
         return "no other rank runs them"
-    if all(len(s.rows) != len(one.rows) for s in alike):
+    if running[one.name_id, len(one.rows)] == {one.gpu}:
         return "their number differs between the ranks"
     if _is_send(trace, one):
         return "send and receive of more than two ranks"

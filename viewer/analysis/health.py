@@ -112,6 +112,8 @@ def _lost_rows(study: Study) -> Iterator[Finding]:
     launching[used] = [_LAUNCHING in text for text in texts]
     capturing[used] = [_CAPTURING in text for text in texts]
     for process in trace.processes:
+        if not trace.api.counts([thread.index for thread in trace.threads_of(process.index)]).any():
+            continue
         asked, captures = _launched(trace, process.index, launching, capturing)
         found = _correlations(trace, process.index)
         count, held = len(asked), int(np.isin(asked, found).sum())

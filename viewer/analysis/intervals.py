@@ -32,6 +32,8 @@ class Intervals:
 
     def __and__(self, other: Intervals) -> Intervals:
         few, many = sorted((self, other), key=len)
+        if not len(few):
+            return EMPTY
         low = np.searchsorted(many.end_ns, few.start_ns, side="right")
         count = np.searchsorted(many.start_ns, few.end_ns, side="left") - low
         of = np.repeat(np.arange(len(few)), count)
@@ -46,6 +48,8 @@ class Intervals:
         )
 
     def __sub__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return self
         limits = np.iinfo(np.int64)
         return self & Intervals(
             np.concatenate(([limits.min], other.end_ns)), np.concatenate((other.start_ns, [limits.max]))
@@ -62,7 +66,7 @@ class Intervals:
 
     def clip(self, start_ns: int, end_ns: int) -> Intervals:
         """Return the part inside [start_ns, end_ns)."""
-        if end_ns <= start_ns:
+        if end_ns <= start_ns or not len(self):
             return EMPTY
         first = int(np.searchsorted(self.end_ns, start_ns, side="right"))
         last = int(np.searchsorted(self.start_ns, end_ns, side="left"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.analysis.classify import CLASSES
 from viewer.analysis.holes import HoleNumbers
-from viewer.analysis.intervals import union
+from viewer.analysis.intervals import NONE, union
 from viewer.analysis.order import rows_of_gpu
 from viewer.analysis.parts import PARTS, without_kernel
 from viewer.trace import Kind, Trace
@@ -185,9 +185,10 @@ def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[C
     touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
     of = study.classes.class_of[kernels.name_id[rows[touches]]]
     start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
+    held = np.bincount(of, minlength=len(CLASSES))
     numbers = []
     for position, name in enumerate(CLASSES):
-        s, e = start[of == position], end[of == position]
+        s, e = (start[of == position], end[of == position]) if held[position] else (NONE, NONE)
         numbers.append(ClassNumbers(name, int((e - s).sum()), union(s, e).total(), len(s)))
     return tuple(numbers)
 

@@ -39,7 +39,8 @@ def project(study: Study, mode: Projection) -> pd.DataFrame:
         their durations).
     """
     study.launches.prepare()
-    tables = each(lambda process: _of_process(study, process.index, mode), study.trace.processes)
+    working = sorted({gpu.process for gpu in study.trace.gpus})
+    tables = each(lambda process: _of_process(study, process, mode), working)
     held = [table for table in tables if len(table)]
     table = pd.concat(held, ignore_index=True) if held else _table(study, 0, [])
     return table.sort_values(["process", "start_ns", "end_ns"], kind="stable", ignore_index=True)
