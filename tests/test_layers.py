@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LOWER_HALF = ("trace", "assets", "private", "ending", "readers", "analysis", "demo", "rows", "drawing")
+LOWER_HALF = (
+    "trace",
+    "assets",
+    "private",
+    "ending",
+    "plain",
+    "readers",
+    "analysis",
+    "demo",
+    "rows",
+    "drawing",
+)
 
 BLOCKED = """
 import importlib, pkgutil, sys

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.fuzz import driver
 
-KINDS = ("sqlite", "folders", "reports", "store")
+KINDS = ("sqlite", "folders", "reports", "store", "sessions")
 
 
 def main():
