@@ -25,6 +25,8 @@ from viewer.analysis.study import Study
 from viewer.analysis.vitals import vitals
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
+from viewer.rows import EventRef, RowKind, build_rows
+from viewer.timeline.facts import event_facts
 from viewer.trace import Kind
 
 
@@ -548,6 +550,14 @@ def test_migrations_of_unified_memory_are_the_drivers(load):
     ]  # fmt: skip
     findings = {f.title: f.meaning for f in study.findings}
     assert not any("no launch record" in title for title in findings)
-    assert "Coherence 1, Prefetch 1" in findings["2 page migrations of unified memory, 0.0 MB"] or (
-        "Prefetch 1, Coherence 1" in findings["2 page migrations of unified memory, 0.0 MB"]
-    )
+    assert "Prefetch 1, Coherence 1" in findings["2 page migrations of unified memory, 0.0 MB"]
+    rows = [row for root in build_rows(study) for row in root.walk() if row.kind is RowKind.STREAM]
+    assert sorted((row.label, row.detail) for row in rows) == [
+        ("Stream 7", ""), ("Unified memory", "page migrations"),
+    ]  # fmt: skip
+    moved = int(np.flatnonzero(of_driver)[0])
+    facts = event_facts(study, EventRef(Kind.MEMCPY, moved))
+    assert facts.subtitle == "Page migration of unified memory"
+    lines = dict(facts.lines)
+    assert (lines["Reason"], lines["Size"]) == ("Coherence", "4.000 KiB  (4,096 bytes)")
+    assert "Launched by" not in lines

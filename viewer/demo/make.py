@@ -13,6 +13,7 @@ from viewer.demo.cuda_tables import CudaTables
 from viewer.demo.host_tables import HostTables
 from viewer.demo.identity import Strings
 from viewer.demo.loops import SAMPLE_LAPS
+from viewer.demo.oddities import write_oddities
 from viewer.demo.options import DemoOptions
 from viewer.demo.session import closing, opening
 from viewer.demo.simulation import Job
@@ -65,6 +66,8 @@ def make_demo(path: str | os.PathLike[str], options: DemoOptions | None = None) 
     unfinished.unlink(missing_ok=True)
     try:
         _write(unfinished, options)
+        if options.oddities:
+            write_oddities(unfinished, options.oddities, options.ranks)
         os.replace(unfinished, path)
     except FAILURES as error:
         code = errno.ENOSPC if "full" in str(error) else errno.EIO

@@ -5,9 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from viewer.demo.plants import PLANTS, Plant
+
+Oddity = Literal[
+    "versioned-tables", "environment-rank", "mpi-ranks", "unread-tables", "migrations", "nsys-messages"
+]
+ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
+"""What a file may hold besides, see `viewer.demo.oddities`."""
 
 DEMO_VERSION = 5
 """Raised whenever the same options make another file: cached demos of an older number are not used."""
@@ -43,6 +49,8 @@ class DemoOptions:
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
     lose : mapping of int to float
         The fraction of a rank's GPU rows that is missing, without a word.
+    oddities : tuple of Oddity
+        What the file holds besides that is easily read wrongly; the job is the same.
     seed : int
         Same options and seed, same file.
     """
@@ -57,6 +65,7 @@ class DemoOptions:
     clean: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
+    oddities: tuple[Oddity, ...] = ()
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -72,6 +81,8 @@ class DemoOptions:
             raise ValueError(f"like is megatron or distca, not {self.like!r}")
         if self.iterations is not None and self.iterations < 1:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
+        if odd := set(self.oddities) - set(ODDITIES):
+            raise ValueError(f"no oddity {min(odd)!r}; there are {', '.join(ODDITIES)}")
         unknown = sorted((set(self.shift) | set(self.lose)) - set(range(self.ranks)))
         if unknown:
             raise ValueError(f"there is no rank {unknown[0]}; the job has ranks 0 to {self.ranks - 1}")
@@ -97,6 +108,7 @@ class DemoOptions:
             self.clean,
             sorted(self.shift.items()),
             sorted(self.lose.items()),
+            self.oddities,
             self.seed,
         )
         return f"v{DEMO_VERSION}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"

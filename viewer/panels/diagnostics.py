@@ -216,6 +216,8 @@ class FindingCard(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             texts.addWidget(label)
+        if not finding.meaning:
+            meaning.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 5, 0, 5)
         row.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)

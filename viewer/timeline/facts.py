@@ -58,7 +58,8 @@ def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = N
         lines.append(("Process", trace.process_label(events.owner_of(ref.index))))
     else:
         lines.append(("Thread", _thread(trace, events.owner_of(ref.index))))
-    return Facts(_title(name, ref.kind), _SUBTITLES[ref.kind], tuple(lines))
+    subtitle = "Page migration of unified memory" if _is_migration(trace, ref) else _SUBTITLES[ref.kind]
+    return Facts(_title(name, ref.kind), subtitle, tuple(lines))
 
 
 def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
@@ -102,6 +103,11 @@ _SUBTITLES = {
 }
 
 
+def _is_migration(trace: Trace, ref: EventRef) -> bool:
+    kinds = trace.events[ref.kind].columns.get("copy_kind")
+    return kinds is not None and int(kinds[ref.index]) in MIGRATIONS
+
+
 def _title(name: str, kind: Kind) -> str:
     if not name:
         return "(no name)"
@@ -140,9 +146,9 @@ def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: i
     if kinds:
         yield "Memory", " → ".join(kinds)
     where = f"({trace.gpu_label(stream.gpu)}, {trace.gpus[stream.gpu].name})"
-    if ref.kind is Kind.MEMCPY and int(events.columns["copy_kind"][ref.index]) in MIGRATIONS:
+    if _is_migration(trace, ref):
         yield "Row", f"{stream.name}  {where}"
-        yield "Made by", "the driver: a page migration of unified memory, which no call launched"
+        yield "Made by", "the driver: no call launched it"
         if (cause := row.get("migrationCause")) is not None:
             yield "Reason", str(cause)
         return

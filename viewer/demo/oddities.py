@@ -1,0 +1,108 @@
+"""What real files hold that is easily read wrongly, written into a demo on purpose."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from urllib.parse import quote
+
+import numpy as np
+
+from viewer.demo.identity import CONTEXT, global_pids, global_tids
+from viewer.demo.options import ODDITIES, Oddity
+
+FORMS = {
+    "StringIds": "StringIds_V2",
+    "NVTX_EVENTS": "NVTX_EVENTS_V2",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "CUPTI_ACTIVITY_KIND_KERNEL_V3",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "CUPTI_ACTIVITY_KIND_RUNTIME_V2",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "CUPTI_ACTIVITY_KIND_MEMCPY_V4",
+    "TARGET_INFO_GPU": "TARGET_INFO_GPU_V2",
+}
+ENVIRONMENT_RANK = 3
+MPI_CALLS, METRICS = 10, 20
+MIGRATIONS, MIGRATED_BYTES, MIGRATION_NS, COHERENCE, PREFETCH = 240, 65_536, 3_000, 2, 3
+MESSAGES = (
+    "No OpenGL events collected. Does the process use OpenGL?",
+    "Unable to collect CPU kernel IP/backtrace samples. perf event paranoid level is 2. \nTry\nsudo sh -c …",
+    "CUDA device 0: Unified Memory cannot be traced on devices that don't support peer-to-peer transfers.",
+)
+
+
+def write_oddities(path: str | os.PathLike[str], oddities: tuple[Oddity, ...], ranks: int) -> None:
+    """Write oddities into a demo trace that is whole; tables get other names last.
+
+    Raises
+    ------
+    sqlite3.Error
+        The file cannot be written.
+    """
+    uri = f"file:{quote(os.fsencode(path))}"
+    with closing(sqlite3.connect(uri, uri=True)) as connection, connection:
+        for oddity in sorted(oddities, key=ODDITIES.index, reverse=True):
+            _WRITERS[oddity](connection, ranks)
+
+
+def _rename(connection: sqlite3.Connection, _ranks: int) -> None:
+    for table, form in FORMS.items():
+        connection.execute(f"ALTER TABLE {table} RENAME TO {form}")
+
+
+def _environment(connection: sqlite3.Connection, _ranks: int) -> None:
+    row = ("PROCESS_0:ENVIRONMENT_VARIABLE", f'RANK="{ENVIRONMENT_RANK}"')
+    connection.execute("INSERT INTO META_DATA_CAPTURE VALUES (?, ?)", row)
+
+
+def _mpi_ranks(connection: sqlite3.Connection, ranks: int) -> None:
+    """Write ranks that fall with the pids, which their order does not tell."""
+    connection.execute("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER)")
+    threads = global_tids(ranks, "main").tolist()
+    rows = [(thread, ranks - 1 - number) for number, thread in enumerate(threads)]
+    connection.executemany("INSERT INTO MPI_RANKS VALUES (?, ?)", rows)
+
+
+def _unread(connection: sqlite3.Connection, ranks: int) -> None:
+    connection.execute("CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER)")
+    connection.execute("CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER, value INTEGER)")
+    thread = int(global_tids(ranks, "main")[0])
+    calls = [(at, at + 500, thread) for at in range(0, 1000 * MPI_CALLS, 1000)]
+    connection.executemany("INSERT INTO MPI_OTHER_EVENTS VALUES (?, ?, ?)", calls)
+    connection.executemany("INSERT INTO GPU_METRICS VALUES (?, 1, 50)", [(at,) for at in range(METRICS)])
+
+
+def _migrations(connection: sqlite3.Connection, ranks: int) -> None:
+    """Migrate pages of unified memory on every GPU, at even times over its copies."""
+    span = "SELECT min(start), max(start) FROM CUPTI_ACTIVITY_KIND_MEMCPY"
+    low, high = connection.execute(span).fetchone()
+    for device, process in enumerate(global_pids(ranks).tolist()):
+        starts = np.linspace(low, high, MIGRATIONS, dtype=np.int64).tolist()
+        connection.executemany(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, "
+            "correlationId, globalPid, bytes, copyKind, srcKind, dstKind, migrationCause) "
+            "VALUES (?,?,?,?,0,?,?,?,?,4,4,?)",
+            [
+                (start, start + MIGRATION_NS, device, CONTEXT, number, process, MIGRATED_BYTES,
+                 11 + number % 2, PREFETCH if number % 4 == 0 else COHERENCE)
+                for number, start in enumerate(starts)
+            ],
+        )  # fmt: skip
+
+
+def _messages(connection: sqlite3.Connection, _ranks: int) -> None:
+    rows = [(at, text) for at, text in enumerate(MESSAGES)]
+    connection.executemany(
+        "INSERT INTO DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text) VALUES (?,1,3,3,?)",
+        rows,
+    )
+
+
+_WRITERS: Mapping[Oddity, Callable[[sqlite3.Connection, int], None]] = {
+    "versioned-tables": _rename,
+    "environment-rank": _environment,
+    "mpi-ranks": _mpi_ranks,
+    "unread-tables": _unread,
+    "migrations": _migrations,
+    "nsys-messages": _messages,
+}
