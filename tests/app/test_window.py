@@ -70,13 +70,13 @@ def test_layout_and_overlays_are_restored(open_window, opened):
     window = open_window()
     window.films.hang(opened)
     window.resize(1111, 777)
-    window.timeline.set_header_width(280)
+    window.timeline.place.set_header_width(280)
     window.state.set_overlay("idle", False)
     window.docks[0].hide()
     window.close()
     again = open_window()
     assert (again.width(), again.height()) == (1111, 777)
-    assert again.timeline.header_width == 280
+    assert again.timeline.place.header_width == 280
     assert again.state.overlays == {"exposed"}
     again.films.hang(opened)
     assert again.docks[0].isHidden()

@@ -96,7 +96,7 @@ class _Measured:
         )
         low, high = state.axis.limits
         for zoom in ZOOMS:
-            length = _length(zoom, high - low, timeline.canvas.columns())
+            length = _length(zoom, high - low, timeline.place.pixels.columns)
             start = low if length == high - low else low + (high - low) // 3
             self._zoom(group, zoom, start, length)
 

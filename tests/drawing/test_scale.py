@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scale import AxisPixels, Scale, snap_px
 
 FAR_NS = 200_000_000_000
 
@@ -57,3 +57,13 @@ def test_edges_of_a_window_of_seventy_years():
     edges = Scale(-(2**60), 2**61, 3200).edges()
     assert (edges[0], edges[-1]) == (-(2**60), 2**61)
     assert np.ptp(np.diff(edges)) <= 1
+
+
+@pytest.mark.parametrize(("left", "dpr", "columns"), [(361, 1.0, 919), (361, 1.25, 1149), (363, 1.5, 1378)])
+def test_an_axis_is_as_wide_as_the_device_pixels_between_its_edges(left, dpr, columns):
+    axis = AxisPixels(left, 919, dpr)
+    assert axis.columns == columns == axis.column(919)
+    assert axis.scale((0, 1_000)) == Scale(0, 1_000, columns)
+    for x in (0, 1, 300, 918):
+        assert axis.logical_x(axis.device_x(x)) == pytest.approx(x)
+        assert snap_px(axis.device_x(x)) == axis.column(x)

@@ -2,6 +2,7 @@
 
 import numpy as np
 from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
@@ -11,6 +12,7 @@ from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import build_rows
 from viewer.state import ViewState
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.paint import make_frame, paint_frame
 
 MS = 1_000_000
@@ -49,6 +51,13 @@ def state_of(trace):
     study = study_of(trace)
     state.set_study(study, build_rows(study))
     return state
+
+
+def lone_axis(width):
+    """The axis of a canvas that stands alone, at the left edge of its window."""
+    axis = AxisPlace(QWidget())
+    axis.left, axis.width = 0, width
+    return axis
 
 
 def rows_of(study, *kinds):

@@ -239,7 +239,7 @@ def test_overview_handle_moves_and_resizes_the_window(open_timeline):
 
 def test_splitter_moves_the_border_for_all_strips(open_timeline):
     timeline = open_timeline(hole(0))
-    timeline.set_header_width(260)
+    timeline.place.set_header_width(260)
     lefts = {s.x() for s in (timeline.overview, timeline.ruler, timeline.canvas)}
     assert lefts == {261}
     assert timeline.headers.width() == 260

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, painted, pixels, rows_of, state_of, study_of, training
-from viewer.drawing.scale import Scale
+from viewer.drawing.scale import AxisPixels, Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import EventRef, RowKind
@@ -71,7 +71,7 @@ def test_event_is_marked_on_its_stream_and_its_ancestors_and_linked_to_its_call(
     assert call.kind is Kind.API
     assert EventRef(Kind.KERNEL, 3) in linked_events(study, call)
     placed = rows_of(study, *RowKind)
-    grid = Grid(1.0, 0, 0, 1000, 2000)
+    grid = Grid(AxisPixels(0, 1000), 0, 2000)
     boxes = event_boxes(study, placed, event, Scale(0, 20 * MS, 1000), grid)
     kinds = {p.row.kind for p in placed for b in boxes if p.y <= b.top() < p.y + p.height}
     assert {RowKind.KERNELS, RowKind.FAMILY, RowKind.STREAM} <= kinds

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.timeline.make import MS, pixels, rows_of, state_of, study_of, training
 from tests.timeline.test_gestures import CTRL, LEFT, NONE, drag, move
-from viewer.drawing.scale import Scale
+from viewer.drawing.scale import AxisPixels, Scale
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind, build_rows
 from viewer.state import Measurement, Note
@@ -147,13 +147,14 @@ def test_long_words_and_chinese_are_broken(qapp):
 def test_the_same_notes_are_painted_at_every_scale(qapp, dpr):
     study = study_of(training())
     placed = rows_of(study, RowKind.PROCESS, RowKind.GPU, RowKind.STREAM)
-    columns, rows = round(900 * dpr), round(500 * dpr)
+    axis = AxisPixels(0, 900, dpr)
+    columns, rows = axis.columns, round(500 * dpr)
     row = next(p for p in placed if p.row.kind is RowKind.STREAM).row
     notes = [
         (0, Note(5 * MS, 5 * MS, "line", "#2563eb")),
         (1, Note(0, 0, "bar", "#2563eb", row.key, row.events.ref(3, row.key), (60, 80))),
     ]
-    found = place_notes(notes, study, placed, Scale(0, 40 * MS, columns), Grid(dpr, 0, 0, columns, rows))
+    found = place_notes(notes, study, placed, axis.scale((0, 40 * MS)), Grid(axis, 0, rows))
     image = QImage(columns, rows, QImage.Format.Format_RGB32)
     image.fill(0xFFFFFFFF)
     painter = QPainter(image)

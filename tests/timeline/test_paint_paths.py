@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from tests.timeline.make import MS, painted, pixels, rows_of, state_of, study_of, training
+from tests.timeline.make import MS, lone_axis, painted, pixels, rows_of, state_of, study_of, training
 from viewer.drawing.scene import Scene
 from viewer.rows import RowKind
 from viewer.timeline import gl_canvas, paint
@@ -41,9 +41,9 @@ def test_both_paths_agree(on_screen, opengl, monkeypatch, window_ms):
     state.set_overlay("idle", True)
     state.set_overlay("exposed", True)
     state.select((30 * MS, 32 * MS))
-    raster = shown(on_screen, Canvas(state), state)
+    raster = shown(on_screen, Canvas(state, lone_axis(SIZE[0])), state)
     failures = []
-    gl = shown(on_screen, GlCanvas(state, lambda: failures.append(1)), state)
+    gl = shown(on_screen, GlCanvas(state, lone_axis(SIZE[0]), lambda: failures.append(1)), state)
     assert not failures
     assert raster.shape == gl.shape
     apart = np.abs(raster.view(np.uint8).astype(int) - gl.view(np.uint8)).reshape(*raster.shape, 4)

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from tests.analysis.make import TraceMaker
-from tests.timeline.make import painted, pixels, rows_of, state_of, study_of
+from tests.timeline.make import lone_axis, painted, pixels, rows_of, state_of, study_of
 from viewer.analysis.parts import PARTS
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -42,7 +42,7 @@ def paint(request, on_screen):
             state.set_overlay(overlay, overlay in overlays)
         state.axis.go(*window)
         assert state.axis.window == window
-        canvas = GlCanvas(state, lambda: failures.append(1))
+        canvas = GlCanvas(state, lone_axis(width), lambda: failures.append(1))
         canvas.set_scene(Scene(state.study))
         canvas.set_rows(placed)
         on_screen(canvas, width, placed[-1].y + placed[-1].height + 1)

@@ -193,9 +193,8 @@ class Comparison(QObject):
         result.study.partial = False
         window, other = self._window, self.other
         renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
-        self.timeline = Timeline(other, renderer)
+        self.timeline = Timeline(other, renderer, place=window.timeline.place)
         self.timeline.prepared = result.scene
-        self.timeline.header_width = window.timeline.header_width
         self.timeline.set_legend_shown(False)
         other.set_study(result.study, result.roots)
         other.rows.apply_preset("lanes")

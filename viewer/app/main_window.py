@@ -361,7 +361,7 @@ class MainWindow(QMainWindow):
         fit_to_screen(self)
         self.restoreState(settings.get(remembered.LAYOUT), remembered.VERSION)
         if width := settings.get(remembered.HEADER_WIDTH):
-            self.timeline.header_width = width
+            self.timeline.place.set_header_width(width)
         for name in settings.get(remembered.OVERLAYS):
             self.state.set_overlay(name, True)
 
@@ -371,7 +371,7 @@ class MainWindow(QMainWindow):
         settings = self.settings
         settings.set(remembered.GEOMETRY, bytes(self.saveGeometry().data()))
         settings.set(remembered.LAYOUT, bytes(layout.data()))
-        settings.set(remembered.HEADER_WIDTH, self.timeline.header_width)
+        settings.set(remembered.HEADER_WIDTH, self.timeline.place.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
         self.films.leave()
         self.opening.shut_down()

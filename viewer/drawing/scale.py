@@ -1,4 +1,4 @@
-"""Scale: time to pixel and back."""
+"""Scale: time to pixel and back; and the pixels that a time axis lies on."""
 
 from __future__ import annotations
 
@@ -56,3 +56,49 @@ class Scale:
         px = np.arange(self.width + 1, dtype=np.int64)
         # Not px * length // width: that overflows where one event lies a month or more outside the session.
         return self.start_ns + px * whole + px * rest // self.width
+
+
+@dataclass(frozen=True, slots=True)
+class AxisPixels:
+    """The pixels that a time axis lies on, in a window or a picture.
+
+    Both edges land on device pixels as Qt lets widgets land on them: from the window's own left edge. At a
+    fractional scale the axis is then as wide as what is seen of it, which `width * dpr` is not.
+
+    Attributes
+    ----------
+    left, width : int
+        Where it begins and how wide it is, logical pixels.
+    dpr : float
+        Device pixels per logical pixel.
+    """
+
+    left: int
+    width: int
+    dpr: float = 1.0
+
+    @property
+    def columns(self) -> int:
+        """How wide it is in device pixels, at least 1."""
+        return max(1, self.column(self.width))
+
+    @property
+    def width_px(self) -> float:
+        """The width of its device pixels together, in logical pixels."""
+        return self.columns / self.dpr
+
+    def device_x(self, x: float) -> float:
+        """Return where a logical x, counted from the left edge, lies in device pixels from there."""
+        return (self.left + x) * self.dpr - snap_px(self.left * self.dpr)
+
+    def logical_x(self, device_x: float) -> float:
+        """Return the logical x, counted from the left edge, of a place in device pixels from there."""
+        return (snap_px(self.left * self.dpr) + device_x) / self.dpr - self.left
+
+    def column(self, x: float) -> int:
+        """Return the device column that a logical x, counted from the left edge, lands on."""
+        return snap_px((self.left + x) * self.dpr) - snap_px(self.left * self.dpr)
+
+    def scale(self, window_ns: tuple[int, int]) -> Scale:
+        """Return a window of time laid over the axis."""
+        return Scale(*window_ns, self.columns)

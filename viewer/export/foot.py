@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from viewer import __version__
 from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, format_ns
+from viewer.drawing.scale import AxisPixels
 from viewer.drawing.theme import Theme
 from viewer.export.view import PictureError, View
 from viewer.plain import visible
@@ -146,15 +147,15 @@ def _paint_dot(painter: QPainter, x: float, y: float, colour: str) -> None:
     painter.drawEllipse(QPointF(x, y), 4, 4)
 
 
-def scale_bar_block(view: View, left: int, width: int) -> Block:
-    """Return a bar of round length at the right end of the time axis, which is `width` pixels wide."""
+def scale_bar_block(view: View, axis: AxisPixels) -> Block:
+    """Return a bar of round length at the right end of the time axis."""
     start, end = view.window_ns
-    length = round_length((end - start) * _BAR_PX / width)
-    pixels = length * width / (end - start)
+    length = round_length((end - start) * _BAR_PX / axis.width_px)
+    pixels = length * axis.width_px / (end - start)
 
     def paint(painter: QPainter, rect: QRect) -> None:
         theme = view.theme
-        right = rect.left() + left + width - MARGIN
+        right = rect.left() + axis.left + axis.width - MARGIN
         text = next((f"{length // size} {unit}" for unit, size in NS_UNITS if length >= size), f"{length} ns")
         y = rect.top() + _BAR_HEIGHT / 2
         base = marks.text_baseline(rect.top(), _BAR_HEIGHT, _TEXT)

@@ -13,7 +13,7 @@ from viewer import __version__
 from viewer.analysis.intervals import window
 from viewer.analysis.scope import Scope
 from viewer.drawing.layout import place
-from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scale import AxisPixels, snap_px
 from viewer.drawing.scene import Scene
 from viewer.export import foot
 from viewer.export.view import PictureError, View
@@ -59,11 +59,11 @@ class Sheet:
         self._doubts = doubts_of(view.study)
         extras = view.extras
         self._placed = place(view.rows)
-        self._left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
+        left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
+        self._axis = AxisPixels(left, width - left, dpr)
         self._top = ruler.HEIGHT if extras.ruler else 0
         self._rows = self._placed[-1].y + self._placed[-1].height + 1 if self._placed else 1
-        columns = max(1, snap_px(width * dpr) - snap_px(self._left * dpr))
-        self._scale = Scale(*view.window_ns, columns)
+        self._scale = self._axis.scale(view.window_ns)
         self._dimensions = dimensions(self._scale, view.measurements, dpr)
         self._body = self._rows + dimensions_height(self._dimensions)
         self._width = width
@@ -95,7 +95,7 @@ class Sheet:
         self._paint_time(painter)
         painter.save()
         painter.scale(self.dpr, self.dpr)
-        if self._left:
+        if self._axis.left:
             self._paint_headers(painter)
         y = self._top + self._body
         for block in self._foot:
@@ -108,7 +108,7 @@ class Sheet:
     def _blocks(self) -> list[foot.Block]:
         view, extras = self.view, self.view.extras
         blocks = [
-            foot.scale_bar_block(view, self._left, self._width - self._left) if extras.scale_bar else None,
+            foot.scale_bar_block(view, self._axis) if extras.scale_bar else None,
             self._legend() if extras.legend else None,
             foot.card_block(view, self._width) if extras.card else None,
             foot.measurements_block(view, self._width) if extras.table else None,
@@ -138,7 +138,7 @@ class Sheet:
     def _paint_time(self, painter: QPainter) -> None:
         """Paint ruler and rows, in device pixels."""
         view, frame, d = self.view, self.frame, self.dpr
-        left, top = snap_px(self._left * d), snap_px(self._top * d)
+        left, top = snap_px(self._axis.left * d), snap_px(self._top * d)
         if top:
             painter.save()
             painter.translate(left, 0)
@@ -151,14 +151,14 @@ class Sheet:
         painter.setClipRect(0, 0, frame.scale.width, frame.height)
         paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
         paint_dimensions(painter, self._dimensions, frame.height, view.theme, d)
-        grid = Grid(d, self._left, self._top, frame.scale.width, frame.height)
+        grid = Grid(self._axis, self._top, frame.height)
         spots = place_notes(enumerate(view.notes), view.study, self._placed, frame.scale, grid)
         paint_notes(painter, spots, view.theme, d)
         painter.restore()
 
     def _paint_headers(self, painter: QPainter) -> None:
         """Paint the corner of the ruler and the headers, in logical pixels."""
-        view, width, top = self.view, self._left, self._top
+        view, width, top = self.view, self._axis.left, self._top
         painter.fillRect(0, 0, width, top + self._body, QColor(view.theme.panel))
         if top:
             painter.save()
@@ -166,7 +166,8 @@ class Sheet:
             corner = QRect(0, 0, width, top)
             of_shown = ("busy, and shares of siblings:", "of the time shown")
             figures = bases(view.scope) if view.scope else of_shown
-            ruler.paint_corner(painter, corner, view.window_ns, self._width - width, view.theme, figures)
+            time_px = self._axis.width_px
+            ruler.paint_corner(painter, corner, view.window_ns, time_px, view.theme, figures)
             painter.restore()
         shown = window(*view.window_ns)
         scope = view.scope or Scope("", (shown,) * len(view.study.trace.gpus), shown)

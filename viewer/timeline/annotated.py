@@ -67,7 +67,7 @@ class ShowsNotes(OnTimeAxis):
         if not self.is_labelled:
             return None
         grid = self.grid()
-        at = QPointF(grid.column(pos.x()), grid.row(pos.y()))
+        at = QPointF(grid.axis.column(pos.x()), grid.row(pos.y()))
         spots = (s for s in reversed(self.note_spots(grid)) if s.lines and s.label.contains(at))
         return next(spots, None)
 
@@ -78,7 +78,9 @@ class ShowsNotes(OnTimeAxis):
         if spot is None:
             return None
         d, label = grid.dpr, spot.label
-        return QRectF(label.left() / d, label.top() / d, label.width() / d, label.height() / d)
+        return QRectF(
+            grid.axis.logical_x(label.left()), label.top() / d, label.width() / d, label.height() / d
+        )
 
     def paint_annotations(self, painter: QPainter, grid: Grid) -> None:
         """Paint notes, and kept measurements as dimension lines along the bottom.

@@ -17,6 +17,7 @@ from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline import marks
 from viewer.timeline.annotated import ShowsNotes
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.evidence import Evidence
 from viewer.timeline.paint import Frame, make_frame, paint_frame
 from viewer.timeline.paint_ends import paint_ends
@@ -53,7 +54,7 @@ class ShowsRows(ShowsNotes):
         """Return what lies under a point."""
         if self.scene is None:
             return None
-        x = pos.x() * self.columns() / max(1, self.width())
+        x = self.place.pixels.device_x(pos.x())
         return self.scene.hit(self.placed, x, pos.y(), self.scale())
 
     def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
@@ -116,8 +117,8 @@ class ShowsRows(ShowsNotes):
 class Canvas(ShowsRows, Strip):
     """Rows on a plain widget: the base picture is kept, marks are painted over it."""
 
-    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
-        super().__init__(state, parent)
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
         self.setAccessibleName("Timeline")
 
     def paint_base(self, painter: QPainter, grid: Grid) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from viewer.drawing.hit import HitResult
 from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.key_letters import letter_of
 from viewer.timeline.strip import guard
 
@@ -27,6 +28,8 @@ EDGE_PAN, EDGE_PAN_MS = 0.2, 20
 class TimeStrip(Protocol):
     """What a gesture asks of the widget it happens on."""
 
+    place: AxisPlace
+
     def width(self) -> int: ...
     def height(self) -> int: ...
     def mapTo(self, parent: QWidget, pos: QPoint, /) -> QPoint: ...
@@ -34,6 +37,7 @@ class TimeStrip(Protocol):
     def unsetCursor(self) -> None: ...
     def time_at(self, x: float) -> int: ...
     def x_of(self, time_ns: int) -> float: ...
+    def span_ns(self, pixels: float) -> int: ...
     def row_at(self, y: float) -> Row | None: ...
     def hit(self, pos: QPointF) -> HitResult | None: ...
     def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None: ...
@@ -163,7 +167,7 @@ class Gestures(QObject):
 
     def _select_to(self, drag: _Drag) -> None:
         if drag.kind == "body":
-            shift = self.span_ns(drag.strip, drag.pos.x() - drag.start.x())
+            shift = drag.strip.span_ns(drag.pos.x() - drag.start.x())
             low, high = drag.selection or drag.window
             self.state.select((low + shift, high + shift))
         else:
@@ -178,7 +182,7 @@ class Gestures(QObject):
         x, width = drag.pos.x(), drag.strip.width()
         beyond = min(x, 0.0) + max(x - width, 0.0)
         if beyond and drag.kind != "body":
-            self.state.axis.pan(self.span_ns(drag.strip, beyond * EDGE_PAN), f"edge {self._drags}")
+            self.state.axis.pan(drag.strip.span_ns(beyond * EDGE_PAN), f"edge {self._drags}")
             self._select_to(drag)
 
     def _release(self, strip: TimeStrip, event: QMouseEvent) -> bool:
@@ -230,7 +234,7 @@ class Gestures(QObject):
             self.state.axis.zoom(NOTCH**-notches, at, "wheel")
         elif held & Qt.KeyboardModifier.ShiftModifier or abs(angle.x()) > abs(angle.y()):
             by = pixels.x() if pixels.x() else (angle.x() or angle.y()) / 120 * SCROLL_PX * 2
-            self.state.axis.pan(-self.span_ns(strip, by), "wheel-pan")
+            self.state.axis.pan(-strip.span_ns(by), "wheel-pan")
         else:
             self.scrolled.emit(-(pixels.y() or round(angle.y() / 120 * SCROLL_PX)))
         self._hover(strip, event.position())
@@ -253,7 +257,7 @@ class Gestures(QObject):
 
     def _pan_to(self, drag: _Drag, pos: QPointF) -> None:
         start, end = drag.window
-        shift = round((pos.x() - drag.start.x()) * (end - start) / max(1, drag.strip.width()))
+        shift = round((pos.x() - drag.start.x()) * (end - start) / drag.strip.place.pixels.width_px)
         self.state.axis.go(start - shift, end - shift, f"drag {self._drags}")
         dy = pos.y() - drag.start.y()
         step = round(drag.scrolled - dy)
@@ -292,13 +296,8 @@ class Gestures(QObject):
         time_ns: int = strip.time_at(pos.x())
         if held & Qt.KeyboardModifier.ShiftModifier:
             return time_ns
-        snapped: int | None = strip.snap(pos.y(), time_ns, self.span_ns(strip, SNAP_PX))
+        snapped: int | None = strip.snap(pos.y(), time_ns, strip.span_ns(SNAP_PX))
         return time_ns if snapped is None else snapped
-
-    def span_ns(self, strip: TimeStrip, pixels: float) -> int:
-        """Return the length that so many logical pixels cover."""
-        start, end = self.state.axis.window
-        return round(pixels * (end - start) / max(1, strip.width()))
 
     # Keys
 

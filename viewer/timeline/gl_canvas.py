@@ -10,6 +10,7 @@ from PySide6.QtOpenGLWidgets import QOpenGLWidget
 from PySide6.QtWidgets import QWidget
 
 from viewer.state import ViewState
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.canvas import ShowsRows
 from viewer.timeline.gl_bars import GlBars, surface_format
 from viewer.timeline.paint import Frame, paint_ground, paint_over
@@ -25,9 +26,11 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
         Called, once, when OpenGL fails: put a raster canvas in this one's place.
     """
 
-    def __init__(self, state: ViewState, give_up: Callable[[], None], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, state: ViewState, place: AxisPlace, give_up: Callable[[], None], parent: QWidget | None = None
+    ) -> None:
         QOpenGLWidget.__init__(self, parent)
-        self.state = state
+        self.state, self.place = state, place
         self._give_up: Callable[[], None] | None = give_up
         self._bars: GlBars | None = None
         self._kept: tuple[Grid, Frame] | None = None
@@ -36,13 +39,9 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
         self.setMouseTracking(True)
         self.setAccessibleName("Timeline")
 
-    def width(self) -> int:
-        """Return the width in logical pixels."""
-        return QOpenGLWidget.width(self)
-
     def grid(self) -> Grid:
         """Return the widget's device pixels."""
-        return Grid.of(self)
+        return Grid.of(self, self.place.pixels)
 
     def refresh(self) -> None:
         """Compute and paint everything anew at the next paint."""
@@ -60,7 +59,7 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
     def paintGL(self) -> None:
         """Paint ground, bars, names and marks."""
         grid = self.grid()
-        if self._bars is None or grid.columns < 1 or grid.rows < 1:
+        if self._bars is None or grid.rows < 1:
             return
         painter = QPainter(self)
         try:

@@ -15,6 +15,7 @@ from viewer.drawing.states import state_columns
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
 from viewer.timeline import marks
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.fonts import REGULAR, STRONG, cropped
 from viewer.timeline.gestures import NOTCH
 from viewer.timeline.strip import Grid, Strip, guard
@@ -33,8 +34,8 @@ class Overview(Strip):
     brings it there.
     """
 
-    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
-        super().__init__(state, parent)
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
         self.setFixedHeight(HEIGHT)
         self._held: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
@@ -52,7 +53,7 @@ class Overview(Strip):
         study = self.state.study
         if study is not None and study.parts:
             top, bottom = round(_PADDING * d), grid.rows - round(_PADDING * d)
-            scale = Scale(*self.window_ns(), grid.columns)
+            scale = self.scale()
             image = _strips([state_columns(p, scale) for p in study.parts], theme, bottom - top, d)
             painter.drawImage(0, top, image)
             if self.state.filter is not None:
@@ -74,8 +75,8 @@ class Overview(Strip):
     def paint_marks(self, painter: QPainter, grid: Grid) -> None:
         """Veil what is out of view, and paint handle, selection and kept ranges."""
         theme, d = self.theme, grid.dpr
-        scale = Scale(*self.window_ns(), grid.columns)
-        left, right = self._handle(grid.columns)
+        scale = self.scale()
+        left, right = self._handle(scale)
         veil = QColor(theme.panel)
         veil.setAlpha(150)
         height = grid.rows - marks.line_width(d)
@@ -83,8 +84,8 @@ class Overview(Strip):
         painter.fillRect(QRectF(right, 0, grid.columns - right, height), veil)
         marks.paint_measurements(painter, scale, self.state.measurements.items, height, d)
         if self.state.selection:
-            a, b = (scale.x(t) for t in self.state.selection)
-            painter.fillRect(QRectF(a, 0, max(b - a, d), height), QColor.fromRgba(theme.selection))
+            a, b = (marks.column_of(scale, t) for t in self.state.selection)
+            painter.fillRect(a, 0, max(b - a, marks.line_width(d)), height, QColor.fromRgba(theme.selection))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.accent), max(1.0, d)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -114,11 +115,9 @@ class Overview(Strip):
                 painter, str(number), middle, dpr, ends, theme.cursor, theme.background, dpr, margin=4.5
             )
 
-    def _handle(self, width: float) -> tuple[float, float]:
-        """Return the handle's edges over `width` pixels; never thinner than can be seen."""
-        low, high = self.window_ns()
-        length = max(1, high - low)
-        left, right = ((t - low) * width / length for t in self.state.axis.window)
+    def _handle(self, scale: Scale) -> tuple[float, float]:
+        """Return the handle's edges in device pixels; never thinner than can be seen."""
+        left, right = (float(marks.column_of(scale, t)) for t in self.state.axis.window)
         if right - left < _MIN_HANDLE_PX:
             middle = (left + right) / 2
             left, right = middle - _MIN_HANDLE_PX / 2, middle + _MIN_HANDLE_PX / 2
@@ -169,7 +168,8 @@ class Overview(Strip):
         event.accept()
 
     def _part_at(self, x: float) -> str:
-        left, right = self._handle(self.width())
+        axis = self.place.pixels
+        left, right = (axis.logical_x(edge) for edge in self._handle(self.scale()))
         if abs(x - left) <= _EDGE_PX and x < (left + right) / 2:
             return "left"
         if abs(x - right) <= _EDGE_PX and x >= (left + right) / 2:

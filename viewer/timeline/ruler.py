@@ -19,6 +19,7 @@ from viewer.drawing.ticks import ticks
 from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.timeline import marks
+from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.figures import bases
 from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import Grid, Strip, guard
@@ -136,7 +137,7 @@ def paint_corner(
     painter: QPainter,
     rect: QRect,
     window: Window,
-    ruler_width: int,
+    ruler_width: float,
     theme: Theme,
     figures: Sequence[str] = (),
 ) -> None:
@@ -166,8 +167,8 @@ def paint_corner(
 class Ruler(Strip):
     """The strip of time above the rows."""
 
-    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
-        super().__init__(state, parent)
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
         self.setFixedHeight(HEIGHT)
         self._tag = QRectF()
 
@@ -216,17 +217,16 @@ class Ruler(Strip):
             text = format_instant(hover.time_ns, scale.ns_per_px)
             marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
         tag = paint_length(painter, scale, selection, theme, d)
-        self._tag = QRectF(tag.left() / d, tag.top() / d, tag.width() / d, tag.height() / d)
+        self._tag = QRectF(grid.axis.logical_x(tag.left()), tag.top() / d, tag.width() / d, tag.height() / d)
 
 
 class RulerCorner(QWidget):
     """Left of the ruler: the fixed part of its times, and their unit."""
 
-    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.state = state
+        self.state, self._place = state, place
         self.theme: Theme = LIGHT
-        self.ruler_width = 1000
         self._painted: tuple[object, ...] = ()
         self.setFixedHeight(HEIGHT)
 
@@ -236,7 +236,7 @@ class RulerCorner(QWidget):
             self.update()
 
     def _texts(self) -> tuple[object, ...]:
-        found = ticks(*self.state.axis.window, self.ruler_width)
+        found = ticks(*self.state.axis.window, self._place.pixels.width_px)
         return found.origin, found.unit, bases(self.state.filter)
 
     def set_theme(self, theme: Theme) -> None:
@@ -250,7 +250,8 @@ class RulerCorner(QWidget):
         try:
             with guard("painting the ruler's corner"):
                 window, figures = self.state.axis.window, bases(self.state.filter)
-                paint_corner(painter, self.rect(), window, self.ruler_width, self.theme, figures)
+                width = self._place.pixels.width_px
+                paint_corner(painter, self.rect(), window, width, self.theme, figures)
                 self._painted = self._texts()
         finally:
             painter.end()

@@ -11,48 +11,51 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
-from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scale import AxisPixels, Scale, snap_px
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
+from viewer.timeline.axis_place import AxisPlace
 
 log = logging.getLogger("viewer.timeline")
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The device pixels that a widget covers.
+    """The device pixels that a strip covers.
 
     Qt rounds window coordinates, so a strip's own rows and columns are counted from there: at a
     fractional scale two widgets that stand side by side then agree on every edge.
 
     Attributes
     ----------
-    dpr : float
-        Device pixels per logical pixel.
-    x, y : int
-        The widget's place in its window, logical pixels.
-    columns, rows : int
-        Its size in device pixels.
+    axis : AxisPixels
+        Its columns: those of the time axis.
+    y : int
+        Its place in its window, logical pixels.
+    rows : int
+        Its height in device pixels.
     """
 
-    dpr: float
-    x: int
+    axis: AxisPixels
     y: int
-    columns: int
     rows: int
 
     @classmethod
-    def of(cls, widget: QWidget) -> Grid:
-        """Measure a widget."""
-        d = widget.devicePixelRatioF()
-        at = widget.mapTo(widget.window(), QPoint())
-        columns = snap_px((at.x() + widget.width()) * d) - snap_px(at.x() * d)
-        rows = snap_px((at.y() + widget.height()) * d) - snap_px(at.y() * d)
-        return cls(d, at.x(), at.y(), columns, rows)
+    def of(cls, widget: QWidget, axis: AxisPixels) -> Grid:
+        """Measure how high a widget on an axis is."""
+        d = axis.dpr
+        y = widget.mapTo(widget.window(), QPoint()).y()
+        return cls(axis, y, snap_px((y + widget.height()) * d) - snap_px(y * d))
 
-    def column(self, x: float) -> int:
-        """Return the device column of a logical x of the widget."""
-        return snap_px((self.x + x) * self.dpr) - snap_px(self.x * self.dpr)
+    @property
+    def dpr(self) -> float:
+        """Device pixels per logical pixel."""
+        return self.axis.dpr
+
+    @property
+    def columns(self) -> int:
+        """The width in device pixels."""
+        return self.axis.columns
 
     def row(self, y: float) -> int:
         """Return the device row of a logical y of the widget."""
@@ -61,8 +64,8 @@ class Grid:
     def enter(self, painter: QPainter) -> None:
         """Let a raster painter of the widget count in the widget's device pixels."""
         painter.scale(1 / self.dpr, 1 / self.dpr)
-        d = self.dpr
-        painter.translate(snap_px(self.x * d) - self.x * d, snap_px(self.y * d) - self.y * d)
+        d, x = self.dpr, self.axis.left
+        painter.translate(snap_px(x * d) - x * d, snap_px(self.y * d) - self.y * d)
 
 
 class Guard:
@@ -92,6 +95,7 @@ class OnTimeAxis:
     """What every strip has, whatever kind of widget it is: the state, a theme, time across its width."""
 
     state: ViewState
+    place: AxisPlace
     theme: Theme = LIGHT
 
     def set_theme(self, theme: Theme) -> None:
@@ -103,10 +107,6 @@ class OnTimeAxis:
         """Paint everything anew at the next paint."""
         raise NotImplementedError
 
-    def width(self) -> int:
-        """Return the widget's width in logical pixels."""
-        raise NotImplementedError
-
     def grid(self) -> Grid:
         """Return the widget's device pixels."""
         raise NotImplementedError
@@ -115,23 +115,24 @@ class OnTimeAxis:
         """Return the range of time from the left edge to the right edge."""
         return self.state.axis.window
 
-    def columns(self) -> int:
-        """Return the width in device pixels."""
-        return max(1, self.grid().columns)
-
     def scale(self) -> Scale:
         """Return the mapping between time and device columns."""
-        return Scale(*self.window_ns(), self.columns())
+        return self.place.pixels.scale(self.window_ns())
 
     def time_at(self, x: float) -> int:
         """Return the instant under a logical x."""
-        start, end = self.window_ns()
-        return start + round(x * (end - start) / max(1, self.width()))
+        axis, (start, end) = self.place.pixels, self.window_ns()
+        return start + round(axis.device_x(x) * (end - start) / axis.columns)
 
     def x_of(self, time_ns: int) -> float:
         """Return the logical x of an instant."""
+        axis = self.place.pixels
+        return axis.logical_x(axis.scale(self.window_ns()).x(time_ns))
+
+    def span_ns(self, pixels: float) -> int:
+        """Return the length that so many logical pixels cover."""
         start, end = self.window_ns()
-        return (time_ns - start) * self.width() / max(1, end - start)
+        return round(pixels * (end - start) / self.place.pixels.width_px)
 
 
 class Strip(OnTimeAxis, QWidget):
@@ -141,17 +142,13 @@ class Strip(OnTimeAxis, QWidget):
     (`paint_marks`): pointer, selection. Both paint in device pixels.
     """
 
-    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         QWidget.__init__(self, parent)
-        self.state = state
+        self.state, self.place = state, place
         self._base: QPixmap | None = None
         self._base_grid: Grid | None = None
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-
-    def width(self) -> int:
-        """Return the width in logical pixels."""
-        return QWidget.width(self)
 
     def refresh(self) -> None:
         """Paint the base anew at the next paint."""
@@ -160,7 +157,7 @@ class Strip(OnTimeAxis, QWidget):
 
     def grid(self) -> Grid:
         """Return the widget's device pixels."""
-        return Grid.of(self)
+        return Grid.of(self, self.place.pixels)
 
     def paint_base(self, painter: QPainter, grid: Grid) -> None:
         """Paint what is kept."""
@@ -172,7 +169,7 @@ class Strip(OnTimeAxis, QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the kept base, and the marks over it."""
         grid = self.grid()
-        if grid.columns < 1 or grid.rows < 1:
+        if grid.rows < 1:
             return
         painter = QPainter(self)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QPointF, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
@@ -14,6 +14,7 @@ from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
 from viewer.state.navigation import go_to_lap
 from viewer.timeline import overview, ruler
+from viewer.timeline.axis_place import HEADER_WIDTH, SPLITTER, AxisPlace
 from viewer.timeline.canvas import Canvas
 from viewer.timeline.cards import Cards
 from viewer.timeline.evidence import Evidence
@@ -34,11 +35,7 @@ from viewer.timeline.strip import log
 
 Renderer = Literal["auto", "gl", "raster"]
 
-HEADER_WIDTH = 360
-MOST_OF_WIDTH = 3
-"""Headers take at most one part in so many."""
-_MIN_HEADER = 140
-_SPLITTER, _GRIP = 1, 6
+_GRIP = 6
 _MARK = 8
 """A mark reaches so far to both sides of its instant, logical pixels."""
 
@@ -50,6 +47,8 @@ class Timeline(QWidget):
     ----------
     renderer : {"auto", "gl", "raster"}
         "auto" takes OpenGL where a GPU draws it.
+    place : AxisPlace, optional
+        Of another timeline in the same window, to lie on the same pixels as that one; by default its own.
 
     Attributes
     ----------
@@ -57,21 +56,27 @@ class Timeline(QWidget):
         Made in another thread for the study that comes next; set by who opens it.
     """
 
-    def __init__(self, state: ViewState, renderer: Renderer = "auto", parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        state: ViewState,
+        renderer: Renderer = "auto",
+        parent: QWidget | None = None,
+        place: AxisPlace | None = None,
+    ) -> None:
         super().__init__(parent)
         self.state = state
+        self.place = place or AxisPlace(self)
         self.theme: Theme = LIGHT
         self.scene: Scene | None = None
         self.prepared: Scene | None = None
-        self.header_width = HEADER_WIDTH
         self._pointed: Hover | None = None
         self._selected: Window | None = None
         self.gestures = Gestures(state, self)
         self.insight = Insight(state, self)
         self.evidence = Evidence(state, self.insight, self)
-        self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self)
-        self.ruler_corner, self.ruler = RulerCorner(state, self), Ruler(state, self)
-        self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self)
+        self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self.place, self)
+        self.ruler_corner, self.ruler = RulerCorner(state, self.place, self), Ruler(state, self.place, self)
+        self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self.place, self)
         self.headers = RowHeaders(state, self)
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
         self.legend = Legend(state, self)
@@ -124,22 +129,17 @@ class Timeline(QWidget):
         self.legend.setVisible(self._legend_wanted and (study is None or bool(study.trace.gpus)))
         self._lay_out()
 
-    def set_header_width(self, width: int) -> None:
-        """Move the border between headers and canvas."""
-        self.header_width = max(width, _MIN_HEADER)
-        self._lay_out()
-
     def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
         found = renderer_name() if renderer != "raster" else ""
         if renderer == "gl" and not found:
             log.warning("OpenGL 3.3 is not to be had on this display; painting without it")
         if found and (renderer == "gl" or is_hardware(found)):
-            return GlCanvas(self.state, lambda: QTimer.singleShot(0, self, self._fall_back), self)
-        return Canvas(self.state, self)
+            return GlCanvas(self.state, self.place, lambda: QTimer.singleShot(0, self, self._fall_back), self)
+        return Canvas(self.state, self.place, self)
 
     def _fall_back(self) -> None:
         """Put the raster canvas in the place of one that OpenGL failed."""
-        failed, self.canvas = self.canvas, Canvas(self.state, self)
+        failed, self.canvas = self.canvas, Canvas(self.state, self.place, self)
         self.canvas.evidence = self.evidence
         self.gestures.watch(self.canvas)
         self.notes.gestures.watch(self.canvas)
@@ -154,6 +154,7 @@ class Timeline(QWidget):
 
     def _connect(self) -> None:
         state, gestures = self.state, self.gestures
+        self.place.changed.connect(self._lay_out)
         self.headers.set_evidence(self.evidence)
         self.pinned_headers.set_evidence(self.evidence)
         self.pinned.evidence = self.canvas.evidence = self.evidence
@@ -287,7 +288,7 @@ class Timeline(QWidget):
         self.scroll_bar.setRange(low, high)
         self.scroll_bar.setPageStep(mirrored.pageStep())
         self.scroll_bar.setSingleStep(mirrored.singleStep())
-        self._lay_out()
+        self.scroll_bar.setVisible(high > low)
 
     def _scroll(self, pixels: int) -> None:
         bar = self.headers.verticalScrollBar()
@@ -310,15 +311,8 @@ class Timeline(QWidget):
     # Geometry
 
     def _lay_out(self) -> None:
-        """Place everything; two columns whose border can be moved."""
-        width, height = self.width(), self.height()
-        left = min(self.header_width, max(_MIN_HEADER, width // MOST_OF_WIDTH))
-        bar = (
-            self.scroll_bar.sizeHint().width() if self.scroll_bar.maximum() > self.scroll_bar.minimum() else 0
-        )
-        self.scroll_bar.setVisible(bool(bar))
-        x = left + _SPLITTER
-        canvas_width = max(1, width - x - bar)
+        """Place everything; two columns whose border can be moved, and room for the scroll bar."""
+        width, height, place = self.width(), self.height(), self.place
         y = 0
         foot = LEGEND_HEIGHT if not self.legend.isHidden() else 0
         gap = EDGE_GAP if self.pinned_headers.height() else 0
@@ -329,33 +323,45 @@ class Timeline(QWidget):
             (self.pinned_headers, self.pinned, self.pinned_headers.height()),
             (self.headers, self.canvas, max(1, rest)),
         ):
-            header.setGeometry(0, y, left, high)
-            strip.setGeometry(x, y, canvas_width, high)
+            header.setGeometry(0, y, place.headers, high)
+            strip.setGeometry(place.left, y, place.width, high)
             strip.setVisible(high > 0)
             header.setVisible(high > 0)
             y += high + (gap if strip is self.pinned else 0)
         top = overview.HEIGHT
-        self.scroll_bar.setGeometry(width - bar, top, bar, max(1, height - top - foot))
-        self._pinned_edge.setGeometry(0, self.headers.y() - EDGE_GAP, width - bar, EDGE_GAP + EDGE_SHADOW)
+        right = place.left + place.width
+        self.scroll_bar.setGeometry(right, top, place.bar, max(1, height - top - foot))
+        self._pinned_edge.setGeometry(0, self.headers.y() - EDGE_GAP, right, EDGE_GAP + EDGE_SHADOW)
         self._pinned_edge.setVisible(gap > 0)
         self._pinned_edge.raise_()
         self.legend.setGeometry(0, height - LEGEND_HEIGHT, width, LEGEND_HEIGHT)
         # Beside the headers: what lies over them keeps Qt from moving what is painted when they scroll.
-        self._splitter.setGeometry(left, 0, _GRIP, height - foot)
+        self._splitter.setGeometry(place.headers, 0, _GRIP, height - foot)
         self._splitter.raise_()
-        self.ruler_corner.ruler_width = canvas_width
+        self.ruler_corner.follow()
         self.cards.place_selection()
         self._follow_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place everything anew."""
+        self._fit()
         self._lay_out()
+
+    def event(self, event: QEvent) -> bool:
+        """Fit the axis to the pixels of another screen."""
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self._fit()
+        return super().event(event)
+
+    def _fit(self) -> None:
+        if self.place.host is self:
+            self.place.fit(self.scroll_bar.sizeHint().width())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint what no strip covers: the border, and beside the scroll bar."""
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self.theme.panel))
-        painter.fillRect(self.headers.width(), 0, _SPLITTER, self.height(), QColor(self.theme.line))
+        painter.fillRect(self.place.headers, 0, SPLITTER, self.height(), QColor(self.theme.line))
         painter.end()
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -374,8 +380,9 @@ class _Splitter(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Move the border."""
         if event.buttons() & Qt.MouseButton.LeftButton:
-            self._timeline.set_header_width(self.mapTo(self._timeline, event.position().toPoint()).x())
+            at = self.mapTo(self._timeline, event.position().toPoint())
+            self._timeline.place.set_header_width(at.x())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Put the border back."""
-        self._timeline.set_header_width(HEADER_WIDTH)
+        self._timeline.place.set_header_width(HEADER_WIDTH)
