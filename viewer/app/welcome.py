@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from viewer.app.icons import app_icon
 from viewer.plain import visible
 from viewer.timeline.fonts import STRONG, font
-from viewer.timeline.plain_text import PlainLabel
+from viewer.timeline.plain_text import Links, PlainLabel
 
 RECENT_SHOWN = 6
 TITLE_PX = 22
@@ -52,9 +51,8 @@ class Welcome(QWidget):
         buttons.addWidget(opener)
         buttons.addWidget(demo)
         buttons.addStretch()
-        self._recent = QLabel()
+        self._recent = Links()
         self._recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._recent.setTextFormat(Qt.TextFormat.RichText)
         self._recent.linkActivated.connect(self._open_recent)
         self._paths: tuple[Path, ...] = ()
         self.card, self.opening = QWidget(), PlainLabel()
@@ -76,11 +74,8 @@ class Welcome(QWidget):
     def set_recent(self, paths: tuple[Path, ...]) -> None:
         """Offer files that were open before."""
         self._paths = paths[:RECENT_SHOWN]
-        links = [
-            f'<a href="{number}" style="text-decoration: none">{escape(visible(path.name), quote=False)}</a>'
-            for number, path in enumerate(self._paths)
-        ]
-        self._recent.setText("<br>".join(["Recent", *links]) if links else "")
+        links = [(str(number), visible(path.name)) for number, path in enumerate(self._paths)]
+        self._recent.show_links("Recent\n" if links else "", links, "\n")
 
     def show_opening(self, name: str = "") -> None:
         """Show nothing but the name of what is being opened; "" shows what can be."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from html import escape
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
@@ -46,7 +45,7 @@ from viewer.state import ViewState
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
 from viewer.state.work import Worker
 from viewer.timeline.fonts import STRONG, font
-from viewer.timeline.plain_text import PlainLabel, tip
+from viewer.timeline.plain_text import Links, PlainLabel, tip
 
 SECTIONS = (
     "Time",
@@ -114,7 +113,7 @@ class VitalsPanel(Panel):
         self._palette: Palette | None = None
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
-        self.what, self.notes, self.doubts, self.found = PlainLabel(), OneLine(), PlainLabel(), PlainLabel()
+        self.what, self.notes, self.doubts, self.found = PlainLabel(), OneLine(), PlainLabel(), Links()
         self.over = QPushButton()
         self.sections, self.pages = QListWidget(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
@@ -207,7 +206,11 @@ class VitalsPanel(Panel):
         title = scope.what[0].upper() + scope.what[1:]
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
         self.over.setText(f"Over: {scope.what.split(':')[0]}")
-        self.found.setText(_found(sheet.findings, self.theme))
+        self.found.show_links(
+            "Not normal: " if sheet.findings else "Nothing outside of what is normal.",
+            [(vital.key, _said(vital)) for vital in sheet.findings],
+            colour=f"#{self.theme.error & 0xFFFFFF:06x}",
+        )
         self.notes.setText("   ".join(sheet.notes))
         self.notes.setToolTip(tip("\n".join(sheet.notes)))
         self.notes.setVisible(bool(sheet.notes))
@@ -283,14 +286,6 @@ class VitalsPanel(Panel):
             state.selection is not None
         )
         menu.addAction("The whole trace", lambda: state.set_filter(whole()))
-
-
-def _found(findings: Sequence[Vital], theme: Theme) -> str:
-    if not findings:
-        return "Nothing outside of what is normal."
-    style = f"color: #{theme.error & 0xFFFFFF:06x}; text-decoration: none"
-    links = (f"<a href='{v.key}' style='{style}'>{escape(_said(v))}</a>" for v in findings)
-    return "Not normal: " + ", ".join(links)
 
 
 def _said(vital: Vital) -> str:

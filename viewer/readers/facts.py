@@ -20,6 +20,8 @@ from viewer.trace.model import Session, Trace
 
 _NORMALISED_FROM = 10**17
 """Times from here on (three years in ns) are no time since a session began, but of day."""
+_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
+"""How a path of Windows begins; elsewhere a backslash spells out what would not be seen."""
 _DAY_NS = 86_400 * 10**9
 _CAPTURED = {"Cuda": "cuda", "NvtxEvents": "nvtx", "OSRuntime": "osrt", "Mpi": "mpi"}
 _VERSIONS = ("PRODUCT_VERSION", "NSYS_VERSION", "CAPTURE_VERSION", "TOOL_VERSION")
@@ -48,7 +50,7 @@ class FileFacts:
     def process_name(self, global_pid: int) -> str:
         """Return a process's name without its folders, else its main thread's."""
         name = self.process_names.get(global_pid, "")
-        name = PureWindowsPath(name).name if "\\" in name else PurePosixPath(name).name
+        name = PureWindowsPath(name).name if _WINDOWS.match(name) else PurePosixPath(name).name
         main = global_pid | (global_pid >> 24 & 0xFFFFFF)
         return name or self.thread_names.get(main, "") or "process"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 from PySide6.QtGui import Qt
@@ -22,6 +23,22 @@ class PlainLabel(QLabel):
         super().setText(visible_lines(text))
 
 
+class Links(QLabel):
+    """A line of links, each with its text as it is; `linkActivated` tells the key of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.RichText)
+
+    def show_links(
+        self, head: str, links: Iterable[tuple[str, str]], between: str = ", ", colour: str = ""
+    ) -> None:
+        """Show a text and after it some links, by key and text."""
+        style = f"text-decoration: none{f'; color: {colour}' if colour else ''}"
+        shown = (f'<a href="{escape(key)}" style="{style}">{_as_markup(text)}</a>' for key, text in links)
+        self.setText(_as_markup(head) + _as_markup(between).join(shown))
+
+
 def tip(text: str) -> str:
     """Return a text for a tooltip; where Qt would take it for markup, as markup that shows it."""
     shown = visible_lines(text)
@@ -30,8 +47,11 @@ def tip(text: str) -> str:
 
 def wrapped_tip(text: str) -> str:
     """Return a long text for a tooltip, which Qt then breaks into lines; plain text is one long line."""
-    shown = escape(visible_lines(text), quote=False).replace("\n", "<br>")
-    return f"<p style='white-space: pre-wrap'>{shown}</p>"
+    return f"<p style='white-space: pre-wrap'>{_as_markup(text)}</p>"
+
+
+def _as_markup(text: str) -> str:
+    return escape(visible_lines(text), quote=False).replace("\n", "<br>")
 
 
 def without_key(text: str) -> str:
