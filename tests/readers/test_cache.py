@@ -160,6 +160,18 @@ def test_another_version_is_ignored(file, monkeypatch):
     assert len(read(file).kernels) == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("victim", [".", "kernel.arrow", "trace.json", "seal.json"])
+def test_nobody_waits_at_a_pipe(file, victim):
+    whole = read(file)
+    target = parse_of(file) / victim
+    sealed.remove(target)
+    os.mkfifo(target)
+    assert len(cache.entries()) == 1
+    assert same(read(file), whole)
+    assert cache.Entry.of(file).load(file) is not None
+
+
 def test_one_bit_that_was_flipped_is_noticed(file):
     whole = read(file)
     target = parse_of(file) / "kernel.arrow"

@@ -252,11 +252,11 @@ def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
         total += entry.size_bytes
         old = now - entry.used_s > _LONGEST_UNUSED_S
         if entry.folder != keep and (old or total > most):
-            shutil.rmtree(entry.folder, ignore_errors=True)
+            sealed.remove(entry.folder)
             total -= entry.size_bytes
             continue
         for part in _leftovers(entry.folder):
-            shutil.rmtree(part, ignore_errors=True)
+            sealed.remove(part)
 
 
 def _leftovers(folder: Path) -> list[Path]:

@@ -44,7 +44,7 @@ def sums_in(folder: Path) -> dict[str, Sums]:
     OSError, ValueError
         One cannot be read, or is no plain file.
     """
-    return {name: sums(_mapped(folder / name)) for name in _files(folder)}
+    return {name: sums(map_plain(folder / name)) for name in _files(folder)}
 
 
 def seal(folder: Path, place: Path, files: Mapping[str, Sums]) -> None:
@@ -84,17 +84,24 @@ def unseal(folder: Path, cancelled: Cancel | None = None) -> dict[str, pa.Buffer
     try:
         return _checked(folder, cancelled)
     except (OSError, ValueError, KeyError, TypeError):
-        shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):
-            folder.unlink()
+        remove(folder)
         return None
+
+
+def remove(place: Path) -> None:
+    """Remove a folder, or what stands in its place, as far as that can be done."""
+    with suppress(OSError):
+        if stat.S_ISDIR(place.lstat().st_mode):
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink()
 
 
 def _checked(folder: Path, cancelled: Cancel | None) -> dict[str, pa.Buffer]:
     listed = _listed(folder)
     if listed["place"] != _name(folder) or set(listed["files"]) | {_LIST} != set(_files(folder)):
         raise ValueError("other files")
-    files = {name: _mapped(folder / name, size) for name, (size, _) in listed["files"].items()}
+    files = {name: map_plain(folder / name, size) for name, (size, _) in listed["files"].items()}
     pieces = [
         (piece, crc)
         for name, (_, crcs) in listed["files"].items()
@@ -116,7 +123,7 @@ def _name(place: Path) -> str:
 
 
 def _listed(folder: Path) -> dict[str, Any]:
-    crc, _, listed = bytes(_mapped(folder / _LIST)).partition(b"\n")
+    crc, _, listed = bytes(map_plain(folder / _LIST)).partition(b"\n")
     if int(crc, 16) != zlib.crc32(listed):
         raise ValueError("the list is damaged")
     return dict(json.loads(listed))
@@ -128,8 +135,14 @@ def _files(folder: Path) -> Iterator[str]:
             yield Path(above, name).relative_to(folder).as_posix()
 
 
-def _mapped(file: Path, size: int | None = None) -> pa.Buffer:
-    """Map a plain file of the size that it is known to have; its pages are read when touched."""
+def map_plain(file: Path, size: int | None = None) -> pa.Buffer:
+    """Map a file of the size that it is known to have; its pages are read when touched.
+
+    Raises
+    ------
+    OSError, ValueError
+        It cannot be opened, is no plain file (nobody waits at a pipe), or of another size.
+    """
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(file, "rb", opener=lambda path, mode: os.open(path, mode | flags)) as opened:
         facts = os.fstat(opened.fileno())

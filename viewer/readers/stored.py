@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from viewer import private
 from viewer.readers import sealed
-from viewer.readers.mapped import map_file
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
@@ -93,7 +92,7 @@ class Writer:
 
     def _sum(self, file: Path) -> pa.Buffer:
         """Map a file that was written, and take its sums."""
-        content = map_file(file)
+        content = sealed.map_plain(file)
         self._sums[file.name] = sealed.sums(content)
         return content
 
@@ -101,7 +100,7 @@ class Writer:
 def path_in(folder: Path) -> str:
     """Return the path of the trace that is stored in a folder, "" where it is not told."""
     try:
-        return str(json.loads((folder / _META).read_text("utf-8")).get("path", ""))
+        return str(json.loads(bytes(sealed.map_plain(folder / _META))).get("path", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 
