@@ -147,12 +147,12 @@ class Cover:
         [low, high], where the ranges lie, are looked at, so that many threads do not cost their square.
         """
         if thread in self.launched.threads:
-            rows = self.launched.threads[thread]
-            yield self._between(np.arange(rows.start, rows.stop), low_ns, high_ns)
+            yield self._own(thread, low_ns, high_ns)
         if mode == "process" and self.launched.threads.keys() - {thread}:
             for pool in (self._pools.get(_IN_NONE), self._pools.get(domain)):
                 if pool is not None:
-                    held = self._between(pool, low_ns, high_ns)
+                    positions, begin = pool
+                    held = positions[_between(begin, low_ns, high_ns)]
                     yield held[self._thread_of[held] != thread]
 
     def outermost(self, thread: int, domain: str, starts: Int64, ends: Int64, mode: str) -> Indices:
@@ -177,10 +177,11 @@ class Cover:
                 called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
                 yield at, outermost(starts, ends, called, returned)
 
-    def _between(self, positions: Indices, low_ns: int, high_ns: int) -> Indices:
-        """Return those of some positions, by start of the call, whose call begins in [low, high]."""
-        begin = self.launched.call_start_ns[positions]
-        return positions[np.searchsorted(begin, low_ns) : np.searchsorted(begin, high_ns, side="right")]
+    def _own(self, thread: int, low_ns: int, high_ns: int) -> Indices:
+        """Return what a thread launched by calls that begin in [low, high]; nothing is copied but that."""
+        rows = self.launched.threads[thread]
+        held = _between(self.launched.call_start_ns[rows], low_ns, high_ns)
+        return np.arange(rows.start + held.start, rows.start + held.stop)
 
     @cached_property
     def _thread_of(self) -> Indices:
@@ -189,21 +190,20 @@ class Cover:
         return np.repeat(list(threads), [rows.stop - rows.start for rows in threads.values()])
 
     @cached_property
-    def _pools(self) -> dict[str | None, Indices]:
+    def _pools(self) -> dict[str | None, tuple[Indices, Int64]]:
         """By domain: operations whose call lies in ranges of that domain alone on its own thread, or of none.
 
-        Each by start of the call. Those inside ranges of several domains are nobody's to adopt.
+        Each with the starts of the calls, by these. Those inside ranges of several are nobody's to adopt.
         """
-        domains: dict[str, int] = {}
+        nvtx, domains = self.trace.nvtx, dict[str, int]()
         held = np.full(len(self.launched), -1, np.int64)
-        for thread, rows in self.launched.threads.items():
-            nvtx, every = self.trace.nvtx, np.arange(rows.start, rows.stop)
+        for thread in self.launched.threads:
             for track in self.trace.tracks_of(thread):
                 code = domains.setdefault(track.domain, len(domains))
                 ranges = ranges_of(self.trace, track.index)
                 if len(ranges):
                     starts, ends = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
-                    at = self._between(every, int(starts[0]), int(ends.max()))
+                    at = self._own(thread, int(starts[0]), int(ends.max()))
                     called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
                     at = at[outermost(starts, ends, called, returned) >= 0]
                     held[at] = np.where((held[at] == -1) | (held[at] == code), code, _IN_SEVERAL)
@@ -211,7 +211,13 @@ class Cover:
         codes, first = np.unique(held[order], return_index=True)
         named: dict[int, str | None] = {-1: _IN_NONE} | {code: domain for domain, code in domains.items()}
         pieces = zip(codes.tolist(), np.split(order, first[1:]), strict=True)
-        return {named[code]: piece for code, piece in pieces if code != _IN_SEVERAL}
+        begin = self.launched.call_start_ns
+        return {named[code]: (piece, begin[piece]) for code, piece in pieces if code != _IN_SEVERAL}
+
+
+def _between(begin: Int64, low_ns: int, high_ns: int) -> slice:
+    """Return which of some sorted times lie in [low, high]."""
+    return slice(int(np.searchsorted(begin, low_ns)), int(np.searchsorted(begin, high_ns, side="right")))
 
 
 _IN_NONE = None
