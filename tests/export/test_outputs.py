@@ -243,7 +243,7 @@ def test_what_fails_on_the_way_leaves_the_old_file_alone(tmp_path):
 def test_devices_and_pipes_are_streams(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/null")
-    for path in ("/dev/null", "/dev/stdout", "/dev/fd/1", tmp_path / "pipe", tmp_path / "link"):
+    for path in ("-", "/dev/null", "/dev/stdout", "/dev/fd/1", tmp_path / "pipe", tmp_path / "link"):
         assert is_stream(type(tmp_path)(path))
         check_output(type(tmp_path)(path), PAGE)
     assert not is_stream(tmp_path)

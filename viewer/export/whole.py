@@ -134,5 +134,6 @@ def _named(path: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        error.filename, error.filename2 = os.fspath(path), None
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
         raise
