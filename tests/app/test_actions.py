@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFileDialog, QLabel
+from PySide6.QtWidgets import QFileDialog, QLabel, QMenu
 
 from viewer.app import actions
 from viewer.app.actions import COMMANDS, MENUS, key_text
@@ -39,19 +39,11 @@ def test_letters_that_go_by_their_place_are_no_shortcuts():
 
 
 def test_every_command_is_in_a_menu_once(window):
-    found = Counter()
-
-    def walk(menu):
-        for action in menu.actions():
-            if action.menu():
-                walk(action.menu())
-            elif action.objectName():
-                found[action.objectName()] += 1
-
     for entry in window.menuBar().actions():
         assert entry.text().removeprefix("&") in MENUS
         assert entry.text().startswith("&"), "menus open by Alt and their letter"
-        walk(entry.menu())
+    entries = [a for menu in window.menuBar().findChildren(QMenu) for a in menu.actions()]
+    found = Counter(a.objectName() for a in entries if a.objectName())
     assert found == Counter(c.id for c in COMMANDS)
 
 

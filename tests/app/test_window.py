@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, QTimer
-from PySide6.QtWidgets import QApplication, QTabBar
+from PySide6.QtWidgets import QApplication, QMenu, QTabBar
 
 from viewer.analysis.classify import Rules
 from viewer.analysis.finding import Finding
@@ -113,9 +113,7 @@ def test_presets_fold_and_hide(window):
 
 
 def test_streams_are_switched_on_all_gpus_from_the_menu(window):
-    menu = next(
-        a.menu() for m in window.menuBar().actions() for a in m.menu().actions() if a.text() == "Streams"
-    )
+    menu = next(m for m in window.menuBar().findChildren(QMenu) if m.title() == "Streams")
     menu.aboutToShow.emit()
     entry = next(a for a in menu.actions() if a.text() == "Stream 20 on all GPUs")
     assert entry.isChecked()

@@ -2,6 +2,8 @@
 
 import importlib.util
 import subprocess
+import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -11,9 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def dev():
+def dev(monkeypatch):
     spec = importlib.util.spec_from_file_location("dev", ROOT / "packaging" / "dev.py")
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "dev", module)
     spec.loader.exec_module(module)
     return module
 
@@ -78,7 +81,10 @@ def checkout(dev, tmp_path, monkeypatch):
     for file in ("requirements.lock", "pyproject.toml"):
         (tmp_path / file).write_text("as it was")
     monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "LOWEST", tmp_path / ".venv-lowest")
     monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+    lock = dev.Lock("x86_64", (2, 34), tmp_path / "requirements.lock")
+    monkeypatch.setattr(dev, "lock_here", lambda: lock)
 
     def create(folder, **_):
         (folder / "bin").mkdir(parents=True, exist_ok=True)
@@ -123,17 +129,72 @@ def test_all_checks_run(dev, commands):
         "lint-imports",
         "mypy",
         "python",
+        "python",
     ]
+    assert commands.ran[-2][-1] == str(ROOT / "packaging" / "locks.py")
     assert commands.ran[-1][1:] == ["-m", "pytest", "-k", "one"]
+
+
+def test_the_oldest_dependencies_get_their_own_environment(dev, commands, checkout):
+    python = checkout / ".venv" / "bin" / "python"
+    assert dev.test(python, ["--lowest", "-k", "one"]) == 0
+    resolve, *_, test = commands.ran
+    assert resolve[:5] == [str(python), "-m", "uv", "pip", "compile"]
+    assert "lowest-direct" in resolve
+    assert test == [str(checkout / ".venv-lowest" / "bin" / "python"), "-m", "pytest", "-k", "one"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "glibc", "lock"),
+    [
+        ("x86_64", (2, 28), "x86_64-glibc-2.28.lock"),
+        ("x86_64", (2, 33), "x86_64-glibc-2.28.lock"),
+        ("x86_64", (2, 34), "requirements.lock"),
+        ("x86_64", (3, 0), "requirements.lock"),
+        ("aarch64", (2, 28), "requirements.lock"),
+        ("aarch64", (2, 38), "requirements.lock"),
+        ("aarch64", (2, 39), "aarch64-glibc-2.39.lock"),
+    ],
+)
+def test_each_machine_has_its_lock(dev, machine, glibc, lock):
+    path = dev.lock_for(machine, glibc).path
+    assert path.name == lock
+    assert "--hash=sha256:" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("machine", "glibc", "here"),
+    [
+        ("x86_64", (2, 17), "x86_64 with glibc 2.17"),
+        ("x86_64", None, "x86_64 without glibc"),
+        ("riscv64", (2, 40), "riscv64 with glibc 2.40"),
+    ],
+)
+def test_where_no_lock_fits_one_line_says_what_does(dev, machine, glibc, here, monkeypatch, capsys):
+    monkeypatch.setattr(dev, "prepare_system", lambda for_tests: None)
+    monkeypatch.setattr(dev.sys, "platform", "linux")
+    monkeypatch.setattr(dev.platform, "machine", lambda: machine)
+    libc = ("glibc", ".".join(map(str, glibc))) if glibc else ("", "")
+    monkeypatch.setattr(dev.platform, "libc_ver", lambda: libc)
+    assert dev.main(["run"]) == 1
+    assert capsys.readouterr().err == (
+        f"dev.py: no lock fits {here}: x86-64 or ARM (aarch64) with glibc 2.28 or later is needed\n"
+    )
+
+
+def test_the_program_names_the_same_libraries(dev):
+    from viewer.cli.libraries import PACKAGES
+
+    assert {k: v for packages in PACKAGES.values() for k, v in packages.items()} == dev.LIBRARIES
 
 
 def test_without_a_display_the_demo_becomes_files(dev, commands, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(dev, "FIRST_LOOK", tmp_path / "first-look")
     monkeypatch.setattr(dev, "has_display", lambda: False)
     assert dev.run(Path("/v/bin/python"), []) == 0
-    assert [command[3] for command in commands.ran] == ["demo", "shot", "report"]
+    assert [command[3] for command in commands.ran] == ["demo", "report", "shot"]
     out = capsys.readouterr().out
-    assert str(tmp_path / "first-look" / "picture.png") in out
+    assert commands.ran[-1][-1] == str(tmp_path / "first-look" / "picture.png")
     assert str(tmp_path / "first-look" / "report.txt") in out
 
 
@@ -153,14 +214,13 @@ def test_wrong_usage_is_2(dev, words, capsys):
     assert "packaging/dev.py run" in capsys.readouterr().err
 
 
-def test_the_lock_names_every_dependency():
-    locked = (ROOT / "requirements.lock").read_text().lower()
-    import tomllib
-
+def test_the_locks_name_every_dependency(dev):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
     names = [text.split(";")[0].split(">")[0].split("=")[0].strip().lower() for text in wanted]
-    assert [name for name in names if f"\n{name}==" not in locked] == []
+    for lock in dev.LOCKS:
+        locked = lock.path.read_text().lower()
+        assert [name for name in names if f"\n{name}==" not in f"\n{locked}"] == []
 
 
 def test_ci_runs_the_tests():

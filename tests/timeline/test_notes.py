@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage, QPainter
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from tests.timeline.make import MS, pixels, rows_of, state_of, study_of, training
 from tests.timeline.test_gestures import CTRL, LEFT, NONE, drag, move
@@ -341,7 +341,7 @@ def test_the_menu_of_a_place_and_of_a_note(timeline):
     assert entries(menu) == ["Edit", "Colour", "Arrow", "Put the label back", "Delete"]
     trigger(menu, "Arrow")
     assert not state.notes.items[0].arrow
-    colours = next(a.menu() for a in menu.actions() if a.text() == "Colour")
+    colours = next(m for m in menu.findChildren(QMenu) if m.title() == "Colour")
     trigger(colours, "Teal")
     assert state.notes.items[0].colour == "#12857a"
     trigger(menu, "Delete")

@@ -163,6 +163,7 @@ def _report(
     check_window(range_, iteration)
     if page is not None and as_json:
         raise typer.BadParameter("--html and --json cannot both be given")
+    from viewer.cli.qt import refuse_drawing
     from viewer.cli.report import print_report, write_html
 
     if page is not None:
@@ -170,6 +171,7 @@ def _report(
         from viewer.export.kinds import PAGE
 
         refuse_output(page, PAGE, [trace], force)
+        refuse_drawing()
         write_html(open_study(trace, rules), range_, iteration, page)
         print_path(page)
         return 0
@@ -235,6 +237,7 @@ def _shot(
 
     check_window(range_, iteration)
     from viewer.cli.output import picture_format, print_path, refuse_output
+    from viewer.cli.qt import refuse_drawing
     from viewer.cli.shot import EXTRAS, Shot, check, take
     from viewer.export.kinds import PICTURES
 
@@ -245,6 +248,7 @@ def _shot(
     )  # fmt: skip
     check(shot)
     refuse_output(out, PICTURES[form], [trace], force)
+    refuse_drawing()
     take(open_study(trace, rules), shot, out, form)
     print_path(out)
     return 0
@@ -327,5 +331,4 @@ def _doctor(
     """Say what was found on this machine, and what a trace lacks."""
     from viewer.cli.doctor import print_doctor
 
-    print_doctor(trace)
-    return 0
+    return print_doctor(trace)

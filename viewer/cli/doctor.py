@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +12,7 @@ from rich.table import Table
 from viewer import __version__
 from viewer.cli.console import plain_console
 from viewer.cli.opening import open_study
-from viewer.cli.window import has_display
+from viewer.cli.qt import ask_renderer, drawing_problem, has_display, is_installed, window_problem
 from viewer.drawing.format import format_bytes, format_count, format_ns
 
 PACKAGES = (
@@ -28,25 +26,37 @@ PACKAGES = (
 )
 
 TITLE_WIDTH = 16
-PATIENCE_S = 20
 
 
-def print_doctor(trace: Path | None) -> None:
-    """Print versions, the renderer and the nsys that were found; with a trace, its state of health."""
+def print_doctor(trace: Path | None) -> int:
+    """Print versions, the renderer and the nsys that were found; with a trace, its state of health.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if Qt is there but cannot draw, or a display is named that does not work.
+    """
     console = plain_console()
-    for title, text in (*_machine(), *(_trace(trace) if trace else ())):
+    drawing = drawing_problem()
+    display = window_problem() if not drawing and has_display() else ""
+    for title, text in (*_machine(drawing, display), *(_trace(trace) if trace else ())):
         line = Table.grid(padding=(0, 2, 0, 0))
         line.add_column(width=TITLE_WIDTH, no_wrap=True)
         line.add_column(overflow="fold")
         line.add_row(title, text)
         console.print(line)
+    return 1 if (drawing and is_installed()) or display else 0
 
 
-def _machine() -> Iterator[tuple[str, str]]:
+def _machine(drawing: str, display: str) -> Iterator[tuple[str, str]]:
     yield "lightbox", f"{__version__}, Python {platform.python_version()}, {platform.platform()}"
     yield "packages", ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
-    yield "display", "found" if has_display() else "none: `report` and `shot` work, the window does not"
-    yield "renderer", _renderer()
+    yield "Qt", drawing or "draws"
+    if not drawing:
+        none = "none: `report` and `shot` work, the window does not"
+        yield "display", display or ("found" if has_display() else none)
+        if has_display() and not display:
+            yield "renderer", _renderer()
     from viewer.readers.cache import cache_folder, entries
     from viewer.readers.nsys import find_nsys
 
@@ -83,18 +93,11 @@ def print_renderer() -> None:
 
 
 def _renderer() -> str:
-    if not has_display():
-        return "raster: there is no display"
-    command = [sys.executable, *(() if getattr(sys, "frozen", False) else ("-m", "viewer")), "renderer"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    name = ask_renderer()
+    if name is None:
         return "raster: OpenGL does not answer"
-    if done.returncode:
-        return "raster: the display or OpenGL cannot be used"
     from viewer.timeline.gl_bars import is_hardware
 
-    name = done.stdout.strip()
     if is_hardware(name):
         return f"gl: {name}"
     return f"raster: OpenGL is {name}, which is slower" if name else "raster: there is no OpenGL 3.3"

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Literal
 
 import typer
 
 from viewer.cli.opening import refuse_missing
+from viewer.cli.qt import refuse_window
 from viewer.plain import visible
 
 LONGEST_NAME = 120
-
-
-def has_display() -> bool:
-    """Whether Qt can show a window here."""
-    if not sys.platform.startswith("linux"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
 def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -> int:
@@ -28,16 +20,13 @@ def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -
     Raises
     ------
     typer.TyperException
-        If there is no display, or no such file, or a session whose trace is not there.
+        If Qt cannot show a window here, or there is no such file, or a session whose trace is not there.
     """
     if trace is not None:
         refuse_missing(trace)
+    refuse_window()
+    if trace is not None:
         _refuse_lost(trace)
-    if not has_display():
-        raise typer.TyperException(
-            "there is no display here; `lightbox report TRACE` prints the numbers, "
-            "`lightbox shot TRACE -o picture.png` draws the picture"
-        )
     from viewer.app.run import run
 
     return run(trace, renderer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ from viewer.analysis.scope import Scope
 from viewer.drawing.times import TimeError, parse_ns
 from viewer.panels.event_columns import EventColumn
 from viewer.panels.event_set import GROUPS, EventSet, Positions
-from viewer.state.work import Asked
+
+if TYPE_CHECKING:
+    # State needs Qt; `lightbox events` works without it.
+    from viewer.state.work import Asked
 
 BINS_PER_DECADE = 8
 _LONGEST = int(np.iinfo(np.int64).max)
