@@ -226,3 +226,30 @@ def test_more_rows_than_a_file_can_hold(tmp_path):
         writer.write_table(table)
     with pytest.raises(ReadError, match="1,000,000,000 rows"):
         read(tmp_path)
+
+
+def test_offsets_that_point_elsewhere_are_not_followed(tmp_path):
+    table = pa.table({"id": [1, 2, 3], "value": ["abcd"] * 3})
+    file = tmp_path / "StringIds.arrow"
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    offsets = b"".join(at.to_bytes(4, "little") for at in (0, 4, 8, 12))
+    content = file.read_bytes()
+    assert content.count(offsets) == 1
+    file.write_bytes(content.replace(offsets, offsets[:8] + (1 << 30).to_bytes(4, "little") + offsets[12:]))
+    with pytest.raises(ReadError, match=r"StringIds\.arrow is damaged.*[Oo]ffset"):
+        read(tmp_path)
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    """Names that a program gave may hold any bytes; what nsys says itself is text, or damaged."""
+    broken = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
+    for table, column in (("StringIds", "id"), ("META_DATA_CAPTURE", "name")):
+        first = pa.array([1]) if column == "id" else pa.array(["x"])
+        schema = pa.schema([(column, first.type), ("value", pa.string())])
+        with pa.ipc.new_file(tmp_path / f"{table}.arrow", schema) as w:
+            w.write_table(pa.table({column: first, "value": broken}))
+        if table == "StringIds":
+            read(tmp_path, cache=False)
+    with pytest.raises(ReadError, match=r"META_DATA_CAPTURE.*UTF8"):
+        read(tmp_path, cache=False)
