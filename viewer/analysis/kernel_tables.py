@@ -51,14 +51,14 @@ def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None
         of = study.classes.class_of[kernels.name_id[mine]]
         mine = mine[np.argsort(of, kind="stable")]
         edges = np.append(0, np.cumsum(np.bincount(of, minlength=len(CLASSES))))
-        for position in range(len(CLASSES)):
+        for position in np.flatnonzero(np.diff(edges)).tolist():
             held = mine[edges[position] : edges[position + 1]]
             start, end = kernels.start_ns[held], kernels.end_ns[held]
             lengths = within.covered(start, end)
             count[position] += int((lengths > 0).sum())
             sums[position] += int(lengths.sum())
             unions[position] += (union(start, end) & within).total()
-            if len(held) and lengths.max() > longest[position]:
+            if lengths.max() > longest[position]:
                 at = int(lengths.argmax())
                 longest[position] = lengths[at]
                 spots[position] = gpu, start[at], end[at]
