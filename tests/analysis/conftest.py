@@ -2,7 +2,7 @@
 
 import pytest
 
-from viewer.analysis.classify import Rules
+from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.classify import Rules
+from viewer.analysis.core.classify import Rules
 from viewer.analysis.find import BadPatternError, FindCancelledError, Hit, find
 from viewer.analysis.study import Study
 from viewer.trace import Kind

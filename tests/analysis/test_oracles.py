@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.analysis import sql
-from viewer.analysis.intervals import union
-from viewer.analysis.launches import UNKNOWN
+from viewer.analysis.core.intervals import union
+from viewer.analysis.launches.launches import UNKNOWN
 from viewer.trace import Kind
 
 ORACLE = "2022.4"

@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
-from viewer.analysis import find_laps
+from viewer.analysis.iterations import detect
 from viewer.app import films, session_store, sessions
 from viewer.app.session_store import fingerprint, read_session, sessions_folder, stored_path, write_atomically
 from viewer.cli import main
@@ -417,8 +417,8 @@ def test_iterations_by_the_marker_of_a_session_are_found_beside_the_window(visit
         found.append((candidate, threading.current_thread() is threading.main_thread()))
         return original(study, candidate)
 
-    original = find_laps.find_laps
-    monkeypatch.setattr(find_laps, "find_laps", find)
+    original = detect.find_laps
+    monkeypatch.setattr(detect, "find_laps", find)
     assert visit(trace).state.marker == 1
     assert (1, False) in found
     assert (1, True) not in found

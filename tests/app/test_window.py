@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication, QMenu, QTabBar
 
-from viewer.analysis.classify import Rules
-from viewer.analysis.finding import Finding
+from viewer.analysis.core.classify import Rules
+from viewer.analysis.recording.finding import Finding
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard

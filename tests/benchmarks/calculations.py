@@ -12,8 +12,8 @@ import numpy as np
 from PySide6.QtWidgets import QApplication
 
 from tests.benchmarks.figures import Figure, median, print_json, timed
-from viewer.analysis.measure import parts_of
 from viewer.analysis.study import Study
+from viewer.analysis.time.measure import parts_of
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
 from viewer.panels.event_columns import columns_for

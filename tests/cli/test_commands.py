@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from viewer import __version__
-from viewer.analysis.classify import Rules
+from viewer.analysis.core.classify import Rules
 from viewer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from tests.benchmarks.sizes import KINDS, write
-from viewer.analysis.report import report
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report import report
 from viewer.readers import read
 from viewer.rows import build_rows
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.demo.load import operations, sweep
-from viewer.analysis.collectives import find_collectives
-from viewer.analysis.health import findings
-from viewer.analysis.ranks import compare_ranks
+from viewer.analysis.collectives.late_ranks import compare_ranks
+from viewer.analysis.collectives.match import find_collectives
+from viewer.analysis.recording.findings import findings
 from viewer.analysis.study import Study
-from viewer.analysis.vitals import vitals
+from viewer.analysis.summary.summary import vitals
 from viewer.demo import DemoOptions, ground_truth, job
 from viewer.demo.simulation import group_members
 from viewer.readers import read

@@ -2,8 +2,8 @@
 
 import pytest
 
-from viewer.analysis.report import report
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report import report
 from viewer.demo import DemoOptions
 from viewer.demo.oddities import (
     ENVIRONMENT_RANK,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from viewer.analysis.causes import IDLE_CAUSES
-from viewer.analysis.slices import IDLE
+from viewer.analysis.stalls.causes import IDLE_CAUSES
+from viewer.analysis.stalls.stalls import IDLE
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions
 from viewer.demo.plants import METRICS, PLANTS, RANGES, TINY_KERNELS, WAIT_MS

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.analysis.launch_distance import LaunchDistance
+from viewer.analysis.launches.latency import LaunchDistance
 from viewer.drawing.curve import BLOCK, Curve, Extremes, curve_layer, height_of
 from viewer.drawing.scale import Scale
 

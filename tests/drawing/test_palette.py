@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.classify import CLASSES
+from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.study import Study
 from viewer.drawing.colour import channels, luminance, oklch
 from viewer.drawing.palette import DARK, LIGHT, Palette

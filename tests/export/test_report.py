@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from viewer.analysis.slice_kinds import WHOLE
+from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.study import Study
 from viewer.cli import main
 from viewer.drawing.format import format_ns

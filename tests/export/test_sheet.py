@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from PySide6.QtCore import QSize
 
-from viewer.analysis.intervals import window
+from viewer.analysis.core.intervals import window
 from viewer.cli import main
 from viewer.drawing.format import format_ns, format_share
 from viewer.export.first_view import first_view

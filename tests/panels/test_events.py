@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from tests.panels.make import looking_at, row_of
-from viewer.analysis.scope import range_scope
+from viewer.analysis.time.scope import range_scope
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import COLUMNS, columns_for
 from viewer.panels.event_set import gather

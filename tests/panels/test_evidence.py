@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from tests.panels.make import looking_at, row_of
-from viewer.analysis.alignment import align
+from viewer.analysis.recording.alignment import align
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.collectives import CollectivesPanel, headline, members_text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from viewer.analysis.parts import PARTS
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
 from viewer.panels.panel import MEASURING
 from viewer.rows.tree import build_rows

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.panels.make import looking_at
-from viewer.analysis.scope import range_scope
-from viewer.analysis.vitals import vitals
+from viewer.analysis.summary.summary import vitals
+from viewer.analysis.time.scope import range_scope
 from viewer.panels.slice_view import WantedSlices, slice_view
 from viewer.panels.slices import SlicesPanel
 from viewer.state.work import join_all

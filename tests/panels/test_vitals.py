@@ -5,10 +5,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from tests.panels.make import looking_at
-from viewer.analysis.classify import Rules
-from viewer.analysis.parts import PARTS
-from viewer.analysis.scope import lap_scope, range_scope
+from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
+from viewer.analysis.time.scope import lap_scope, range_scope
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.reconcile import parse_share
 from viewer.panels.sheet import Sheet

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from viewer.analysis.slice_facts import call_chain, slice_facts
+from viewer.analysis.stalls.stall_details import call_chain, slice_facts
 from viewer.analysis.study import Study
 from viewer.readers import read
 from viewer.trace import Kind

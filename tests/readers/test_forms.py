@@ -8,8 +8,8 @@ import pytest
 
 from tests.readers import exports
 from tests.readers.exports import CALLS, COPIES, GRAPHS, KERNELS, NVTX, SWITCHES, SYNC, call, kernel, nvtx
-from viewer.analysis.report import report
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report import report
 from viewer.readers import Cancelled, read
 from viewer.readers.opening import open_tables
 from viewer.trace import Kind

@@ -20,9 +20,9 @@ from tests.readers.exports import (
     kernel,
     nvtx,
 )
-from viewer.analysis.report import report
 from viewer.analysis.study import Study
-from viewer.analysis.vitals import vitals
+from viewer.analysis.summary.report import report
+from viewer.analysis.summary.summary import vitals
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
 from viewer.rows import EventRef, RowKind, build_rows

@@ -4,8 +4,8 @@ import pytest
 
 from tests.readers import exports
 from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, process
-from viewer.analysis.report import report
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report import report
 from viewer.readers import read
 from viewer.trace.model import GUESSED_RANK
 

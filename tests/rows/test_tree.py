@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.intervals import window
+from viewer.analysis.core.intervals import window
 from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
 from viewer.rows.matching import topmost

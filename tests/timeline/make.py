@@ -40,7 +40,7 @@ def training(ranks=2, laps=3, start_ns=0):
 
 def study_of(trace):
     """The numbers of a trace, with the rules that come with the program."""
-    from viewer.analysis.classify import Rules
+    from viewer.analysis.core.classify import Rules
 
     return Study(trace, Rules.builtin())
 

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
-from viewer.analysis.links import latency_ns, other_ends
+from viewer.analysis.launches.links import latency_ns, other_ends
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene

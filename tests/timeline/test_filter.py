@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.timeline.make import MS, painted, rows_of, state_of, study_of, training
-from viewer.analysis.intervals import window
-from viewer.analysis.scope import Scope, range_scope
+from viewer.analysis.core.intervals import window
+from viewer.analysis.time.scope import Scope, range_scope
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT

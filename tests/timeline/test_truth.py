@@ -6,7 +6,7 @@ from PySide6.QtGui import QGuiApplication
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import lone_axis, painted, pixels, rows_of, state_of, study_of
-from viewer.analysis.parts import PARTS
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.at_once import each
-from viewer.analysis.boards import SharedBoard, shared_boards
-from viewer.analysis.classify import KernelClasses, Rules, classify
-from viewer.analysis.holes import Holes, find_holes
-from viewer.analysis.launches import Launches
-from viewer.analysis.order import GpuOrder, gpu_order
-from viewer.analysis.parts import GpuParts, Occupancy, gpu_parts, occupancy
-from viewer.analysis.tally import Tally
+from viewer.analysis.core.classify import KernelClasses, Rules, classify
+from viewer.analysis.core.gpu_order import GpuOrder, gpu_order
+from viewer.analysis.core.parallel import each
+from viewer.analysis.core.prefix_sums import Tally
+from viewer.analysis.launches.launches import Launches
+from viewer.analysis.time.shared_gpus import SharedBoard, shared_boards
+from viewer.analysis.time.stream_gaps import Holes, find_holes
+from viewer.analysis.time.time_breakdown import GpuParts, Occupancy, gpu_parts, occupancy
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
-    from viewer.analysis.candidates import Candidate
-    from viewer.analysis.clocks import Clock
-    from viewer.analysis.collectives import Collectives
+    from viewer.analysis.collectives.match import Collectives
     from viewer.analysis.find import Finder
-    from viewer.analysis.finding import Finding
-    from viewer.analysis.laps import Laps
-    from viewer.analysis.launch_distance import LaunchDistance
-    from viewer.analysis.phases import Phases
-    from viewer.analysis.slices import Slices
+    from viewer.analysis.iterations.markers import Candidate
+    from viewer.analysis.iterations.phases import Phases
+    from viewer.analysis.launches.latency import LaunchDistance
+    from viewer.analysis.recording.clocks import Clock
+    from viewer.analysis.recording.finding import Finding
+    from viewer.analysis.stalls.stalls import Slices
+    from viewer.analysis.time.iteration_bounds import Laps
 
 Projection = Literal["thread", "process"]
 
@@ -132,14 +132,14 @@ class Study:
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """What may mark the iterations, best first (definitions, section 6)."""
-        from viewer.analysis.candidates import candidates
+        from viewer.analysis.iterations.markers import candidates
 
         return candidates(self) if not self.trace.partial else ()
 
     def laps(self, candidate: int = 0) -> Laps | None:
         """Return the iterations by one of the `candidates`, None where none is found."""
         if candidate not in self._laps:
-            from viewer.analysis.find_laps import find_laps
+            from viewer.analysis.iterations.detect import find_laps
 
             self._laps[candidate] = find_laps(self, candidate)
         return self._laps[candidate]
@@ -152,7 +152,7 @@ class Study:
     def phases_of(self, laps: Laps) -> Phases:
         """Return forward, backward and optimizer over some iterations (definitions, section 5)."""
         if laps not in self._phases:
-            from viewer.analysis.phases import find_phases
+            from viewer.analysis.iterations.phases import find_phases
 
             self._phases[laps] = find_phases(self, laps)
         return self._phases[laps]
@@ -160,14 +160,14 @@ class Study:
     @cached_property
     def collectives(self) -> Collectives:
         """The collectives matched over the ranks (definitions, section 8)."""
-        from viewer.analysis.collectives import find_collectives
+        from viewer.analysis.collectives.match import find_collectives
 
         return find_collectives(self)
 
     def slices(self, candidate: int = 0) -> Slices:
         """Return where GPUs are idle, only copy or communicate exposed, and why (definitions, section 7)."""
         if candidate not in self._slices:
-            from viewer.analysis.slices import find_slices
+            from viewer.analysis.stalls.stalls import find_slices
 
             self._slices[candidate] = find_slices(self, self.laps(candidate))
         return self._slices[candidate]
@@ -175,7 +175,7 @@ class Study:
     def launch_distance(self, gpu: int) -> LaunchDistance:
         """Return how long the operations of a GPU were queued, over time."""
         if gpu not in self._distances:
-            from viewer.analysis.launch_distance import launch_distance
+            from viewer.analysis.launches.latency import launch_distance
 
             self._distances[gpu] = launch_distance(self, gpu)
         return self._distances[gpu]
@@ -190,21 +190,21 @@ class Study:
     @cached_property
     def clocks(self) -> tuple[Clock, ...]:
         """The bounds of each GPU's clock, in order of `Trace.gpus` (definitions, section 10)."""
-        from viewer.analysis.clocks import clocks
+        from viewer.analysis.recording.clocks import clocks
 
         return clocks(self)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the recording, worst first (definitions, section 10)."""
-        from viewer.analysis.health import findings
+        from viewer.analysis.recording.findings import findings
 
         return findings(self)
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (definitions, section 5)."""
         if mode not in self._projections:
-            from viewer.analysis.projection import project
+            from viewer.analysis.launches.projection import project
 
             self._projections[mode] = project(self, mode)
         return self._projections[mode]

@@ -18,9 +18,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer import __version__
-from viewer.analysis.alignment import align
-from viewer.analysis.classify import Rules
-from viewer.analysis.finding import Finding
+from viewer.analysis.core.classify import Rules
+from viewer.analysis.recording.alignment import align
+from viewer.analysis.recording.finding import Finding
 from viewer.app import settings as remembered
 from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette

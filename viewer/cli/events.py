@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import typer
 
-from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
+from viewer.analysis.time.scope import Scope, lap_scope, range_scope
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.cli.tables import Column, FittedTable

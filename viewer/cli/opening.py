@@ -64,7 +64,7 @@ def open_study(path: Path, rules: str) -> Study:
     rules : str
         "builtin", or "own" for the user's table of kernel classes where there is one.
     """
-    from viewer.analysis.classify import Rules
+    from viewer.analysis.core.classify import Rules
     from viewer.analysis.study import Study
 
     study = Study(open_trace(path), Rules.builtin() if rules == "builtin" else None)

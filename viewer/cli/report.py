@@ -11,12 +11,12 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from viewer.analysis.parts import PARTS
-from viewer.analysis.report import report
-from viewer.analysis.scope import Scope, lap_scope, range_scope
 from viewer.analysis.study import Study
-from viewer.analysis.vitals import SECTIONS, Vitals, vitals
-from viewer.analysis.vitals_of_ranks import SPLIT
+from viewer.analysis.summary.rank_metrics import SPLIT
+from viewer.analysis.summary.report import report
+from viewer.analysis.summary.summary import SECTIONS, Vitals, vitals
+from viewer.analysis.time.scope import Scope, lap_scope, range_scope
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.cli.tables import Column, FittedTable

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.narrow import Whole
+from viewer.analysis.core.arrays import Whole
 from viewer.drawing.drawlist import Layer, merged_runs
 from viewer.drawing.scale import Scale
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
-    from viewer.analysis.launch_distance import LaunchDistance
+    from viewer.analysis.launches.latency import LaunchDistance
 
 BLOCK = 32
 FLOOR_NS, DECADES = 1_000, 6

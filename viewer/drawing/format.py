@@ -82,7 +82,7 @@ def format_rate(byte_count: float, duration_ns: float) -> str:
 
 
 def format_value(value: float | str | None, unit: str) -> str:
-    """Return a value with its unit, as `viewer.analysis.vital.Vital` names units: "ns", "share", "ratio" ...
+    """Return a value with its unit, as `viewer.analysis.summary.metric.Vital` names units: "ns", "share", "ratio" ...
 
     A value that is not known is a dash.
     """

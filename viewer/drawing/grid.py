@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from viewer.analysis.vital import Evidence
+from viewer.analysis.summary.metric import Evidence
 
 Tone = Literal["plain", "bad", "soft", "strong"]
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewer.analysis.blocking import SYNCHRONISING
-from viewer.analysis.classify import CLASSES
+from viewer.analysis.core.classify import CLASSES
+from viewer.analysis.core.nvtx_texts import PHASES
+from viewer.analysis.launches.blocking_calls import SYNCHRONISING
 from viewer.analysis.study import Study
-from viewer.analysis.texts import PHASES
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.trace import Kind

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.blocking import is_pageable
-from viewer.analysis.collectives import Collectives
-from viewer.analysis.intervals import Intervals
-from viewer.analysis.parts import IDLE
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.launches.blocking_calls import is_pageable
 from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import MAX_LANES, Band, CurveBand, EventBand, StateBand
 from viewer.drawing.columns import Bars, Columns
 from viewer.drawing.curve import Curve, curve_layer

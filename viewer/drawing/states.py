@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.parts import PARTS, GpuParts
+from viewer.analysis.time.time_breakdown import PARTS, GpuParts
 from viewer.drawing.colour import channels
 from viewer.drawing.drawlist import Layer, merged_runs
 from viewer.drawing.scale import Scale, snap_px

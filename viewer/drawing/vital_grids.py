@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from viewer.analysis.classify import CLASSES
-from viewer.analysis.parts import PARTS
-from viewer.analysis.syncs import ALL_CALLS
-from viewer.analysis.vital import Evidence, Value, Vital
-from viewer.analysis.vitals import Vitals
-from viewer.analysis.vitals_of_time import LIMITS
-from viewer.analysis.vitals_of_work import NORMAL_RATIO
+from viewer.analysis.core.classify import CLASSES
+from viewer.analysis.kernels.sync_time import ALL_CALLS
+from viewer.analysis.summary.metric import Evidence, Value, Vital
+from viewer.analysis.summary.summary import Vitals
+from viewer.analysis.summary.time_metrics import LIMITS
+from viewer.analysis.summary.work_metrics import NORMAL_RATIO
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import (
     format_bytes,
     format_count,

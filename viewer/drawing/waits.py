@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.collectives import Collectives
+from viewer.analysis.collectives.match import Collectives
 from viewer.drawing.columns import Bars
 from viewer.drawing.drawlist import Layer
 from viewer.drawing.lanes import Lane

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from viewer import __version__
-from viewer.analysis.parts import PARTS
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
 from viewer.plain import visible_lines

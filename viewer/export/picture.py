@@ -10,8 +10,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect, QSize
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 
 from viewer import __version__
-from viewer.analysis.intervals import window
-from viewer.analysis.scope import Scope
+from viewer.analysis.core.intervals import window
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.layout import place
 from viewer.drawing.scale import AxisPixels, snap_px
 from viewer.drawing.scene import Scene

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from viewer import __version__
-from viewer.analysis.finding import Finding
-from viewer.analysis.laps import Laps
-from viewer.analysis.parts import PARTS
-from viewer.analysis.scope import Scope, default_scope
-from viewer.analysis.slice_kinds import WHOLE
-from viewer.analysis.slices import COPY_ONLY, EXPOSED, IDLE, Slices
+from viewer.analysis.recording.finding import Finding
+from viewer.analysis.stalls.stall_kinds import WHOLE
+from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Slices
 from viewer.analysis.study import Study
-from viewer.analysis.vitals import SECTIONS, Vitals, vitals
+from viewer.analysis.summary.summary import SECTIONS, Vitals, vitals
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope, default_scope
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import format_count, format_ns, format_share, format_value
 from viewer.export import html
 from viewer.export.first_view import first_view

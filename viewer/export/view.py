@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from viewer.analysis.laps import Laps
-from viewer.analysis.scope import Scope, default_scope, lap_scope
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope, default_scope, lap_scope
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
-from viewer.analysis.compare import Compared, compare
-from viewer.analysis.vitals import Vitals, vitals
+from viewer.analysis.summary.compare import Compared, compare
+from viewer.analysis.summary.summary import Vitals, vitals
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from viewer.analysis.copy_story import copy_story
-from viewer.analysis.name_stats import NameStats, name_stats
-from viewer.analysis.parts import PARTS
-from viewer.analysis.slice_facts import call_chain, slice_facts
+from viewer.analysis.kernels.copy_overlap import copy_story
+from viewer.analysis.kernels.name_stats import NameStats, name_stats
+from viewer.analysis.stalls.stall_details import call_chain, slice_facts
 from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import MINUS, format_count, format_instant, format_ns, format_share
 from viewer.rows import EventRef
 from viewer.timeline.facts import PART_TITLES, event_facts

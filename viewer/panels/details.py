@@ -9,8 +9,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
-from viewer.analysis.links import other_ends
-from viewer.analysis.name_stats import neighbour
+from viewer.analysis.kernels.name_stats import neighbour
+from viewer.analysis.launches.links import other_ends
 from viewer.drawing.theme import Theme
 from viewer.panels.detail_facts import Details, Section, details_of_event, details_of_slice
 from viewer.panels.panel import Panel

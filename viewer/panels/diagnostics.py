@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.finding import Finding
+from viewer.analysis.recording.finding import Finding
 from viewer.analysis.study import Study
 from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme

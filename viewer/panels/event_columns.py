@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewer.analysis.launches import UNKNOWN
+from viewer.analysis.launches.launches import UNKNOWN
 from viewer.drawing.format import format_bytes, format_instant, format_ns, format_rate
 from viewer.panels.event_set import GROUPS, EventSet, Positions, Values
 from viewer.trace import GPU_KINDS, Kind, Trace

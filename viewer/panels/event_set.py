@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.classify import CLASSES
+from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowEvents, RowKind
 from viewer.trace import GPU_KINDS, Kind

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.launches import UNKNOWN
-from viewer.analysis.scope import Scope
+from viewer.analysis.launches.launches import UNKNOWN
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.times import TimeError, parse_ns
 from viewer.panels.event_columns import EventColumn
 from viewer.panels.event_set import GROUPS, EventSet, Positions

@@ -9,10 +9,10 @@ import pandas as pd
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
-from viewer.analysis.candidates import Candidate
-from viewer.analysis.laps import Laps
-from viewer.analysis.scope import lap_scope
+from viewer.analysis.iterations.markers import Candidate
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import lap_scope
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.lap_chart import LapChart

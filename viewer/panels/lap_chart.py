@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.laps import Laps
+from viewer.analysis.time.iteration_bounds import Laps
 from viewer.drawing.theme import Theme
 
 BAR_WIDTH = 0.8

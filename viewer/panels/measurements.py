@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout
 
-from viewer.analysis.intervals import union
+from viewer.analysis.core.intervals import union
 from viewer.drawing.format import (
     format_count,
     format_instant,

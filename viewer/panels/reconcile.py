@@ -8,8 +8,8 @@ import pandas as pd
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from viewer.analysis.reconcile import Reconciled, What, reconcile
-from viewer.analysis.scope import Scope
+from viewer.analysis.summary.reconcile import Reconciled, What, reconcile
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.format import MINUS, format_share
 from viewer.drawing.grid import Cell, Grid, Head, Tone
 from viewer.drawing.theme import LIGHT, Theme

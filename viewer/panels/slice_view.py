@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.scope import Scope
-from viewer.analysis.slice_words import frame_of
-from viewer.analysis.slices import Slices
+from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.words import frame_of
 from viewer.analysis.study import Study
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.format import format_count, format_ns
 
 Numbers = npt.NDArray[np.int64]

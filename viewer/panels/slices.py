@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
-from viewer.analysis.parts import IDLE, PARTS
-from viewer.analysis.slice_kinds import WHOLE
-from viewer.analysis.slice_words import KIND_TEXT, PLACE_TEXT
-from viewer.analysis.slices import CAUSES, PLACES, SLICE_KINDS
+from viewer.analysis.stalls.stall_kinds import WHOLE
+from viewer.analysis.stalls.stalls import CAUSES, PLACES, SLICE_KINDS
+from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT
+from viewer.analysis.time.time_breakdown import IDLE, PARTS
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.times import TimeError

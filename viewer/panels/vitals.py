@@ -20,9 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.scope import range_scope
-from viewer.analysis.vital import Evidence, Vital
-from viewer.analysis.vitals import Vitals, vitals
+from viewer.analysis.summary.metric import Evidence, Vital
+from viewer.analysis.summary.summary import Vitals, vitals
+from viewer.analysis.time.scope import range_scope
 from viewer.drawing.format import format_share, format_value
 from viewer.drawing.grid import Grid
 from viewer.drawing.palette import Palette

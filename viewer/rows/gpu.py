@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.study import Projection, Study
-from viewer.analysis.tally import coded
 from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes

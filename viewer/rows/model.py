@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.intervals import EMPTY, Intervals, union
+from viewer.analysis.core.intervals import EMPTY, Intervals, union
 from viewer.rows.named import Named
 from viewer.trace.events import Int64, Kind, UInt32
 from viewer.trace.lazy import cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.projection import nesting_depth
+from viewer.analysis.launches.projection import nesting_depth
 from viewer.trace.events import Int64
 
 LAST_LANE = 255

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.texts import is_library_domain
+from viewer.analysis.core.nvtx_texts import is_library_domain
 from viewer.rows.model import RowEvents
 from viewer.rows.tables import of_slice
 from viewer.trace import Kind, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewer.analysis.intervals import Intervals
+from viewer.analysis.core.intervals import Intervals
 from viewer.rows.model import Row, RowEvents, RowKind
 
 _SIBLINGS = (

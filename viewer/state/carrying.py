@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.analysis.scope import range_scope
+from viewer.analysis.time.scope import range_scope
 from viewer.rows import EventRef
 from viewer.state.navigation import event_window
 from viewer.state.session import Session, apply_session, carried_over, find_event, take_session

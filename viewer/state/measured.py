@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.laps import Laps
-from viewer.analysis.measure import RangeNumbers, measure
-from viewer.analysis.parts import IDLE, PARTS
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.measure import RangeNumbers, measure
+from viewer.analysis.time.time_breakdown import IDLE, PARTS
 from viewer.drawing.format import format_ns
 from viewer.state.measurements import Measurement
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.measure import clip_window
-from viewer.analysis.scope import lap_scope, range_scope
+from viewer.analysis.time.measure import clip_window
+from viewer.analysis.time.scope import lap_scope, range_scope
 from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.view import ViewState
 from viewer.state.window import Window
 
 if TYPE_CHECKING:
-    from viewer.analysis.laps import Laps
+    from viewer.analysis.time.iteration_bounds import Laps
 
 SLICE_MIN_NS = 10_000
 LAP_MARGIN = 0.02

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.analysis.scope import Scope, default_scope, lap_scope
+from viewer.analysis.time.scope import Scope, default_scope, lap_scope
 from viewer.rows import EventRef, Row
 from viewer.state.bookmarks import Bookmarks
 from viewer.state.history import History
@@ -17,10 +17,10 @@ from viewer.state.rows import RowState
 from viewer.state.window import TimeAxis, Window
 
 if TYPE_CHECKING:
-    from viewer.analysis.candidates import Candidate
     from viewer.analysis.find import Found
-    from viewer.analysis.laps import Laps
+    from viewer.analysis.iterations.markers import Candidate
     from viewer.analysis.study import Study
+    from viewer.analysis.time.iteration_bounds import Laps
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.parts import IDLE
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import StateBand
 from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow, row_bands

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from viewer.analysis.collectives import Collectives
-from viewer.analysis.launches import Launches
-from viewer.analysis.parts import PARTS
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.launches.launches import Launches
 from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import format_bytes, format_count, format_instant, format_ns, format_rate
 from viewer.rows import EventRef
 from viewer.trace import GPU_KINDS, Kind, Trace

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from viewer.analysis.intervals import Intervals, window
-from viewer.analysis.parts import IDLE
-from viewer.analysis.scope import Scope
+from viewer.analysis.core.intervals import Intervals, window
 from viewer.analysis.study import Study
+from viewer.analysis.time.scope import Scope
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind

@@ -9,10 +9,10 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.collectives import Collectives
-from viewer.analysis.parts import IDLE
-from viewer.analysis.slices import Slices
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.stalls.stalls import Slices
 from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.hit import ColumnFacts, HitResult
 from viewer.timeline import marks

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.analysis.collectives import Collectives
-from viewer.analysis.finding import Finding
-from viewer.analysis.health import lost_gpus
-from viewer.analysis.slices import Slices
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.findings import lost_gpus
+from viewer.analysis.stalls.stalls import Slices
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import QRect
 
-from viewer.analysis.links import latency_ns, other_ends
-from viewer.analysis.slices import Slices
+from viewer.analysis.launches.links import latency_ns, other_ends
+from viewer.analysis.stalls.stalls import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
 from viewer.drawing.layout import PlacedRow, row_bands

@@ -10,8 +10,8 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPainterPath, QPen, QPolygonF
 
-from viewer.analysis.intervals import Intervals
-from viewer.analysis.laps import Laps
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.time.iteration_bounds import Laps
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.state import Measurement, Window

@@ -16,9 +16,9 @@ from pyqtgraph.Qt import compat
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
-from viewer.analysis.intervals import Intervals
-from viewer.analysis.laps import Laps
-from viewer.analysis.scope import Scope
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.curve import DECADES
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label

@@ -10,10 +10,10 @@ import numpy as np
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QPainter
 
-from viewer.analysis.laps import Laps
-from viewer.analysis.measure import RangeNumbers, measure
-from viewer.analysis.parts import IDLE
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.measure import RangeNumbers, measure
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.format import format_count, format_ns, format_share, lap_share_text
 from viewer.drawing.theme import Theme
 from viewer.state import Window

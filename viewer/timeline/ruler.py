@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.laps import Laps
+from viewer.analysis.time.iteration_bounds import Laps
 from viewer.drawing.format import format_instant, format_ns
 from viewer.drawing.hit import HitResult
 from viewer.drawing.scale import Scale

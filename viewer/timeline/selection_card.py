@@ -8,9 +8,9 @@ from PySide6.QtCore import QRect, QSize, QTimer
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.laps import Laps
-from viewer.analysis.measure import RangeNumbers
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.measure import RangeNumbers
 from viewer.state import Window
 from viewer.timeline.card import MARGIN, Card
 from viewer.timeline.range_table import RangeTable

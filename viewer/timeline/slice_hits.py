@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.analysis.slice_facts import slice_facts
-from viewer.analysis.slices import Slices
+from viewer.analysis.stalls.stall_details import slice_facts
+from viewer.analysis.stalls.stalls import Slices
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_ns
 from viewer.drawing.hit import HitResult

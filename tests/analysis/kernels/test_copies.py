@@ -1,0 +1,102 @@
+import pytest
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.kernels.copies import copies, in_front
+from viewer.analysis.kernels.sync_time import ALL_CALLS, syncs
+from viewer.analysis.study import Study
+from viewer.analysis.time.scope import lap_scope, range_scope
+
+MB = 1_000_000
+
+
+def test_a_copy_with_its_speed_streams_and_what_hides_it():
+    maker = TraceMaker().kernel(100, 300).kernel(0, 10, "nccl_AllGather", stream=20)
+    maker.copy(200, 400, stream=7, bytes=2000, copy_kind=1, src_kind=0)
+    maker.copy(250, 450, stream=14, bytes=1000, copy_kind=1, src_kind=1)
+    maker.memset(5, 8, stream=14, bytes=50)
+    study = Study(maker.trace())
+    table = copies(study, range_scope(study, 0, 440)).set_index("kind")
+    copy = table.loc["Memcpy HtoD"]
+    assert (copy["count"], copy["bytes"], copy["sum_ns"]) == (2, 3000, 400)
+    assert copy["throughput_gb_s"] == pytest.approx(7.5)
+    assert (copy["union_ns"], copy["hidden_ns"], copy["copy_only_ns"]) == (240, 100, 140)
+    assert (copy["streams"], copy["on_compute_stream"], copy["pageable"]) == ("7, 14", 1, 1)
+    assert table.loc["Memset", "hidden_ns"] == 3
+
+
+def test_real_copies_fill_the_copy_only_part(real_study):
+    study = real_study("inference-2xh100")
+    scope = range_scope(study, *study.trace.window_ns)
+    table = copies(study, scope)
+    assert set(table["kind"]) >= {"Memcpy HtoD", "Memcpy DtoD"}
+    assert table[table["gpu"] == 0]["copy_only_ns"].sum() == 940505084
+    assert table.loc[table["kind"] == "Memcpy HtoD", "throughput_gb_s"].to_list() == pytest.approx(
+        [27.67] * 2, abs=0.01
+    )
+
+
+def steps(big):
+    """Return a study of four laps, with a copy of `big` bytes in front of each."""
+    maker = TraceMaker()
+    for number in range(4):
+        at = 1000 * number
+        maker.range(at, at + 900, f"step {number}")
+        for offset, call in enumerate((10, 30)):
+            maker.call(at + call, at + call + 5, correlation=1 + 10 * number + offset)
+        maker.copy(at + 100, at + 200, bytes=big, copy_kind=1, correlation=1 + 10 * number)
+        maker.kernel(at + 200, at + 800, correlation=2 + 10 * number)
+    return Study(maker.trace())
+
+
+def test_copies_in_front_of_a_lap():
+    study = steps(64 * 1024)
+    found = in_front(study, study.laps())
+    assert found.length_ns.tolist() == [[100] * 4]
+    assert found.start_ns.tolist() == [[100, 1100, 2100, 3100]]
+    small = steps(64 * 1024 - 1)
+    assert not in_front(small, small.laps()).count.any()
+
+
+def test_the_loaders_tax_of_the_demo(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    assert (in_front(study, laps).count[:, 1:] > 0).all()
+    clean = demo_of(clean=True)
+    assert not in_front(clean, clean.laps()).count.any()
+
+
+def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
+    maker = TraceMaker().kernel(100, 300, correlation=1).kernel(400, 500)
+    maker.call(0, 5, correlation=1).call(50, 350, "cudaDeviceSynchronize").call(60, 70, "cudaMalloc")
+    maker.call(320, 360, "cudaStreamSynchronize", tid=2)
+    study = Study(maker.trace())
+    table = syncs(study, range_scope(study, 0, 500)).set_index("call")
+    assert table.loc["cudaDeviceSynchronize", ["sum_ns", "idle_ns"]].tolist() == [300, 50 + 50]
+    assert table.loc[ALL_CALLS, ["count", "sum_ns", "union_ns", "idle_ns"]].tolist() == [2, 340, 310, 110]
+    assert "cudaMalloc" not in table.index
+
+
+def test_a_copy_of_pageable_memory_is_a_synchronising_call():
+    maker = TraceMaker()
+    for correlation, memory in ((1, 0), (2, 1)):
+        at = 100 * correlation
+        maker.copy(at + 20, at + 60, copy_kind=1, src_kind=memory, dst_kind=2, correlation=correlation)
+        maker.call(at, at + 70, "cudaMemcpyAsync", correlation=correlation)
+    study = Study(maker.trace())
+    table = syncs(study, range_scope(study, 100, 300)).set_index("call")
+    assert table.loc["cudaMemcpyAsync", ["count", "sum_ns", "idle_ns"]].tolist() == [1, 70, 30]
+
+
+def test_a_scope_of_laps_takes_each_gpus_own_boundaries(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    scope = lap_scope(laps)
+    assert scope.is_steady
+    assert scope.laps == laps.steady.indices
+    table = laps.table(study)
+    held = table[table["lap"].isin(scope.laps)]
+    expected = held.groupby("gpu")[[c for c in held if c.endswith("_only_ns")]].sum()
+    parts = scope.parts(study)
+    assert parts[:, 0].tolist() == expected["compute_only_ns"].tolist()
+    assert parts.sum(axis=1).tolist() == [scope.length_ns(g) for g in range(8)]
+    assert lap_scope(laps, [3]).what == "iteration 3, checkpoint"

@@ -1,0 +1,50 @@
+"""Two runs side by side: a run against itself differs in nothing; a longer one is not worse."""
+
+import pytest
+
+from viewer.analysis.study import Study
+from viewer.analysis.summary.compare import PER_LAP, compare
+from viewer.analysis.summary.summary import vitals
+from viewer.analysis.time.scope import lap_scope
+from viewer.demo import DemoOptions, make_demo
+from viewer.readers import read
+
+
+def sheet_of(study, chosen=None):
+    laps = study.laps()
+    return vitals(study, laps, lap_scope(laps, chosen) if chosen else None)
+
+
+def test_a_run_against_itself_differs_in_nothing(demo_study):
+    sheet = sheet_of(demo_study)
+    rows = compare(sheet, sheet)
+    assert [r.name for r in rows] == [v.name for v in sheet.numbers]
+    assert all(r.first == r.second for r in rows)
+    assert {r.difference for r in rows if not isinstance(r.first, str | None)} == {0}
+
+
+def test_totals_are_per_iteration_and_gpu(demo_study):
+    sheet = sheet_of(demo_study)
+    row = next(r for r in compare(sheet, sheet) if r.name == "idle")
+    laps, gpus = len(sheet.scope.laps), len(sheet.gpus)
+    assert row.how == PER_LAP
+    assert row.first == round(sheet["idle"].value / (laps * gpus))
+    length = next(r for r in compare(sheet, sheet) if r.name == "length of an iteration")
+    assert length.how == ""
+
+
+def test_more_iterations_are_not_more_idle(demo_study):
+    one, two = sheet_of(demo_study, [1]), sheet_of(demo_study, [1, 2])
+    idle = next(r for r in compare(one, two) if r.name == "idle")
+    assert one["idle"].value < two["idle"].value
+    assert idle.second < two["idle"].value / one["idle"].value * idle.first
+    assert idle.change == pytest.approx(idle.second / idle.first - 1)
+
+
+def test_a_clean_run_exposes_less(demo_study, tmp_path):
+    clean = Study(
+        read(make_demo(tmp_path / "clean.sqlite", DemoOptions(iterations=3, clean=True)), cache=False)
+    )
+    rows = {r.name: r for r in compare(sheet_of(demo_study), sheet_of(clean))}
+    assert rows["spread of compute time"].difference < 0
+    assert rows["idle"].difference < 0

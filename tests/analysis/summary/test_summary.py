@@ -1,0 +1,186 @@
+import json
+
+import pytest
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.core.classify import Rules
+from viewer.analysis.study import Study
+from viewer.analysis.summary.reconcile import reconcile
+from viewer.analysis.summary.report import report
+from viewer.analysis.summary.summary import SECTIONS, vitals
+from viewer.analysis.time.scope import default_scope, lap_scope, range_scope
+
+
+def sheet(study):
+    return vitals(study, study.laps())
+
+
+def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
+    found = sheet(demo_of())
+    assert {v.key for v in found.findings} == {
+        "exposed_comm", "idle", "copies_in_front", "slowest_rank", "rank_spread",
+    }  # fmt: skip
+    assert found["slowest_rank"].value == "Rank 5 GPU 5"
+    assert "it also waits least" in found["slowest_rank"].definition
+
+
+def test_nothing_is_invented_on_a_clean_demo(demo_of):
+    study = demo_of(clean=True)
+    found = {v.key for v in sheet(study).findings}
+    assert not found & {"idle", "copies_in_front", "slowest_rank", "rank_spread", "seas_outside_optimizer"}
+    assert set(study.laps().flags) == {None}
+
+
+def test_warm_up_and_checkpoints_of_the_demo_are_flagged_with_why(demo_of):
+    laps = demo_of().laps()
+    assert laps.flags[0] == "warm-up"
+    checkpoints = [lap for lap, flag in enumerate(laps.flags) if flag == "checkpoint"]
+    assert checkpoints
+    assert all("save_checkpoint" in laps.why[lap] for lap in checkpoints)
+    assert laps.steady is not None
+    assert not set(laps.steady.indices) & {0, *checkpoints}
+
+
+def test_a_sample_around_five_iterations_is_five_laps(demo_of):
+    laps = demo_of(like="distca").laps()
+    assert laps.count == 20
+    assert laps.names[:6] == (
+        *(f"sample_0(repeat=5) {k}/5" for k in range(1, 6)),
+        "sample_1(repeat=5) 1/5",
+    )
+    longer = [lap for lap, flag in enumerate(laps.flags) if flag == "outlier"]
+    assert longer == [4, 9, 14], "the sleep between samples belongs to the lap before it"
+
+
+@pytest.mark.parametrize("options", [{}, {"like": "distca"}])
+def test_numbers_add_up_and_can_be_shown(demo_of, options):
+    study = demo_of(**options)
+    found = sheet(study)
+    parts = [found[k].value for k in ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")]
+    assert sum(parts) == found.scope.total_ns
+    assert found["no_kernel"].value == parts[3] + parts[4]
+    assert found["idle_between"].value + found["idle_inside"].value == found["idle"].value
+    assert found["sync_idle"].value <= found["sync_time"].value
+    for section in SECTIONS:
+        assert len(found.table(section)) == len(found.section(section)) > 0
+    for vital in found.numbers:
+        assert vital.definition
+        assert vital.per_gpu == () or len(vital.per_gpu) == 8
+    classes = found.tables["classes"]
+    assert classes["share"].sum() == pytest.approx(1.0)
+    json.dumps(report(study))
+
+
+def test_without_an_optimizer_range_no_sea_is_called_strange(demo_of):
+    seas = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
+    assert seas.value > 0
+    assert seas.is_normal is None
+    assert "No range is called optimizer" in seas.definition
+
+
+def test_evidence_lies_where_the_number_says(demo_of):
+    study = demo_of()
+    found = sheet(study)
+    idle = found["idle"].evidence
+    parts = study.parts[idle.gpu].totals(idle.start_ns, idle.end_ns)
+    assert parts[4] == idle.end_ns - idle.start_ns
+
+
+def test_every_number_says_where_to_look(demo_of):
+    study = demo_of()
+    found = sheet(study)
+    low, high = found.scope.hull
+    for vital in found.numbers:
+        if vital.value in (0, None) or vital.key == "own_launches_in_backward":
+            continue
+        for gpu in (None, *(g for g, value in enumerate(vital.per_gpu) if value)):
+            spot = vital.where(gpu)
+            assert spot is not None, (vital.key, gpu)
+            assert low <= spot.start_ns < spot.end_ns <= high, vital.key
+            assert gpu is None or spot.gpu == gpu
+    three = found["idle"].where(3)
+    assert study.parts[3].totals(three.start_ns, three.end_ns)[4] == three.end_ns - three.start_ns
+
+
+def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    scope = range_scope(study, laps.start_ns(2), laps.end_ns(3) + 1)
+    found = vitals(study, laps, scope=scope)
+    assert found["iterations"].value == f"2 of {laps.count}"
+    assert found["iterations"].is_normal is None
+    assert found["forward"].value == study.phases().over((2, 3)).median_ns("forward")
+    inside = range_scope(study, laps.start_ns(2) + 1000, laps.start_ns(2) + 50_000_000)
+    part = vitals(study, laps, scope=inside)
+    assert part["iteration"].value is part["forward"].value is None
+    assert "slowest_rank" not in {v.key for v in part.numbers}
+
+
+def test_a_range_and_chosen_laps_are_scopes_too(demo_of):
+    study = demo_of()
+    start, end = study.trace.window_ns
+    scope = range_scope(study, start, end)
+    whole = vitals(study, study.laps(), scope=scope)
+    assert whole.scope is scope
+    assert whole["idle"].value == sum(int(p.totals(start, end)[4]) for p in study.parts)
+    one = vitals(study, study.laps(), scope=lap_scope(study.laps(), [4]))
+    assert one.scope.laps == (4,)
+    assert one["iteration"].value == study.laps().duration_ns[4]
+
+
+@pytest.mark.parametrize("name", ["pytorch-a100-nvtx", "jacobi-1process-2gpus", "nothing-recorded-2026"])
+def test_real_traces_have_a_sheet(real_study, name):
+    study = real_study(name)
+    found = sheet(study)
+    assert found["idle"].unit == "ns"
+    assert found["idle"].value <= found.scope.total_ns
+    json.dumps(report(study))
+
+
+def test_lost_rows_and_shifted_clocks_stand_beside_the_numbers(demo_of):
+    assert sheet(demo_of()).doubts == ()
+    lost = sheet(demo_of(lose={2: 1.0})).doubts
+    assert [f.where for f in lost] == ["Rank 2"]
+    assert [f.gpu for f in sheet(demo_of(shift={2: -50_000_000})).doubts] == [2]
+
+
+def test_exposed_communication_beside_graphs_is_a_lower_bound():
+    maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").graph(50, 300)
+    found = sheet(Study(maker.trace(), Rules.builtin()))["exposed_comm"]
+    assert found.value == 50
+    assert found.name == "exposed communication (at least)"
+    assert "lower bound" in found.definition
+
+
+def test_no_steady_state_is_said(real_study):
+    found = sheet(real_study("pytorch-a100-nvtx"))
+    assert found["iterations"].is_normal is False
+    assert not found.scope.is_steady
+    assert found.scope.what == "not steady: all 59 iterations after the warm-up"
+
+
+def test_a_figure_from_elsewhere_is_told_which_definition_it_is(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    scope = default_scope(study, laps)
+    own = reconcile(study, scope, "idle", sheet(study)["idle"].share, laps)
+    assert own.agrees
+    assert own.explained_by is None
+    looser = {r.name: r.share for r in own.readings}
+    assert looser["idle"] < looser["no kernel"] < looser["no compute kernel"]
+    assert looser["gaps of the busiest stream"] < looser["sum of the gaps of all streams"]
+    assert reconcile(study, scope, "idle", looser["no kernel"], laps).explained_by.name == "no kernel"
+    assert reconcile(study, scope, "idle", 0.7, laps).explained_by is None
+    exposed, hidden = sheet(study)["exposed_comm"].share, sheet(study)["hidden_comm"].share
+    communication = reconcile(study, scope, "communication", exposed + hidden)
+    assert communication.explained_by.name == "all communication"
+
+
+def test_a_figure_of_one_lap(demo_of):
+    study = demo_of()
+    laps = study.laps()
+    scope = lap_scope(laps, [4])
+    for what in ("idle", "communication", "compute", "copies"):
+        found = reconcile(study, scope, what, 0.5, laps)
+        assert 0 <= found.ours.share <= 1
+        assert sum(r.is_ours for r in found.readings) == 1

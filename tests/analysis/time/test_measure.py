@@ -1,0 +1,160 @@
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis import sql
+from tests.analysis.make import TraceMaker
+from viewer.analysis.core import prefix_sums
+from viewer.analysis.core.classify import CLASSES, Rules
+from viewer.analysis.study import Study
+from viewer.analysis.time.measure import class_numbers, measure
+from viewer.analysis.time.stream_gaps import HoleNumbers
+
+BUILTIN = Rules.builtin()
+NCCL = "ncclDevKernel_AllReduce"
+
+times = st.integers(-10, 60)
+kernels = st.lists(st.tuples(times, st.integers(0, 20), st.sampled_from([3, 7, 40])), max_size=30).map(sorted)
+
+
+@given(kernels, times, times, st.integers(1, 8))
+def test_a_tally_is_the_sum_of_the_clipped_events(rows, low, high, block):
+    low, high = min(low, high), max(low, high)
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefix_sums, "_BLOCK", block)
+        made = prefix_sums.Tally(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32))
+        sums = dict(zip(made.keys.tolist(), made.sums(low, high).tolist(), strict=True))
+        if low < high:
+            assert made.count(low, high) == sum(s < high and s + max(n, 1) > low for s, n, _ in rows)
+    expected = {}
+    for start, length, key in rows:
+        expected[key] = expected.get(key, 0) + max(0, min(start + length, high) - max(start, low))
+    assert sums == expected
+
+
+@given(kernels, times, times, st.integers(1, 8))
+def test_a_tally_leaves_out_what_does_not_count(rows, low, high, block):
+    low, high = min(low, high), max(low, high) + 1
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    counted = columns[2] != 7
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefix_sums, "_BLOCK", block)
+        made = prefix_sums.Tally(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32), counted)
+        held = columns[:, counted]
+        alone = prefix_sums.Tally(held[0], held[0] + held[1], held[2].astype(np.uint32))
+        assert made.keys.tolist() == alone.keys.tolist()
+        assert made.sums(low, high).tolist() == alone.sums(low, high).tolist()
+        assert made.count(low, high) == alone.count(low, high)
+
+
+def two_streams():
+    """Stream 7 computes in [0, 10) and [30, 40); meanwhile the others do one thing after the other."""
+    maker = TraceMaker(session_ns=50)
+    maker.kernel(0, 10, "gemm(int)", short="gemm").kernel(30, 40, "gemm(int)", short="gemm")
+    maker.kernel(8, 14, NCCL, stream=20).kernel(14, 16, "small", stream=8).copy(15, 20, stream=9)
+    return Study(maker.trace(), BUILTIN)
+
+
+def test_false_holes_say_what_fills_the_compute_stream_s_gaps():
+    study = two_streams()
+    card = measure(study, 5, 35)
+    gpu = card.gpus[0]
+    assert gpu.hole_stream == 7
+    assert gpu.holes == HoleNumbers(empty_ns=20, compute_ns=2, communication_ns=4, copy_ns=4, idle_ns=10)
+    assert card.parts_ns.tolist() == [[10, 2, 4, 4, 10]]
+    assert card.no_kernel_ns.tolist() == [14]
+
+
+def test_a_card_counts_what_touches_the_range():
+    card = measure(two_streams(), 5, 31)
+    assert (card.start_ns, card.end_ns, card.length_ns, card.clipped) == (5, 31, 26, False)
+    assert card.gpus[0].kernels == card.kernels == 4
+    assert measure(two_streams(), 10, 30).kernels == 2
+    assert [(f.name, f.sum_ns) for f in card.gpus[0].families] == [("gemm", 6), (NCCL, 6), ("small", 2)]
+    assert sum(f.share for f in card.families) == pytest.approx(1)
+
+
+def test_a_range_is_clipped_to_the_recording_and_says_so():
+    card = measure(two_streams(), -1000, 1000)
+    assert (card.start_ns, card.end_ns, card.clipped) == (0, 50, True)
+    with pytest.raises(ValueError, match="recording runs from 0 to 50"):
+        measure(two_streams(), 60, 70)
+
+
+def test_all_gpus_are_added_up():
+    maker = TraceMaker().kernel(0, 10, "a").kernel(0, 4, "b", process=1).kernel(5, 9, "a", process=1)
+    card = measure(Study(maker.trace(), BUILTIN), 0, 10)
+    assert card.all_ns.tolist() == [18, 0, 0, 0, 2]
+    assert [(f.name, f.sum_ns) for f in card.families] == [("a", 14), ("b", 4)]
+    assert [g.kernels for g in card.gpus] == [1, 2]
+
+
+def test_a_gpu_without_kernels_has_one_hole():
+    maker = TraceMaker().copy(2, 4).kernel(0, 10, process=1)
+    gpu = measure(Study(maker.trace(), BUILTIN), 0, 10).gpus[0]
+    assert (gpu.hole_stream, gpu.kernels, gpu.families) == (None, 0, ())
+    assert gpu.holes == HoleNumbers(empty_ns=10, compute_ns=0, communication_ns=0, copy_ns=2, idle_ns=8)
+
+
+def test_a_range_stands_beside_the_iteration_of_its_middle():
+    from viewer.analysis.time.iteration_bounds import make_laps
+
+    study = two_streams()
+    starts = np.array([[0, 10, 30, 40]], np.int64)
+    laps = make_laps("step", ("0", "1", "2"), starts, np.array([True]))
+    share = measure(study, 12, 17, laps).lap
+    assert (share.lap, share.share, share.laps) == (1, 0.25, (1,))
+    assert measure(study, 8, 28, laps).lap.laps == (0, 1)
+    assert measure(study, 44, 48, laps).lap is None
+
+
+def test_classes_are_sums_and_unions_of_what_is_inside():
+    maker = TraceMaker().kernel(0, 10, "gemm").kernel(5, 20, "gemm", stream=8).kernel(12, 12, "flash")
+    numbers = class_numbers(Study(maker.trace(), BUILTIN), 0, 2, 18)
+    assert [c.name for c in numbers] == list(CLASSES)
+    found = {c.name: (c.sum_ns, c.union_ns, c.kernels) for c in numbers if c.kernels}
+    assert found == {"matrix multiply": (21, 16, 2), "attention": (0, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    "name", ["torchrun-2xh100-nccl", "inference-2xh100", "jacobi-1process-2gpus", "power-iteration-t4"]
+)
+def test_random_windows_of_real_traces_equal_an_independent_sweep(shared_trace, real_study, name):
+    operations = sql.operations(shared_trace(name))
+    study = real_study(name)
+    trace = study.trace
+    chance = random.Random(name)
+    edges = [edge for ops in operations.values() for op in ops for edge in (op.start, op.end)]
+    windows = [sorted(chance.sample(range(*trace.window_ns), 2)) for _ in range(3)]
+    windows += [sorted(chance.sample(edges, 2)) for _ in range(3)]
+    for low, high in [trace.window_ns, *windows]:
+        if low == high:
+            continue
+        card = measure(study, low, high)
+        for gpu in trace.gpus:
+            ops = operations[trace.processes[gpu.process].pid, gpu.device]
+            inside = [op for op in sql.touching(ops, low, high) if op.what == "kernel"]
+            assert card.parts_ns[gpu.index].tolist() == sql.five_parts(ops, low, high)
+            assert card.gpus[gpu.index].kernels == len(inside)
+            stream = trace.streams[study.holes(gpu.index).stream]
+            own = [(o.start, o.end) for o in ops if o.stream == (stream.context, stream.stream_id)]
+            holes = card.gpus[gpu.index].holes
+            assert holes.empty_ns == high - low - sql.union_ns(own, low, high)
+            assert holes.idle_ns == card.parts_ns[gpu.index][4]
+            assert holes.compute_ns + holes.communication_ns + holes.copy_ns + holes.idle_ns == holes.empty_ns
+            for found in class_numbers(study, gpu.index, low, high):
+                rows = [o for o in inside if _class(o.name) == found.name]
+                assert found.kernels == len(rows)
+                assert found.sum_ns == sum(min(o.end, high) - max(o.start, low) for o in rows)
+                assert found.union_ns == sql.union_ns([(o.start, o.end) for o in rows], low, high)
+
+
+@cache
+def _class(name):
+    position = BUILTIN.match(name)
+    return CLASSES[BUILTIN.rules[position].kernel_class] if position >= 0 else "other"

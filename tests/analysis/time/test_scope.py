@@ -1,0 +1,63 @@
+"""What numbers are taken over: clipped to the recording in one place, and what they leave out."""
+
+import pytest
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.core.classify import Rules
+from viewer.analysis.study import Study
+from viewer.analysis.summary.summary import vitals
+from viewer.analysis.time.measure import clip_window
+from viewer.analysis.time.scope import default_scope, lap_scope, left_out, range_scope
+from viewer.demo import DemoOptions, make_demo
+from viewer.readers import read
+
+
+def one_kernel():
+    return Study(TraceMaker(session_ns=1_000).kernel(400, 500).trace(), Rules.builtin())
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    path = make_demo(tmp_path_factory.mktemp("scope") / "demo.sqlite", DemoOptions(iterations=12))
+    return Study(read(path, cache=False), Rules.builtin())
+
+
+def test_a_range_is_clipped_once_for_everything_and_says_so():
+    scope = range_scope(one_kernel(), -100, 5_000)
+    assert scope.hull == (0, 1_000) == clip_window(one_kernel().trace, -100, 5_000)[:2]
+    assert scope.what == "range, clipped to the recording"
+    assert scope.notes == ("Range clipped to the recording: 0 to 1.000 µs.",)
+    assert range_scope(one_kernel(), 0, 1_000).notes == ()
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        range_scope(one_kernel(), 2_000, 3_000)
+
+
+def test_a_range_in_which_no_gpu_does_anything_says_where_they_do():
+    (note,) = range_scope(one_kernel(), 500, 900).notes
+    assert note == "No GPU does anything in this range; the GPU operations lie from 400 ns to 500 ns."
+    assert range_scope(one_kernel(), 499, 900).notes == ()
+
+
+def test_the_iterations_that_numbers_leave_out_are_counted(demo):
+    laps = demo.laps()
+    scope = default_scope(demo, laps)
+    rest = [lap for lap in range(laps.count) if lap not in scope.laps]
+    assert rest
+    assert laps.steady
+    length = int(laps.duration_ns[rest].sum())
+    time = lap_scope(laps, rest)
+    said = left_out(demo, laps, scope)
+    assert said.startswith(f"Left out: {len(rest)} of {laps.count} iterations (")
+    assert "1 warm-up" in said
+    assert f"{sum(f == 'checkpoint' for f in laps.flags)} checkpoint" in said
+    assert f"({100 * length / demo.trace.span_ns[1]:.1f} % of the recording)" in said
+    assert said.endswith(f"idle {100 * int(time.parts(demo)[:, 4].sum()) / time.total_ns:.1f} %.")
+    assert vitals(demo, laps).notes == (said,)
+
+
+def test_nothing_is_left_out_of_a_range_or_of_one_iteration(demo):
+    laps = demo.laps()
+    assert left_out(demo, laps, lap_scope(laps, [3])) == ""
+    assert left_out(demo, laps, lap_scope(laps, range(laps.count))) == ""
+    assert left_out(demo, laps, range_scope(demo, *demo.trace.window_ns)) == ""
+    assert left_out(demo, None, default_scope(demo, None)) == ""

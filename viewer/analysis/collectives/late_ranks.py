@@ -1,0 +1,163 @@
+"""The slowest rank: who computes longest among those that do the same work (definitions, section 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.time_breakdown import PARTS
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.collectives.match import Collectives
+    from viewer.analysis.study import Study
+
+SAME_WORK = 0.05
+"""Ranks whose kernel counts by family differ by no more than this share do the same work."""
+STRAGGLER_SPREAD = 0.02
+STRAGGLER_LAPS = 0.75
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """GPUs that do the same work, compared.
+
+    Attributes
+    ----------
+    gpus : tuple of int
+    compute_ns : ndarray of int64, shape (gpus,)
+        Time with a compute kernel per lap, median over the laps of the basis.
+    wait_ns : ndarray of int64, shape (gpus,), or None
+        Time waiting in collectives per lap, median; None where none is matched.
+    slowest : int
+        The GPU with most compute time.
+    spread : float
+        (max - min) / median of the compute time.
+    slowest_share : float
+        Of the laps, those in which it is the slowest.
+    waits_least : bool or None
+        Whether the slowest also waits least, which confirms it; None where waits are not known.
+    """
+
+    gpus: tuple[int, ...]
+    compute_ns: Int64
+    wait_ns: Int64 | None
+    slowest: int
+    spread: float
+    slowest_share: float
+    waits_least: bool | None
+
+    @property
+    def is_straggler(self) -> bool:
+        """Whether the slowest rank stands out, again and again, and nothing speaks against it."""
+        stands_out = self.spread > STRAGGLER_SPREAD and self.slowest_share >= STRAGGLER_LAPS
+        return stands_out and self.waits_least is not False
+
+    @property
+    def pattern(self) -> str:
+        """Whether it is the same rank again and again."""
+        if len(self.gpus) < 2:
+            return "nothing to compare with"
+        if self.slowest_share >= STRAGGLER_LAPS:
+            return f"the same in {self.slowest_share * 100:.0f} % of the iterations"
+        return "rotates"
+
+
+def compare_ranks(
+    study: Study, laps: Laps, waits: Collectives | None = None, chosen: tuple[int, ...] | None = None
+) -> tuple[Comparison, ...]:
+    """Compare the GPUs that do the same work, largest group first.
+
+    Parameters
+    ----------
+    waits : Collectives, optional
+        What confirms it.
+    chosen : tuple of int, optional
+        The laps to compare over; by default the steady ones, else all after the warm-up.
+    """
+    basis = list(laps.basis if chosen is None else chosen)
+    compute = np.array([_compute(study, laps, g.index)[basis] for g in study.trace.gpus])
+    waiting = _waiting(study, laps, waits) if waits is not None and waits.groups else None
+    found = [
+        _compared(
+            members,
+            compute[list(members)],
+            waiting[list(members)][:, basis] if waiting is not None else None,
+        )
+        for members in same_work(study, laps)
+        if len(basis)
+    ]
+    return tuple(sorted(found, key=lambda c: -len(c.gpus)))
+
+
+def rank_table(study: Study, comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
+    """Return one row per GPU: `gpu`, `rank`, `group`, `compute_ns`, `wait_ns` (-1: not known), `slowest`."""
+    rows = [
+        (
+            gpu,
+            study.trace.gpu_label(gpu),
+            number,
+            int(group.compute_ns[at]),
+            int(group.wait_ns[at]) if group.wait_ns is not None else -1,
+            gpu == group.slowest and group.is_straggler,
+        )
+        for number, group in enumerate(comparisons)
+        for at, gpu in enumerate(group.gpus)
+    ]
+    return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
+
+
+def same_work(study: Study, laps: Laps) -> list[tuple[int, ...]]:
+    """Return the GPUs in groups that run the same kernels by family, as often, in a lap."""
+    prints = np.array([_fingerprint(study, laps, g.index) for g in study.trace.gpus])
+    groups: list[list[int]] = []
+    for gpu in range(len(prints)):
+        total = max(int(prints[gpu].sum()), 1)
+        for group in groups:
+            if np.abs(prints[gpu] - prints[group[0]]).sum() <= SAME_WORK * total:
+                group.append(gpu)
+                break
+        else:
+            groups.append([gpu])
+    return [tuple(group) for group in groups]
+
+
+def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> Comparison:
+    median = np.median(compute, axis=1).astype(np.int64)
+    at = int(median.argmax())
+    middle = float(np.median(median))
+    wait = np.median(waiting, axis=1).astype(np.int64) if waiting is not None else None
+    return Comparison(
+        members,
+        median,
+        wait,
+        members[at],
+        float(median.max() - median.min()) / middle if middle else 0.0,
+        float((compute.argmax(axis=0) == at).mean()),
+        bool(wait[at] == wait.min()) if wait is not None and len(members) > 1 else None,
+    )
+
+
+def _compute(study: Study, laps: Laps, gpu: int) -> Int64:
+    parts = study.parts[gpu].totals(*laps.windows(gpu))
+    return np.asarray(parts[:, PARTS.index("compute_only")] + parts[:, PARTS.index("hidden_comm")])
+
+
+def _waiting(study: Study, laps: Laps, waits: Collectives) -> Int64:
+    return np.array([waits.waits(g.index).covered(*laps.windows(g.index)) for g in study.trace.gpus])
+
+
+def _fingerprint(study: Study, laps: Laps, gpu: int) -> Int64:
+    """Return how many kernels of each family the GPU runs in the laps of the basis, shape (names,)."""
+    kernels = study.trace.kernels
+    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    lap = np.searchsorted(laps.starts[gpu], kernels.start_ns[rows], side="right") - 1
+    rows = rows[np.isin(lap, laps.basis)]
+    family = kernels.columns.get("short_id", kernels.name_id)[rows]
+    return np.bincount(family.astype(np.int64), minlength=len(study.trace.names)).astype(np.int64)

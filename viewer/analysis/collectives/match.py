@@ -1,0 +1,305 @@
+"""Collectives matched over ranks: who waited for whom, and how long the transfer itself took (section 8)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from viewer.analysis.collectives.groups import Found, How, Sequence, find_groups, sequences
+from viewer.analysis.core.arrays import Whole, narrow
+from viewer.analysis.core.intervals import EMPTY, Intervals, union
+from viewer.analysis.launches.attribution import Indices, Mask
+from viewer.trace import Trace
+from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
+from viewer.trace.names import short_name
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+CONSTANT = 0.75
+"""Who comes last in at least so many of the sets does so again and again; else it rotates."""
+SELDOM = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Ranks that do the same collectives together.
+
+    Attributes
+    ----------
+    name_id : int
+        The kernel's name.
+    gpus, streams : tuple of int
+        Its members: indices into the trace.
+    kernels : ndarray of int64, shape (members, sets)
+        The k-th kernel of each member, an index into ``trace.kernels``.
+    matched : ndarray of bool, shape (sets,)
+        The sets whose members all overlap.
+    how : {"communicator", "timing"}
+        Whether NCCL's own record says so, or the way the kernels run.
+    communicator : int or None
+    """
+
+    name_id: int
+    gpus: tuple[int, ...]
+    streams: tuple[int, ...]
+    kernels: Indices
+    matched: Mask
+    how: How = "timing"
+    communicator: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Collectives:
+    """The matched collectives of a trace.
+
+    Attributes
+    ----------
+    wait_ns : ndarray of int32 or int64, shape (kernels,)
+        Of each kernel of the trace: latest start of its set - own start, at most its duration; -1 where it is
+        not matched. The rest of the duration is transfer.
+    last_gpu : ndarray of int16, shape (kernels,)
+        The last arriver of its set, -1 where it is not matched.
+    notes : tuple of str
+        What could not be matched, and why.
+    """
+
+    study: Study
+    groups: tuple[Group, ...]
+    wait_ns: Whole
+    last_gpu: npt.NDArray[np.int16]
+    notes: tuple[str, ...]
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.study.trace
+
+    def waits(self, gpu: int) -> Intervals:
+        """Return when a GPU waited in a collective for a later rank."""
+        kernels, rows = self.trace.kernels, self._rows[gpu]
+        rows = rows[self.wait_ns[rows] > 0]
+        return union(kernels.start_ns[rows], kernels.start_ns[rows] + self.wait_ns[rows])
+
+    def transfers(self, gpu: int) -> Intervals:
+        """Return when a GPU was in a matched collective and waited in none."""
+        kernels, rows = self.trace.kernels, self._rows[gpu]
+        rows = rows[self.wait_ns[rows] >= 0]
+        return union(kernels.start_ns[rows], kernels.end_ns[rows]) - self.waits(gpu)
+
+    def exposed(self, gpu: int, within: Intervals | None = None) -> tuple[int, int, int]:
+        """Return the exposed communication of a GPU: waiting for a late rank, transfer, and not matched, ns.
+
+        Parameters
+        ----------
+        within : Intervals, optional
+            Where to look; by default the trace's window.
+        """
+        exposed = self.study.parts[gpu].intervals("exposed_comm")
+        if within is not None and len(within):
+            low, high = int(within.start_ns[0]), int(within.end_ns[-1])
+            exposed = self.study.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
+        elif within is not None:
+            exposed = EMPTY
+        if not len(exposed):
+            return 0, 0, 0
+        wait = (exposed & self.waits(gpu)).total()
+        transfer = (exposed & self.transfers(gpu)).total()
+        return wait, transfer, exposed.total() - wait - transfer
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Return one row per GPU.
+
+        `gpu`, `sets` (matched), `wait_ns`, `transfer_ns` (sums over its matched kernels), `last` (sets in
+        which it came last), `others_waited_ns` (what the others waited in those sets), `exposed_wait_ns`,
+        `exposed_transfer_ns`, `exposed_unmatched_ns` (which sum to the exposed communication), `last_share`
+        (`last` over `sets`), `pattern` ("constant": it is late again and again, "rotating", "seldom", "").
+        """
+        kernels, gpus = self.trace.kernels, len(self.trace.gpus)
+        columns = {c: np.zeros(gpus, np.int64) for c in _COLUMNS}
+        for group in self.groups:
+            rows = group.kernels[:, group.matched]
+            waits, last = self.wait_ns[rows], self.last_gpu[rows[0]]
+            lengths = kernels.end_ns[rows] - kernels.start_ns[rows]
+            np.add.at(columns["last"], last, 1)
+            np.add.at(columns["others_waited_ns"], last, waits.sum(axis=0))
+            for member, gpu in enumerate(group.gpus):
+                columns["sets"][gpu] += rows.shape[1]
+                columns["wait_ns"][gpu] += int(waits[member].sum())
+                columns["transfer_ns"][gpu] += int((lengths[member] - waits[member]).sum())
+        exposed = np.array([self.exposed(g) for g in range(gpus)], np.int64).reshape(-1, len(_EXPOSED))
+        share = columns["last"] / np.maximum(columns["sets"], 1)
+        patterns = np.select(
+            [columns["sets"] == 0, share >= CONSTANT, share >= SELDOM], ["", *_PATTERNS], "seldom"
+        )
+        return pd.DataFrame(
+            {
+                "gpu": np.arange(gpus),
+                **columns,
+                **{name: exposed[:, i] for i, name in enumerate(_EXPOSED)},
+                "last_share": share,
+                "pattern": patterns.astype(object),
+            }
+        )
+
+    @cached_property
+    def groups_table(self) -> pd.DataFrame:
+        """Return one row per group.
+
+        `group`, `name`, `members` ("Rank 0 GPU 0, ..."), `how`, `sets`, `matched`, `unmatched`, `wait_ns` (of
+        all members), `last_gpu` (who comes last most often, -1 without sets), `last_share`, `pattern`
+        ("constant", "rotating", "").
+        """
+        rows = []
+        for number, group in enumerate(self.groups):
+            held = group.kernels[:, group.matched]
+            count = np.bincount(self.last_gpu[held[0]], minlength=1)
+            sets, last = held.shape[1], int(count.argmax()) if held.shape[1] else -1
+            share = int(count.max()) / sets if sets else 0.0
+            rows.append(
+                (
+                    number,
+                    short_name(self.trace.names[group.name_id]),
+                    ", ".join(self.trace.gpu_label(g) for g in group.gpus),
+                    group.how,
+                    len(group.matched),
+                    sets,
+                    len(group.matched) - sets,
+                    int(self.wait_ns[held].sum()),
+                    last,
+                    share,
+                    _PATTERNS[0 if share >= CONSTANT else 1] if sets else "",
+                )
+            )
+        return pd.DataFrame(rows, columns=_GROUP_COLUMNS)
+
+    @cached_property
+    def sets_table(self) -> pd.DataFrame:
+        """Return one row per matched set, by `start_ns`.
+
+        `group`, `set`, `start_ns` (first arriver), `end_ns`, `shortest_ns`, `wait_ns` (of all members),
+        `spread_ns` (last start - first start), `last_gpu`, `kernel` (of the last arriver, into
+        ``trace.kernels``).
+        """
+        kernels, pieces = self.trace.kernels, []
+        for number, group in enumerate(self.groups):
+            held = group.kernels[:, group.matched]
+            starts, ends = kernels.start_ns[held], kernels.end_ns[held]
+            latest = starts.argmax(axis=0)
+            pieces.append(
+                pd.DataFrame(
+                    {
+                        "group": np.full(held.shape[1], number, np.int32),
+                        "set": np.flatnonzero(group.matched),
+                        "start_ns": starts.min(axis=0),
+                        "end_ns": ends.max(axis=0),
+                        "shortest_ns": (ends - starts).min(axis=0),
+                        "wait_ns": self.wait_ns[held].sum(axis=0),
+                        "spread_ns": starts.max(axis=0) - starts.min(axis=0),
+                        "last_gpu": self.last_gpu[held[0]],
+                        "kernel": held[latest, np.arange(held.shape[1])],
+                    }
+                )
+            )
+        if not pieces:
+            return pd.DataFrame({name: np.empty(0, np.int64) for name in _SET_COLUMNS})
+        return pd.concat(pieces).sort_values("start_ns", kind="stable", ignore_index=True)
+
+    @cached_property
+    def _rows(self) -> list[Indices]:
+        """The kernels of each GPU that are in a group."""
+        pieces: list[list[Indices]] = [[np.empty(0, np.int64)] for _ in self.trace.gpus]
+        for group in self.groups:
+            for gpu, rows in zip(group.gpus, group.kernels, strict=True):
+                pieces[gpu].append(rows)
+        return [np.concatenate(of_gpu) for of_gpu in pieces]
+
+
+_COLUMNS = ("sets", "wait_ns", "transfer_ns", "last", "others_waited_ns")
+_EXPOSED = ("exposed_wait_ns", "exposed_transfer_ns", "exposed_unmatched_ns")
+_PATTERNS = ("constant", "rotating")
+_GROUP_COLUMNS = [
+    "group", "name", "members", "how", "sets", "matched", "unmatched", "wait_ns", "last_gpu", "last_share",
+    "pattern",
+]  # fmt: skip
+_SET_COLUMNS = (
+    "group", "set", "start_ns", "end_ns", "shortest_ns", "wait_ns", "spread_ns", "last_gpu", "kernel",
+)  # fmt: skip
+
+
+def find_collectives(study: Study) -> Collectives:
+    """Find which ranks do collectives together, match the k-th with the k-th, and take the waits apart."""
+    trace = study.trace
+    held = sequences(study)
+    groups = [group for found in find_groups(trace, held) if (group := _matched(trace, found)) is not None]
+    wait = np.full(len(trace.kernels), -1, np.int64)
+    last = np.full(len(trace.kernels), -1, np.int16)
+    for group in groups:
+        rows = group.kernels[:, group.matched]
+        starts, ends = trace.kernels.start_ns[rows], trace.kernels.end_ns[rows]
+        wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
+        last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
+    notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
+    return Collectives(study, tuple(groups), narrow(wait), last, notes)
+
+
+def _matched(trace: Trace, found: Found) -> Group | None:
+    """Make a group; send and receive kernels are matched in pairs or not at all."""
+    members = found.members
+    if _is_send(trace, members[0]) and len(members) != 2:
+        return None
+    kernels = np.stack([m.rows for m in members])
+    starts, ends = trace.kernels.start_ns[kernels], trace.kernels.end_ns[kernels]
+    return Group(
+        members[0].name_id,
+        tuple(m.gpu for m in members),
+        tuple(m.stream for m in members),
+        kernels,
+        starts.max(axis=0) < ends.min(axis=0),
+        found.how,
+        members[0].communicator if found.how == "communicator" else None,
+    )
+
+
+def _is_send(trace: Trace, sequence: Sequence) -> bool:
+    return "sendrecv" in trace.names[sequence.name_id].lower()
+
+
+def _unmatched(trace: Trace, held: list[Sequence], groups: list[Group], wait: Int64) -> tuple[str, ...]:
+    """Say what is not matched and why, GPUs of which the same is to be said together."""
+    in_group = {(s, g.name_id) for g in groups for s in g.streams}
+    running: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for one in held:
+        running[one.name_id,].add(one.gpu)
+        running[one.name_id, len(one.rows)].add(one.gpu)
+    said: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
+    for one in held:
+        missing = int((wait[one.rows] < 0).sum())
+        if missing:
+            grouped = (one.stream, one.name_id) in in_group
+            why = "the ranks' kernels do not all overlap" if grouped else _why_alone(trace, one, running)
+            said[one.name_id, missing, len(one.rows), why].append(trace.gpu_label(one.gpu))
+    notes = []
+    for (name, missing, count, why), where in said.items():
+        what = f"{missing:,} of {count:,} × {short_name(trace.names[name])}"
+        notes.append(f"{what} are not matched: {why} ({', '.join(where)})")
+    return tuple(notes)
+
+
+def _why_alone(trace: Trace, one: Sequence, running: Mapping[tuple[int, ...], set[int]]) -> str:
+    """Say why; `running`: the GPUs that run kernels of a name, and so many of them."""
+    if running[one.name_id,] == {one.gpu}:
+        return "no other rank runs them"
+    if running[one.name_id, len(one.rows)] == {one.gpu}:
+        return "their number differs between the ranks"
+    if _is_send(trace, one):
+        return "send and receive of more than two ranks"
+    return "no other rank's run and end together with them"

@@ -1,0 +1,186 @@
+"""From a marker to the laps: where each iteration begins on each GPU (definitions, section 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.core.parallel import each
+from viewer.analysis.iterations.flags import special_laps
+from viewer.analysis.iterations.markers import Candidate
+from viewer.analysis.iterations.periodicity import keys_of
+from viewer.analysis.iterations.unroll import copies
+from viewer.analysis.launches.attribution import Cover, Indices
+from viewer.analysis.time.iteration_bounds import Laps, make_laps
+from viewer.trace import Trace
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """What one process's marker says: the lap of every operation, and when each lap begins on the CPU."""
+
+    cover: Cover
+    lap: Indices
+    copies: int
+    cpu_edges: Int64
+
+
+def find_laps(study: Study, candidate: int) -> Laps | None:
+    """Return the laps by one of the study's candidates, None where they are none or empty."""
+    if not 0 <= candidate < len(study.candidates):
+        return None
+    marker = study.candidates[candidate]
+    if marker.what == "none":
+        return None
+    laps = _guessed_laps(study, marker) if marker.guess else _marked_laps(study, marker)
+    return laps if laps is not None and (laps.starts[:, -1] > laps.starts[:, 0]).any() else None
+
+
+def _marked_laps(study: Study, marker: Candidate) -> Laps | None:
+    trace = study.trace
+    names, ranges, notes = _aligned(trace, marker)
+    if not names:
+        return None
+    marked = dict(zip(ranges, each(lambda p: _mark(study, p, ranges[p]), ranges), strict=True))
+    count, marked = _agreed_copies(marked)
+    if count > 1:
+        names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]
+        notes = [*notes, f"each range holds {count} copies of one sequence of kernels: the laps are those"]
+    starts = np.zeros((len(trace.gpus), len(names) + 1), np.int64)
+    has_own = np.zeros(len(trace.gpus), bool)
+    for gpu in trace.gpus:
+        if gpu.process in marked:
+            found = _boundaries(marked[gpu.process], gpu.index, len(names))
+            if found is not None:
+                starts[gpu.index], has_own[gpu.index] = found, True
+    special = special_laps(trace, {p: m.cpu_edges for p, m in marked.items()})
+    return _completed(trace, marker, names, starts, has_own, special, notes)
+
+
+def _mark(study: Study, process: int, ranges: Indices) -> _Marked:
+    """Give every operation of a process the instance that it was launched in, or its copy there."""
+    trace, nvtx = study.trace, study.trace.nvtx
+    cover = Cover(study, process)
+    track = trace.tracks[nvtx.owner_of(int(ranges[0]))]
+    start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
+    instance = cover.outermost(track.thread, track.domain, start, end, "process")
+    count, lap = copies(cover.launched, instance, trace.names[int(nvtx.name_id[ranges[0]])])
+    if count == 1:
+        return _Marked(cover, lap, 1, np.append(start, end[-1]))
+    first_call = _reduced(np.minimum, lap, cover.launched.call_start_ns, len(ranges) * count, _LATEST)
+    first_call[::count] = start
+    return _Marked(cover, lap, count, np.append(first_call, end[-1]))
+
+
+def _agreed_copies(marked: dict[int, _Marked]) -> tuple[int, dict[int, _Marked]]:
+    """Return the number of copies that all processes share, else 1 with the instances unsplit."""
+    counts = {m.copies for m in marked.values()}
+    if len(counts) == 1:
+        return counts.pop(), marked
+    whole = {
+        p: _Marked(m.cover, np.where(m.lap < 0, -1, m.lap // m.copies), 1, _whole(m.cpu_edges, m.copies))
+        for p, m in marked.items()
+    }
+    return 1, whole
+
+
+def _whole(edges: Int64, count: int) -> Int64:
+    return np.append(edges[:-1:count], edges[-1])
+
+
+def _boundaries(marked: _Marked, gpu: int, laps: int) -> Int64 | None:
+    """Return when each lap begins on a GPU and when the last ends, shape (laps + 1,); None if it has none.
+
+    A lap that launched nothing there is empty: it begins where the next one does.
+    """
+    ops = marked.cover.launched
+    lap = np.where(ops.gpu == gpu, marked.lap, -1)
+    if not (lap >= 0).any():
+        return None
+    first = _reduced(np.minimum, lap, ops.start_ns, laps, _LATEST)
+    last_lap = int(lap.max())
+    end = int(ops.end_ns[lap == last_lap].max())
+    first = np.minimum.accumulate(np.minimum(first, end)[::-1])[::-1]
+    return np.append(first, max(end, int(first[-1])))
+
+
+def _reduced(how: np.ufunc, group: Indices, values: Int64, groups: int, empty: int) -> Int64:
+    out = np.full(groups, empty, np.int64)
+    held = (group >= 0) & (group < groups)
+    how.at(out, group[held], values[held])
+    return out
+
+
+def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indices], list[str]]:
+    """Return the laps' names and each process's instances, lap by lap.
+
+    By the texts where each process has every text once ("step 12"), else by order, as many as all have.
+    """
+    texts = {p: trace.names.take(trace.nvtx.name_id[rows]) for p, rows in marker.ranges.items()}
+    notes = [f"the ranks do not agree: {marker.disagreement}"] if marker.disagreement else []
+    lead = next(iter(texts.values()))
+    if all(t == lead for t in texts.values()):
+        return lead, dict(marker.ranges), notes
+    if all(max(Counter(t).values()) == 1 for t in texts.values()):
+        shared = [text for text in lead if all(text in t for t in texts.values())]
+        if len(shared) >= 2:
+            notes.append(f"laps are those {len(shared)} that all ranks have, matched by their texts")
+            picked = {p: rows[[texts[p].index(s) for s in shared]] for p, rows in marker.ranges.items()}
+            return shared, picked, notes
+    count = min(len(t) for t in texts.values())
+    if any(len(t) != count for t in texts.values()):
+        notes.append(f"laps are the first {count} of each rank, matched by their order")
+    return lead[:count], {p: rows[:count] for p, rows in marker.ranges.items()}, notes
+
+
+def _guessed_laps(study: Study, marker: Candidate) -> Laps | None:
+    trace = study.trace
+    starts = np.zeros((len(trace.gpus), marker.count + 1), np.int64)
+    has_own = np.zeros(len(trace.gpus), bool)
+    for gpu in trace.gpus:
+        order, at = study.order(gpu.index), np.flatnonzero(keys_of(study, gpu.index) == marker.key)
+        if len(at) != marker.count:
+            continue
+        spacing = int(np.median(np.diff(at)))
+        starts[gpu.index, :-1] = order.start_ns[at]
+        starts[gpu.index, -1] = order.end_ns[at[-1] : at[-1] + spacing].max()
+        has_own[gpu.index] = True
+    names = [f"{marker.name} {lap}" for lap in range(marker.count)]
+    notes = [f"no range marks an iteration: guessed by the rhythm of {marker.name}"]
+    return _completed(trace, marker, names, starts, has_own, {}, notes)
+
+
+def _completed(
+    trace: Trace,
+    marker: Candidate,
+    names: list[str],
+    starts: Int64,
+    has_own: npt.NDArray[np.bool_],
+    special: dict[int, tuple[str, str]],
+    notes: list[str],
+) -> Laps | None:
+    """Give the GPUs without boundaries of their own the earliest of the others, and make the laps.
+
+    None where no GPU has any, or where most last no time: their times are damaged.
+    """
+    if not has_own.any():
+        return None
+    own = starts[has_own]
+    edges = np.append(own[:, :-1].min(axis=0), own[:, -1].max())
+    if np.median(np.diff(edges)) <= 0:
+        return None
+    starts[~has_own] = edges
+    if not has_own.all():
+        without = ", ".join(trace.gpu_label(g) for g in np.flatnonzero(~has_own).tolist())
+        notes = [*notes, f"launches nothing on {without}: shown with the earliest boundaries of the others"]
+    return make_laps(marker.name, names, starts, has_own, special, marker.guess, tuple(notes))

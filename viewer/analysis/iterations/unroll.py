@@ -1,0 +1,93 @@
+"""Ranges that hold several iterations each: exact copies of one sequence of operations (section 6)."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.iterations.periodicity import MIN_OPERATIONS
+from viewer.analysis.launches.attribution import Indices, Launched, Mask
+from viewer.trace import GPU_KINDS, Kind
+
+_HINT = re.compile(r"repeat\w*\s*[=:]\s*(\d+)", re.IGNORECASE)
+
+
+def copies(ops: Launched, instance: Indices, text: str) -> tuple[int, Indices]:
+    """Return into how many copies of one sequence the instances of a marker fall, and each operation's copy.
+
+    Parameters
+    ----------
+    ops : Launched
+    instance : ndarray of int64, shape (len(ops),)
+        The instance that each operation was launched in, -1 for none.
+    text : str
+        The text of an instance; "repeat=5" in it is believed where the operations bear it out.
+
+    Returns
+    -------
+    int
+        1 if the instances are no copies with nothing left over.
+    ndarray of int64, shape (len(ops),)
+        ``instance * copies + copy``, -1 for none.
+    """
+    for countable in (np.ones(len(ops), bool), ops.kind == GPU_KINDS.index(Kind.KERNEL)):
+        runs = _runs(ops, instance, countable)
+        count = _fitting(runs, ops, text)
+        if count > 1:
+            return count, _copy_of(instance, runs, count)
+    return 1, instance
+
+
+def times_repeated(sequence: npt.NDArray[Any]) -> int:
+    """Return the largest k for which a sequence is exactly k copies of its beginning."""
+    length = len(sequence)
+    for period in range(1, length // 2 + 1):
+        may_be = length % period == 0 and sequence[period] == sequence[0]
+        if may_be and np.array_equal(sequence[period:], sequence[:-period]):
+            return length // period
+    return 1
+
+
+def _runs(ops: Launched, instance: Indices, countable: Mask) -> list[tuple[int, Indices, Indices]]:
+    """Return (instance, its operations, those that count) for each launching thread, in order of launch."""
+    found = []
+    for rows in ops.threads.values():
+        inside = rows.start + np.flatnonzero(instance[rows] >= 0)
+        order = inside[np.argsort(instance[inside], kind="stable")]
+        if not len(order):
+            continue
+        pieces = np.split(order, np.flatnonzero(np.diff(instance[order])) + 1)
+        found += [(int(instance[piece[0]]), piece, piece[countable[piece]]) for piece in pieces]
+    return found
+
+
+def _fitting(runs: list[tuple[int, Indices, Indices]], ops: Launched, text: str) -> int:
+    counted = [held for _, _, held in runs if len(held)]
+    if not counted:
+        return 1
+    common = 0
+    for held in counted:
+        common = math.gcd(common, times_repeated(ops.name_id[held]))
+        if common == 1:
+            return 1
+    hint = _HINT.search(text)
+    if hint and int(hint[1]) > 1 and common % int(hint[1]) == 0:
+        return int(hint[1])
+    per_instance: dict[int, int] = {}
+    for instance, _, held in runs:
+        per_instance[instance] = per_instance.get(instance, 0) + len(held)
+    return common if min(per_instance.values()) // common >= MIN_OPERATIONS else 1
+
+
+def _copy_of(instance: Indices, runs: list[tuple[int, Indices, Indices]], count: int) -> Indices:
+    out = np.full(len(instance), -1, np.int64)
+    for number, members, counted in runs:
+        if not len(counted):
+            continue
+        before = np.searchsorted(counted, members, side="left")
+        out[members] = number * count + np.minimum(before * count // len(counted), count - 1)
+    return out

@@ -1,0 +1,176 @@
+"""Copies and sets: how much, how fast, on which stream, and whether anything hides them (section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.intervals import Intervals, union
+from viewer.analysis.launches.blocking_calls import is_pageable
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+HTOD = 1
+MIN_IN_FRONT_BYTES = 64 * 1024
+
+
+def copies(study: Study, scope: Scope) -> pd.DataFrame:
+    """Return the copies and sets of each GPU that touch a scope, by kind.
+
+    Those that straddle an edge count whole in `bytes` and `sum_ns`, with the part inside in the unions.
+
+    Returns
+    -------
+    DataFrame
+        `gpu`, `kind` ("Memcpy HtoD"), `count`, `bytes`, `sum_ns`, `throughput_gb_s` (10⁹ bytes a second),
+        `union_ns`, `hidden_ns` (beside a kernel), `copy_only_ns`, `streams` ("7, 20"), `on_compute_stream`
+        (count on a stream that also runs compute kernels), `pageable` (count), and where the longest one is:
+        `start_ns`, `end_ns`.
+    """
+    pieces = [
+        _of_gpu(study, gpu.index, kind, scope.within[gpu.index])
+        for gpu in study.trace.gpus
+        for kind in (Kind.MEMCPY, Kind.MEMSET)
+    ]
+    rows = [row for piece in pieces for row in piece]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+_COLUMNS = [
+    "gpu",
+    "kind",
+    "count",
+    "bytes",
+    "sum_ns",
+    "throughput_gb_s",
+    "union_ns",
+    "hidden_ns",
+    "copy_only_ns",
+    "streams",
+    "on_compute_stream",
+    "pageable",
+    "start_ns",
+    "end_ns",
+]
+
+
+def _of_gpu(study: Study, gpu: int, kind: Kind, within: Intervals) -> list[dict[str, object]]:
+    trace, events = study.trace, study.trace.events[kind]
+    rows = rows_of_gpu(trace, kind, gpu)
+    rows = rows[within.covered(events.start_ns[rows], events.end_ns[rows]) > 0]
+    if not len(rows):
+        return []
+    stream = np.searchsorted(events.offsets, rows, side="right") - 1
+    computes = _compute_streams(study, gpu)
+    kernels = study.parts[gpu].intervals("compute_only", "hidden_comm", "exposed_comm") & within
+    pageable = is_pageable(events) if kind is Kind.MEMCPY else np.zeros(len(events), bool)
+    found: list[dict[str, object]] = []
+    for name in np.unique(events.name_id[rows]).tolist():
+        mine = rows[events.name_id[rows] == name]
+        of_stream = stream[events.name_id[rows] == name]
+        size = int(events.columns["bytes"][mine].astype(np.int64).sum())
+        length = int((events.end_ns[mine] - events.start_ns[mine]).sum())
+        longest = mine[(events.end_ns[mine] - events.start_ns[mine]).argmax()]
+        covered = union(events.start_ns[mine], events.end_ns[mine]) & within
+        hidden = (covered & kernels).total()
+        used = [trace.streams[s] for s in np.unique(of_stream).tolist()]
+        used.sort(key=lambda stream: stream.stream_id)
+        found.append(
+            {
+                "gpu": gpu,
+                "kind": trace.names[name],
+                "count": len(mine),
+                "bytes": size,
+                "sum_ns": length,
+                "throughput_gb_s": size / length if length else 0.0,
+                "union_ns": covered.total(),
+                "hidden_ns": hidden,
+                "copy_only_ns": covered.total() - hidden,
+                "streams": ", ".join(dict.fromkeys(stream.label for stream in used)),
+                "on_compute_stream": int(np.isin(of_stream, computes).sum()),
+                "pageable": int(pageable[mine].sum()),
+                "start_ns": int(events.start_ns[longest]),
+                "end_ns": int(events.end_ns[longest]),
+            }
+        )
+    return found
+
+
+def _compute_streams(study: Study, gpu: int) -> list[int]:
+    kernels = study.trace.kernels
+    return [
+        stream.index
+        for stream in study.trace.streams_of(gpu)
+        if not study.classes.is_comm(kernels.name_id[kernels.of(stream.index)]).all()
+    ]
+
+
+@dataclass(frozen=True)
+class InFront:
+    """Copies that a lap's first kernel has to wait for, by GPU and lap.
+
+    Attributes
+    ----------
+    count : ndarray of int64, shape (gpus, laps)
+    length_ns : ndarray of int64, shape (gpus, laps)
+        Time that they cover.
+    bytes : ndarray of int64, shape (gpus, laps)
+    start_ns : ndarray of int64, shape (gpus, laps)
+        Start of the first of them; -1 without any.
+    """
+
+    count: Int64
+    length_ns: Int64
+    bytes: Int64
+    start_ns: Int64
+
+
+def in_front(study: Study, laps: Laps) -> InFront:
+    """Return the copies to the device, 64 KiB and more, between a lap's first kernel and the one before."""
+    shape = (len(study.trace.gpus), laps.count)
+    none = np.zeros(shape, np.int64)
+    found = InFront(none, none.copy(), none.copy(), none - 1)
+    events = study.trace.events[Kind.MEMCPY]
+    for gpu in study.trace.gpus:
+        rows = rows_of_gpu(study.trace, Kind.MEMCPY, gpu.index)
+        if not len(rows):
+            continue
+        sizes: Int64 = events.columns["bytes"][rows].astype(np.int64)
+        to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
+        rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
+        rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
+        low, first = before_first_kernel(study, laps, gpu.index)
+        begin, stop = (np.searchsorted(events.start_ns[rows], edge, side="left") for edge in (low, first))
+        for lap in range(laps.count):
+            held = rows[begin[lap] : stop[lap]]
+            if len(held):
+                covered = union(events.start_ns[held], events.end_ns[held])
+                found.count[gpu.index, lap] = len(held)
+                found.length_ns[gpu.index, lap] = covered.total()
+                found.bytes[gpu.index, lap] = int(events.columns["bytes"][held].astype(np.int64).sum())
+                found.start_ns[gpu.index, lap] = int(covered.start_ns[0]) if len(covered) else low[lap]
+    return found
+
+
+def before_first_kernel(study: Study, laps: Laps, gpu: int) -> tuple[Int64, Int64]:
+    """Return per lap the start of the last compute kernel before it, and that of its own first one."""
+    kernels = study.trace.kernels
+    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    rows = rows[~study.classes.is_comm(kernels.name_id[rows])]
+    starts = np.sort(kernels.start_ns[rows])
+    begin, end = laps.windows(gpu)
+    if not len(starts):
+        return begin, begin
+    at = np.searchsorted(starts, begin, side="left")
+    first = np.minimum(np.where(at < len(starts), starts[np.minimum(at, len(starts) - 1)], begin), end)
+    before = np.where(at > 0, starts[np.maximum(at - 1, 0)], begin)
+    return np.minimum(before, begin), first

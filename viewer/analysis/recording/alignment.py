@@ -1,0 +1,83 @@
+"""A shifted GPU clock put right: by how much, and the trace with it (definitions, section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.collectives.groups import sequences
+from viewer.analysis.recording.clocks import TOLERANCE_NS, Clock
+from viewer.trace import GPU_KINDS, Trace
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+ALIGNED = "aligned: "
+"""How the note of an alignment begins."""
+_STEADY_NS = 10_000
+
+
+def offsets(study: Study) -> dict[int, int]:
+    """Return what to add to the times of each GPU whose clock is shifted, ns.
+
+    The middle of the bounds that launches and synchronisations set, refined by the ends of collectives: the
+    k-th kernels of ranks that do the same end together.
+    """
+    found = study.clocks
+    shifted = [clock for clock in found if clock.is_shifted]
+    if not shifted:
+        return {}
+    healthy = {clock.gpu for clock in found if not (clock.is_shifted or clock.contradicts)}
+    return {clock.gpu: _refined(study, clock, healthy) for clock in shifted}
+
+
+def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
+    """Return the trace with the operations of some GPUs moved in time, and notes that say so.
+
+    Parameters
+    ----------
+    by_ns : mapping of int to int
+        What to add to the times of a GPU, by its index. It is marked in ``Gpu.aligned_ns``, which counts from
+        what the file says, and in its label.
+    """
+    events = dict(trace.events)
+    for kind in GPU_KINDS:
+        table = events[kind]
+        start, end = table.start_ns.copy(), table.end_ns.copy()
+        for stream in trace.streams:
+            rows = table.of(stream.index)
+            start[rows] += by_ns.get(stream.gpu, 0)
+            end[rows] += by_ns.get(stream.gpu, 0)
+        events[kind] = replace(table, start_ns=start, end_ns=end)
+    notes = tuple(
+        f"{ALIGNED}the times of {trace.gpu_label(gpu)} are moved by {ns / 1e6:+,.3f} ms"
+        for gpu, ns in sorted(by_ns.items())
+        if ns
+    )
+    gpus = tuple(replace(g, aligned_ns=g.aligned_ns + by_ns.get(g.index, 0)) for g in trace.gpus)
+    return replace(trace, events=events, gpus=gpus, notes=(*trace.notes, *notes))
+
+
+def _refined(study: Study, clock: Clock, healthy: set[int]) -> int:
+    ends = study.trace.kernels.end_ns
+    held = sequences(study)
+    best: tuple[float, int] | None = None
+    for own in (s for s in held if s.gpu == clock.gpu):
+        for other in held:
+            same = other.gpu in healthy and other.name_id == own.name_id
+            if not same or len(other.rows) != len(own.rows):
+                continue
+            apart = ends[other.rows] - ends[own.rows]
+            offset = int(np.median(apart))
+            unsteady = float(np.median(np.abs(apart - offset)))
+            if unsteady <= _STEADY_NS and _allowed(clock, offset) and (best is None or unsteady < best[0]):
+                best = unsteady, offset
+    return best[1] if best else clock.offset_ns
+
+
+def _allowed(clock: Clock, offset: int) -> bool:
+    above = clock.lower_ns is None or offset >= clock.lower_ns - TOLERANCE_NS
+    return above and (clock.upper_ns is None or offset <= clock.upper_ns + TOLERANCE_NS)

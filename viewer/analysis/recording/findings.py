@@ -1,0 +1,309 @@
+"""What is wrong with a recording, and what therefore cannot be known (definitions, section 10)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.intervals import union
+from viewer.analysis.launches.attribution import Mask
+from viewer.analysis.recording.alignment import offsets
+from viewer.analysis.recording.finding import Finding, counted
+from viewer.analysis.recording.reported import about_recording
+from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import MIGRATION_CAUSES, Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+
+FEW_ROWS = 0.9
+FEW_ROWS_CAPTURED = 0.02
+"""Launches while a graph is captured run nothing: with captures only an all but empty GPU is told as lost."""
+
+_LAUNCHING = "LaunchKernel"
+_PUTS_WORK = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch|Mem(cpy|set|Prefetch))")
+_CAPTURING = "StreamBeginCapture"
+_FAR_OUTSIDE_NS = 1_000_000_000
+
+
+def doubtful_gpus(study: Study) -> frozenset[int]:
+    """Return the GPUs whose rows were lost or whose clock is shifted: their numbers are to be marked."""
+    return lost_gpus(study) | {f.gpu for f in study.findings if f.spoils and f.gpu is not None}
+
+
+def lost_gpus(study: Study) -> frozenset[int]:
+    """Return the GPUs of the processes whose rows were lost: where nothing is seen, nothing is known."""
+    lost = (f.process for f in study.findings if f.process is not None)
+    return frozenset(gpu.index for process in lost for gpu in study.trace.gpus_of(process))
+
+
+def findings(study: Study) -> tuple[Finding, ...]:
+    """Return what the trace's own diagnostics and our checks say, worst first."""
+    found = [
+        *_no_gpu_rows(study.trace),
+        *_lost_rows(study),
+        *_shifted_clocks(study),
+        *_contradictions(study),
+        *_aligned(study.trace),
+        *_shared_boards(study.trace),
+        *_unknown_launches(study),
+        *_graphs(study),
+        *_outside(study.trace),
+        *_profiler_overhead(study.trace),
+        *_migrations(study.trace),
+        *about_recording(study.trace),
+    ]
+    return tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
+
+
+def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
+    if any(len(trace.events[kind]) for kind in GPU_KINDS):
+        return
+    calls, launches = len(trace.api), _launching_calls(trace)
+    if launches:
+        yield Finding(
+            "error",
+            f"{counted(launches, 'call')} that {'launches' if launches == 1 else 'launch'} work, but no GPU "
+            "activity at all",
+            "The GPU's side was not recorded (seen under WSL, without permission, or when events were lost): "
+            "lanes are empty because nothing was recorded, not because the GPU was idle.",
+        )
+    elif calls:
+        yield Finding(
+            "info",
+            "No GPU activity in this recording",
+            f"None of its {counted(calls, 'CUDA call')} launched work on a GPU.",
+        )
+    else:
+        yield Finding(
+            "info",
+            "No GPU activity in this recording",
+            "There are no CUDA calls either: the program used no GPU, or CUDA was not traced.",
+        )
+
+
+def _launching_calls(trace: Trace) -> int:
+    """Return how many calls put work on a GPU, as far as the file tells without those that failed."""
+    api = trace.api
+    used = np.flatnonzero(np.bincount(api.name_id, minlength=len(trace.names)))
+    launching = used[[bool(_PUTS_WORK.match(text)) for text in trace.names.take(used)]]
+    rows = np.flatnonzero(np.isin(api.name_id, launching))
+    if trace.source is not None and len(rows):
+        returned = trace.source.column(Kind.API, "returnValue", api.columns["file_row"][rows])
+        if returned is not None:
+            rows = rows[returned == 0]
+    return len(rows)
+
+
+def _lost_rows(study: Study) -> Iterator[Finding]:
+    """Say where there are launches without kernels, and not as many kernels without launches."""
+    trace = study.trace
+    if not any(len(trace.events[kind]) for kind in GPU_KINDS):
+        return
+    used = np.flatnonzero(np.bincount(trace.api.name_id, minlength=len(trace.names)))
+    texts = trace.names.take(used)
+    launching, capturing = (np.zeros(len(trace.names), bool) for _ in range(2))
+    launching[used] = [_LAUNCHING in text for text in texts]
+    capturing[used] = [_CAPTURING in text for text in texts]
+    for process in trace.processes:
+        if not trace.api.counts([thread.index for thread in trace.threads_of(process.index)]).any():
+            continue
+        asked, captures = _launched(trace, process.index, launching, capturing)
+        found = _correlations(trace, process.index)
+        count, held = len(asked), int(np.isin(asked, found).sum())
+        if count < 10 or max(held, len(found)) >= (FEW_ROWS_CAPTURED if captures else FEW_ROWS) * count:
+            continue
+        where = trace.process_label(process.index)
+        yield Finding(
+            "error",
+            f"{where}: {count:,} kernel launches, but kernels for {held:,} of them ({held / count:.1%})",
+            f"GPU events of {where} were lost while recording: its lanes are empty because rows are missing, "
+            "not because it was idle. Its parts, and what compares ranks, are wrong.",
+            where,
+            next((g.index for g in trace.gpus_of(process.index)), None),
+            process=process.index,
+        )
+
+
+def _launched(trace: Trace, process: int, launching: Mask, capturing: Mask) -> tuple[Int64, bool]:
+    """Return the correlation ids of a process's kernel launches, and whether it captures graphs.
+
+    `launching` and `capturing` say which names do, shape (names,) each.
+    """
+    api = trace.api
+    rows = api.rows_of([t.index for t in trace.threads_of(process)])
+    names = api.name_id[rows]
+    asked = np.unique(np.asarray(api.columns["correlation"][rows[launching[names]]], np.int64))
+    return asked, bool(capturing[names].any())
+
+
+def _correlations(trace: Trace, process: int) -> Int64:
+    """Return the correlation ids of the kernels and graphs that a process ran."""
+    streams = [s.index for gpu in trace.gpus_of(process) for s in trace.streams_of(gpu.index)]
+    pieces = [
+        np.asarray(events.columns["correlation"][events.rows_of(streams)], np.int64)
+        for kind in (Kind.KERNEL, Kind.GRAPH)
+        if len(events := trace.events[kind])
+    ]
+    return np.concatenate([np.empty(0, np.int64), *pieces])
+
+
+def _shifted_clocks(study: Study) -> Iterator[Finding]:
+    by_ns = offsets(study)
+    for clock in study.clocks:
+        if not clock.is_shifted:
+            continue
+        offset = by_ns[clock.gpu]
+        where = study.trace.gpu_label(clock.gpu)
+        early = clock.is_early
+        least = abs(clock.lower_ns or 0) if early else abs(clock.upper_ns or 0)
+        seen = (
+            "Operations start up to that long before they were launched"
+            if early
+            else "Synchronisations return up to that long before the work that they wait for ends"
+        )
+        yield Finding(
+            "error",
+            f"{where}: its clock is {'early' if early else 'late'} by at least {least / 1e6:,.2f} ms",
+            f"{seen}. Numbers over the common window and between GPUs are unreliable until it is aligned: "
+            f"by {offset / 1e6:+,.3f} ms.",
+            where,
+            clock.gpu,
+            align_ns=offset,
+        )
+
+
+def _contradictions(study: Study) -> Iterator[Finding]:
+    for clock in study.clocks:
+        if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
+            where = study.trace.gpu_label(clock.gpu)
+            yield Finding(
+                "warning",
+                f"{where}: its times contradict the CPU's",
+                f"Judged by the launches, {clock.lower_ns / 1e6:+,.2f} ms or more would have to be added to "
+                f"them; judged by the synchronisations, {clock.upper_ns / 1e6:+,.2f} ms or less. No offset "
+                "does both: a few rows have wrong times, or are matched with a launch that is not theirs.",
+                where,
+                clock.gpu,
+            )
+
+
+def _aligned(trace: Trace) -> Iterator[Finding]:
+    for gpu in trace.gpus:
+        if gpu.aligned_ns:
+            where = trace.gpu_label(gpu.index)
+            yield Finding(
+                "warning",
+                f"{where}: its times are moved by {gpu.aligned_ns / 1e6:+,.3f} ms",
+                "Its clock was off. Numbers that compare it with the CPU and with other GPUs are good to "
+                "some microseconds.",
+                where,
+                gpu.index,
+            )
+
+
+def _shared_boards(trace: Trace) -> Iterator[Finding]:
+    boards: dict[int, list[int]] = {}
+    for gpu in trace.gpus:
+        if gpu.physical is not None:
+            boards.setdefault(gpu.physical, []).append(gpu.index)
+    for board, sharers in boards.items():
+        if len(sharers) > 1:
+            names = ", ".join(trace.gpu_label(g) for g in sharers)
+            yield Finding(
+                "warning",
+                f"{names} are one physical GPU ({board})",
+                "Each of them counts as idle while another one runs: add their parts up with care.",
+            )
+
+
+def _unknown_launches(study: Study) -> Iterator[Finding]:
+    """Say where operations have no launch record."""
+    trace = study.trace
+    drivers = {kind: trace.events[kind].migrations() for kind in GPU_KINDS}
+    for gpu in trace.gpus:
+        count = missing = 0
+        for kind in GPU_KINDS:
+            rows = rows_of_gpu(trace, kind, gpu.index)
+            held = study.launches.api_of(kind)[rows][~drivers[kind][rows]]
+            count, missing = count + len(held), missing + int((held < 0).sum())
+        if missing * 20 > count:
+            yield Finding(
+                "warning",
+                f"{trace.gpu_label(gpu.index)}: {missing:,} of {count:,} operations have no launch record",
+                "What launched them is not known: no latency, no range on the GPU, and no cause for the idle "
+                "time before them.",
+                trace.gpu_label(gpu.index),
+                gpu.index,
+            )
+
+
+def _migrations(trace: Trace) -> Iterator[Finding]:
+    """Say how many pages of unified memory the driver migrated, and why."""
+    copies = trace.events[Kind.MEMCPY]
+    rows = np.flatnonzero(copies.migrations())
+    if not len(rows):
+        return
+    size = int(copies.columns["bytes"][rows].astype(np.int64).sum())
+    causes = None
+    if trace.source is not None:
+        causes = trace.source.column(Kind.MEMCPY, "migrationCause", copies.columns["file_row"][rows])
+    why = ""
+    if causes is not None and causes.any():
+        values, counts = np.unique(causes, return_counts=True)
+        by_count = sorted(zip(counts.tolist(), values.tolist(), strict=True), reverse=True)
+        named = (f"{MIGRATION_CAUSES.get(value, 'not told')} {count:,}" for count, value in by_count)
+        why = f" Their reasons: {', '.join(named)}."
+    yield Finding(
+        "info",
+        f"{counted(len(rows), 'page migration')} of unified memory, {size / 1e6:,.1f} MB",
+        f"The driver made them: no call launched them, and they mark no iteration.{why}",
+        time_ns=int(copies.start_ns[rows].min()),
+    )
+
+
+def _graphs(study: Study) -> Iterator[Finding]:
+    graphs = len(study.trace.events[Kind.GRAPH])
+    if graphs:
+        yield Finding(
+            "warning",
+            f"{counted(graphs, 'CUDA graph')} {'is' if graphs == 1 else 'are'} recorded as one piece each",
+            "The kernels inside are not known and count as compute; exposed communication is a lower bound. "
+            "Record with --cuda-graph-trace=node to see them.",
+        )
+
+
+def _outside(trace: Trace) -> Iterator[Finding]:
+    duration = trace.session.duration_ns
+    if not duration:
+        return
+    for kind in GPU_KINDS:
+        events = trace.events[kind]
+        early = events.start_ns < -_FAR_OUTSIDE_NS
+        late = events.end_ns > duration + _FAR_OUTSIDE_NS
+        if count := int((early | late).sum()):
+            yield Finding(
+                "warning",
+                f"{counted(count, f'{kind.value} event')} far outside the session",
+                "A GPU's clock, or the file, is off; the window that numbers are of is stretched by them.",
+                time_ns=int(events.start_ns[early | late][0]),
+            )
+
+
+def _profiler_overhead(trace: Trace) -> Iterator[Finding]:
+    overhead = trace.events[Kind.OVERHEAD]
+    start, end = trace.window_ns
+    covered = union(overhead.start_ns, overhead.end_ns).clip(start, end).total()
+    if covered * 100 > end - start:
+        yield Finding(
+            "warning",
+            f"The profiler itself took {covered / 1e6:,.1f} ms, {covered / (end - start):.1%} of the window",
+            "Gaps during it are the profiler's doing, not the program's.",
+            time_ns=int(overhead.start_ns[0]),
+        )

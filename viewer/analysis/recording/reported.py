@@ -1,0 +1,105 @@
+"""What the recording itself says: nsys's own messages, what was read, left unread and not recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from viewer.analysis.recording.alignment import ALIGNED
+from viewer.analysis.recording.finding import Finding, counted
+from viewer.trace import GPU_KINDS, Trace
+from viewer.trace.model import GUESSED_RANK
+
+_NO_CONCERN = re.compile(
+    r"OpenGL|Vulkan|Direct3D|\bDX1[12]\b|WDDM|paranoid|IP/backtrace|backtrace sampl"
+    r"|unified memory.*(cannot|not) (be )?(traced|traceable|supported)"
+    r"|No (?!CUDA\b)[\w ./-]+ events collected",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Messages of nsys about what no number here is of."""
+_NO_CUDA = re.compile(r"No CUDA events collected", re.IGNORECASE)
+_NAMES_OF_CODES = "ENUM_"
+
+_WITHOUT = {
+    "cuda": "CUDA was not traced: there are no kernels, copies or launches to be seen.",
+    "nvtx": "No ranges: iterations can only be guessed, and forward and backward not told apart.",
+    "osrt": "Waiting inside the operating system (reading, locks) can only be told from context switches.",
+    "context-switches": "Whether a thread was on a CPU is not known: waiting and host code look alike.",
+    "call-chains": "No line of code can be named for a call.",
+    "nccl": "Communicators are not recorded: which ranks belong together is found by how they run.",
+}
+
+
+def about_recording(trace: Trace) -> Iterator[Finding]:
+    """Yield what the recording and its reading leave to be known."""
+    yield from _of_nsys(trace)
+    yield from _reading(trace)
+    yield from _unread(trace)
+    yield from _guessed_ranks(trace)
+    for what, meaning in _WITHOUT.items():
+        if what not in trace.session.recorded:
+            yield Finding("info", f"not recorded: {what.replace('-', ' ')}", meaning)
+
+
+def _of_nsys(trace: Trace) -> Iterator[Finding]:
+    """Repeat nsys's warnings and errors, equal ones once; those that concern no number folded into one."""
+    rows = trace.diagnostics
+    rows = rows[rows["severity"].isin(["error", "warning"])]
+    folded: dict[str, int] = {}
+    for (severity, raw), held in rows.groupby(["severity", "text"], sort=False):
+        text = str(raw)
+        said = " ".join(text.split()).rstrip(".")
+        if _concerns_nothing(trace, said):
+            first = " ".join(text.strip().split("\n")[0].split()).rstrip(".")
+            folded[first] = folded.get(first, 0) + len(held)
+            continue
+        times = f" ({len(held)} times)" if len(held) > 1 else ""
+        yield Finding(
+            "error" if severity == "error" else "warning",
+            f"{said}{times}",
+            "Reported by nsys.",
+            time_ns=int(held["time_ns"].iloc[0]),
+        )
+    if folded:
+        title = f"{counted(sum(folded.values()), 'message')} of nsys on what no number here needs"
+        yield Finding("info", title, " ".join(s if s.endswith("?") else f"{s}." for s in folded))
+
+
+def _concerns_nothing(trace: Trace, text: str) -> bool:
+    if _NO_CUDA.search(text):
+        return any(len(trace.events[kind]) for kind in GPU_KINDS)
+    return bool(_NO_CONCERN.search(text))
+
+
+def _reading(trace: Trace) -> Iterator[Finding]:
+    """Repeat what the reader had to do to open the file."""
+    notes = [note for note in trace.notes if not note.startswith(ALIGNED)]
+    for note in notes:
+        if "schema" in note or "has no column" in note:
+            yield Finding("warning", note, "What a newer schema has renamed is not shown.")
+        else:
+            only = len(notes) == 1 and not trace.unread
+            yield Finding("info", note, "Nothing else is left out." if only else "")
+
+
+def _unread(trace: Trace) -> Iterator[Finding]:
+    """Name every table that has rows and is not read, with its count."""
+    if not trace.unread:
+        return
+    named = {name: rows for name, rows in trace.unread.items() if not name.startswith(_NAMES_OF_CODES)}
+    said = [f"{name} ({counted(rows, 'row')})" for name, rows in named.items()]
+    if codes := len(trace.unread) - len(named):
+        said.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}…)")
+    are = "is" if len(trace.unread) == 1 else "are"
+    title = f"{counted(len(trace.unread), 'table')} of this file {are} not read"
+    yield Finding("info", title, f"{', '.join(said)}.")
+
+
+def _guessed_ranks(trace: Trace) -> Iterator[Finding]:
+    guessed = sum(process.rank_from == GUESSED_RANK for process in trace.processes)
+    if guessed:
+        yield Finding(
+            "info",
+            f"The ranks of {guessed:,} processes are a guess",
+            "Nothing in the file names them: the processes are numbered in the order of their pids.",
+        )

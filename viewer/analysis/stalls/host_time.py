@@ -1,0 +1,233 @@
+"""What a host thread does with its time, outside and inside CUDA calls (definitions, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewer.analysis.core.intervals import EMPTY, Intervals, union, window
+from viewer.analysis.core.overlaps import overlaps
+from viewer.analysis.launches.attribution import outermost, ranges_of
+from viewer.analysis.launches.blocking_calls import blocking_calls
+from viewer.trace import Events, Kind
+from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+WAITING_CALLS = (
+    r"^_*(?:p?read(?:v2?|64)?|p?write(?:v2?|64)?|f(?:data)?sync|sync_file_range|p?poll|epoll_p?wait2?|p?select"
+    r"|futex|sem_\w*wait\w*|pthread_(?:cond_(?:timed|clock)?wait|mutex_(?:timed)?lock|join\w*"
+    r"|rwlock_\w*lock|barrier_wait|spin_lock)|(?:clock_)?nanosleep|u?sleep|sched_yield|wait(?:4|3|pid|id)?"
+    r"|sigtimedwait|sigwait\w*|pause|accept4?|connect|recv(?:from|msg|mmsg)?|send(?:to|msg|mmsg)?|f(?:read|write)"
+    r"|fgets|getc|flock|msgrcv|io_getevents|open(?:at)?(?:64)?|close)$"
+)
+"""Calls of the operating system in which a thread waits: for data, a lock, a file, or time to pass."""
+
+
+DEEPEST = 255
+"""So many ranges in one another are looked through: thousands would cost their square."""
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """One thread's time, as sets; a CUDA call goes before what the operating system says.
+
+    Attributes
+    ----------
+    blocking : Intervals
+        Inside calls that return when the GPU is done.
+    calls : Intervals
+        Inside any CUDA call.
+    off_cpu : Intervals
+        Outside CUDA calls and off the CPU.
+    unknown : Intervals
+        Outside CUDA calls, where neither context switches nor operating system calls were recorded.
+    """
+
+    blocking: Intervals
+    calls: Intervals
+    off_cpu: Intervals
+    unknown: Intervals
+
+    def split(self, start_ns: Int64, end_ns: Int64) -> Int64:
+        """Return the thread's time in windows: blocking, other call, off the CPU, host code, unknown.
+
+        Returns
+        -------
+        ndarray of int64, shape (5, windows)
+            The five sum to the length of the window.
+        """
+        blocking = self.blocking.covered(start_ns, end_ns)
+        other = self.calls.covered(start_ns, end_ns) - blocking
+        off = self.off_cpu.covered(start_ns, end_ns)
+        unknown = self.unknown.covered(start_ns, end_ns)
+        host = end_ns - start_ns - blocking - other - off - unknown
+        return np.stack((blocking, other, off, host, unknown))
+
+
+class Hosts:
+    """The host threads of a trace; what is asked of one is computed once."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._trace = study.trace
+        self._times: dict[int, HostTime] = {}
+        self._owners: dict[int, list[int]] = {}
+
+    @cached_property
+    def is_blocking(self) -> Mask:
+        """Which API calls return when the GPU is done."""
+        return blocking_calls(self._study)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether context switches or operating system calls tell waiting from working."""
+        return bool(len(self._on_cpu) or len(self._trace.events[Kind.OSRT]))
+
+    @cached_property
+    def is_launch(self) -> Mask:
+        """Which API calls put an operation on a GPU."""
+        launching = np.zeros(len(self._trace.api), bool)
+        for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH):
+            calls = self._study.launches.api_of(kind)
+            launching[calls[calls >= 0]] = True
+        return launching
+
+    def owners(self, process: int) -> list[int]:
+        """Return the threads of a process that have ranges and launch, those that launch most first."""
+        if process not in self._owners:
+            threads = [t.index for t in self._trace.threads_of(process) if self._trace.tracks_of(t.index)]
+            launches = {t: int(self.is_launch[self._trace.api.of(t)].sum()) for t in threads}
+            held = [t for t in threads if launches[t]]
+            self._owners[process] = sorted(held, key=lambda t: (-launches[t], t))
+        return self._owners[process]
+
+    def time(self, thread: int) -> HostTime:
+        """Return what a thread does with its time."""
+        if thread not in self._times:
+            self._times[thread] = self._time(thread)
+        return self._times[thread]
+
+    def longest_call(
+        self, thread: int, start_ns: Int64, end_ns: Int64, *, blocking: bool
+    ) -> tuple[Indices, Int64]:
+        """Return the call that takes most of each of some disjoint windows, -1 for none, and how much, ns."""
+        api, rows = self._trace.api, self._trace.api.of(thread)
+        held = rows.start + np.flatnonzero(self.is_blocking[rows] == blocking)
+        return _longest(api, held, start_ns, end_ns)
+
+    def longest_os_call(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
+        """Return the call of the operating system that takes most of each disjoint window, -1 for none."""
+        table = self._trace.events[Kind.OSRT]
+        rows = table.of(thread)
+        return _longest(table, np.arange(rows.start, rows.stop), start_ns, end_ns)[0]
+
+    def blocked_at(self, thread: int, times_ns: Int64) -> Indices:
+        """Return the blocking call (into ``trace.api``) in which a thread is at each instant, -1 for none."""
+        api, rows = self._trace.api, self._trace.api.of(thread)
+        held = rows.start + np.flatnonzero(self.is_blocking[rows])
+        at = outermost(api.start_ns[held], api.end_ns[held], times_ns, times_ns + 1)
+        return np.where(at >= 0, held[at] if len(held) else -1, -1)
+
+    def launches_near(self, thread: int, times_ns: Int64, within_ns: int) -> Int64:
+        """Return how many launching calls of a thread begin in the window of that length around each time."""
+        api, rows = self._trace.api, self._trace.api.of(thread)
+        starts = api.start_ns[rows][self.is_launch[rows]]
+        low = np.searchsorted(starts, times_ns - within_ns // 2, side="left")
+        return np.asarray(np.searchsorted(starts, times_ns + within_ns // 2, side="left") - low, np.int64)
+
+    def inside(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
+        """Return the innermost NVTX range of a thread that covers at least half of each window, -1: none."""
+        nvtx = self._trace.nvtx
+        best = np.full(len(start_ns), -1, np.int64)
+        length = np.full(len(start_ns), np.iinfo(np.int64).max)
+        # A range over half of a window holds its middle, or ends or begins there.
+        middle = start_ns + (end_ns - start_ns) // 2
+        for track in self._trace.tracks_of(thread):
+            for layer in layers(nvtx, ranges_of(self._trace, track.index)):
+                begin, stop = nvtx.start_ns[layer], nvtx.end_ns[layer]
+                for point in (middle, middle - 1):
+                    at = np.searchsorted(begin, point, side="right") - 1
+                    held = np.maximum(at, 0)
+                    shared = np.minimum(stop[held], end_ns) - np.maximum(begin[held], start_ns)
+                    extent = stop[held] - begin[held]
+                    good = (at >= 0) & (2 * shared >= end_ns - start_ns) & (extent < length)
+                    best[good], length[good] = layer[held[good]], extent[good]
+        return best
+
+    def _time(self, thread: int) -> HostTime:
+        trace = self._trace
+        api, rows = trace.api, trace.api.of(thread)
+        calls = union(api.start_ns[rows], api.end_ns[rows])
+        waits = self.is_blocking[rows]
+        blocking = union(api.start_ns[rows][waits], api.end_ns[rows][waits])
+        off, unknown = self._off_cpu(thread)
+        return HostTime(blocking, calls, off - calls, unknown - calls)
+
+    def _off_cpu(self, thread: int) -> tuple[Intervals, Intervals]:
+        """Return when a thread is off the CPU, and when that is not known.
+
+        By context switches, from the thread's first one on; before, and without them, by the waiting calls
+        of the operating system.
+        """
+        low, high = self._extent
+        on_cpu, rows = self._on_cpu, self._on_cpu.of(thread)
+        switched = window(int(on_cpu.start_ns[rows][0]), high) if rows.stop > rows.start else EMPTY
+        off = switched - union(on_cpu.start_ns[rows], on_cpu.end_ns[rows])
+        rest = window(low, high) - switched
+        osrt = self._trace.events[Kind.OSRT]
+        if not len(osrt):
+            return off, rest
+        rows = osrt.of(thread)
+        waits = self._is_waiting[rows]
+        return off | (union(osrt.start_ns[rows][waits], osrt.end_ns[rows][waits]) & rest), EMPTY
+
+    @property
+    def _on_cpu(self) -> Events:
+        return self._trace.events[Kind.ON_CPU]
+
+    @cached_property
+    def _extent(self) -> tuple[int, int]:
+        """From before to after everything that a window can reach."""
+        low, high = self._trace.span_ns
+        return min(low, self._trace.window_ns[0]), high + 1
+
+    @cached_property
+    def _is_waiting(self) -> Mask:
+        osrt = self._trace.events[Kind.OSRT]
+        used = np.unique(osrt.name_id)
+        waits = np.zeros(len(self._trace.names), bool)
+        texts = self._trace.names.array.take(pa.array(used))
+        waits[used] = np.asarray(pc.match_substring_regex(texts, WAITING_CALLS).to_numpy(False), bool)
+        return np.asarray(waits[osrt.name_id])
+
+
+def layers(table: Events, rows: Indices) -> list[Indices]:
+    """Split events that are sorted by (start, -end) into layers, outermost first, whose ends are sorted too.
+
+    In a layer of nested ranges none overlaps another. What lies deeper than `DEEPEST` is left out.
+    """
+    found: list[Indices] = []
+    left = rows
+    while len(left) and len(found) < DEEPEST:
+        ends = table.end_ns[left]
+        outer = ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])
+        found.append(left[outer])
+        left = left[~outer]
+    return found
+
+
+def _longest(table: Events, rows: Indices, start_ns: Int64, end_ns: Int64) -> tuple[Indices, Int64]:
+    shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
+    at, length = shared.longest()
+    return np.where(at >= 0, rows[at] if len(rows) else -1, -1), length

@@ -1,0 +1,114 @@
+"""Everything known of one slice, in words (definitions, section 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewer.analysis.core.units import said_ns
+from viewer.analysis.stalls.causes import ON_GPU_SIDE
+from viewer.trace import GPU_KINDS, Kind, Trace
+
+if TYPE_CHECKING:
+    from viewer.analysis.stalls.stalls import Slices
+    from viewer.analysis.study import Study
+
+_SHARE_TEXT = {
+    "blocking_ns": "in a call that waits for the GPU",
+    "other_call_ns": "in other CUDA calls",
+    "off_cpu_ns": "off the CPU",
+    "host_ns": "on the CPU outside CUDA",
+    "unknown_ns": "not recorded",
+    "launch_to_start_ns": "from the launch to the start",
+    "gpu_side_ns": "queued on the GPU",
+}
+_COMM_TEXT = {
+    "wait_ns": "waiting for a later rank",
+    "transfer_ns": "transfer",
+    "unmatched_ns": "in collectives that are not matched",
+}
+NO_OPERATION = "no operation follows in this recording"
+NO_LAUNCH = "no launch record of the operation after"
+NOT_RECORDED = "host code or waiting: neither context switches nor operating system calls were recorded"
+
+Facts = list[tuple[str, str]]
+
+
+def slice_facts(study: Study, slices: Slices, number: int) -> Facts:
+    """Return labels and values of a slice, for a card or a panel; what is not known is said, with why."""
+    row, words = slices.table.iloc[number], slices.words(number)
+    facts = [
+        ("Slice", f"{words['kind']}, {said_ns(int(row['duration_ns']))}"),
+        ("GPU", words["gpu"]),
+        ("Iteration", f"{words['iteration']} ({words['place']})" if words["iteration"] else words["place"]),
+        ("Cause", _cause(study, row, words)),
+    ]
+    facts += [("Of which", text) for text in _shares(row, words["cause"])]
+    facts += [
+        ("Inside", words["inside"]),
+        ("Drained by", words["drained_by"]),
+        ("Waits for", words["waits_for"]),
+        ("Copies", _copies(row, words)),
+        ("Before", words["before"]),
+        ("After", words["after"]),
+        ("Launched by", _launch(study.trace, row)),
+    ]
+    facts += [("Called from", frame) for frame in _chain(study, row)]
+    return [(label, value) for label, value in facts if value]
+
+
+def call_chain(study: Study, api_index: int) -> list[str]:
+    """Return the call chain of an API call, innermost frame first; nothing where it is not recorded."""
+    source = study.trace.source
+    if source is None or api_index < 0 or "call-chains" not in study.trace.session.recorded:
+        return []
+    return source.call_chain(Kind.API, int(study.trace.api.columns["file_row"][api_index]))
+
+
+def _cause(study: Study, row: Any, words: Any) -> str:
+    cause = str(words["cause"])
+    if cause == "unknown":
+        if int(row["after_index"]) < 0:
+            return f"{cause}: {NO_OPERATION}"
+        return f"{cause}: {NO_LAUNCH if int(row['launch']) < 0 else NOT_RECORDED}"
+    said = [cause]
+    if words["call"]:
+        said.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {words['call']}")
+    said.append(f"{float(words['share']):.0%} of the slice")
+    if int(row["followed"]) >= 0:
+        said.append(f"by {_thread(study.trace, int(row['followed']))}, for which the launching thread waited")
+    return ", ".join(said)
+
+
+def _shares(row: Any, cause: str) -> list[str]:
+    table = _COMM_TEXT if row["kind"] == "exposed_comm" else _SHARE_TEXT
+    if row["kind"] == "copy_only" or cause == "unknown":
+        return []
+    held = sorted(((int(row[name]), text) for name, text in table.items() if row[name]), reverse=True)
+    return [f"{said_ns(ns)} {text}" for ns, text in held]
+
+
+def _copies(row: Any, words: Any) -> str:
+    count = int(row["copies"])
+    return f"{words['copies']} ({count:,} in all)" if count > 1 else str(words["copies"])
+
+
+def _launch(trace: Trace, row: Any) -> str:
+    call = int(row["launch"])
+    if call < 0:
+        return ""
+    name = trace.names[int(trace.api.name_id[call])]
+    after = trace.events[GPU_KINDS[int(row["after_kind"])]]
+    before = int(after.start_ns[int(row["after_index"])]) - int(trace.api.start_ns[call])
+    return f"{name} on {_thread(trace, int(row['thread']))}, {said_ns(before)} before the start"
+
+
+def _thread(trace: Trace, thread: int) -> str:
+    held = trace.threads[thread]
+    return held.name or f"thread {held.tid}"
+
+
+def _chain(study: Study, row: Any) -> list[str]:
+    for name in ("blocking_call", "drained_by"):
+        if chain := call_chain(study, int(row[name])):
+            return chain
+    return []

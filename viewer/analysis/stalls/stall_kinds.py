@@ -1,0 +1,108 @@
+"""What is said of copy-only slices and of exposed communication (definitions, section 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.overlaps import Overlaps, overlaps
+from viewer.analysis.kernels.copies import HTOD, MIN_IN_FRONT_BYTES, before_first_kernel
+from viewer.analysis.launches.blocking_calls import is_pageable
+from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+    from viewer.analysis.time.iteration_bounds import Laps
+
+COPY_CAUSE = "copy"
+COPY_COLUMNS = ("copy_kind", "copy_index", "copies", "bytes", "throughput_gb_s", "pageable", "in_front")
+COMM_COLUMNS = ("wait_ns", "transfer_ns", "unmatched_ns")
+COMM_CAUSES = ("waiting for a rank", "transfer", "not matched")
+WHOLE = (
+    "A slice counts wholly for its main cause here. How much of exposed communication is waiting, to the "
+    "nanosecond, is the exact part under Ranks in Vitals: the two are not to be compared."
+)
+"""What has to be said where slices are summed by cause (definitions, sections 7 and 8)."""
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+def copy_facts(
+    study: Study, laps: Laps | None, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool
+) -> Columns:
+    """Return `COPY_COLUMNS` of some sorted slices of a GPU; without copies in them if not `wanted`."""
+    count = len(start_ns)
+    found: Columns = {
+        "copy_kind": np.full(count, -1, np.int8),
+        "copy_index": np.full(count, -1, np.int32),
+        "copies": np.zeros(count, np.int32),
+        "bytes": np.zeros(count, np.int64),
+        "throughput_gb_s": np.zeros(count),
+        "pageable": np.zeros(count, bool),
+        "in_front": np.zeros(count, bool),
+    }
+    if not wanted or not count:
+        return found
+    best = np.zeros(count, np.int64)
+    for kind in (Kind.MEMCPY, Kind.MEMSET):
+        table, rows = study.trace.events[kind], rows_of_gpu(study.trace, kind, gpu)
+        if not len(rows):
+            continue
+        shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
+        sizes = table.columns["bytes"][rows].astype(np.int64)
+        found["copies"] += shared.counts().astype(np.int32)
+        found["bytes"] += shared.sums(sizes)
+        at, length = shared.longest()
+        more = length > best
+        one, best = rows[at[more]], np.maximum(best, length)
+        found["copy_kind"][more] = GPU_KINDS.index(kind)
+        found["copy_index"][more] = one
+        lasted = np.maximum(table.end_ns[one] - table.start_ns[one], 1)
+        found["throughput_gb_s"][more] = sizes[at[more]] / lasted
+        found["pageable"][more] = is_pageable(table)[one] if kind is Kind.MEMCPY else False
+        if kind is Kind.MEMCPY and laps is not None:
+            found["in_front"] = _in_front(study, laps, gpu, rows, shared)
+    return found
+
+
+def _in_front(
+    study: Study, laps: Laps, gpu: int, rows: npt.NDArray[np.int32], shared: Overlaps
+) -> npt.NDArray[np.bool_]:
+    """Return the slices with a copy to the device, 64 KiB or more, that a lap's first kernel waits for."""
+    table = study.trace.events[Kind.MEMCPY]
+    low, first = before_first_kernel(study, laps, gpu)
+    start = table.start_ns[rows]
+    lap = np.searchsorted(first, start, side="right")
+    before = (lap < len(low)) & (start >= low[np.minimum(lap, len(low) - 1)])
+    large = table.columns["bytes"][rows].astype(np.int64) >= MIN_IN_FRONT_BYTES
+    is_front = before & large & (table.columns["copy_kind"][rows] == HTOD)
+    held = np.zeros(shared.slices, bool)
+    held[shared.slice_at[is_front[shared.event_at]]] = True
+    return held
+
+
+def comm_facts(study: Study, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool) -> Columns:
+    """Return `COMM_COLUMNS`, the rank waited for and the collective of some sorted slices of a GPU."""
+    count = len(start_ns)
+    found: Columns = {name: np.zeros(count, np.int64) for name in COMM_COLUMNS}
+    found |= {"waits_for": np.full(count, -1, np.int16), "collective": np.full(count, -1, np.int32)}
+    if not wanted or not count:
+        return found
+    trace, collectives = study.trace, study.collectives
+    kernels, rows = trace.kernels, rows_of_gpu(trace, Kind.KERNEL, gpu)
+    rows = rows[study.classes.is_comm(kernels.name_id[rows])]
+    matched = rows[collectives.wait_ns[rows] >= 0]
+    found["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
+    found["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)
+    found["unmatched_ns"] = end_ns - start_ns - found["wait_ns"] - found["transfer_ns"]
+    at, _ = overlaps(start_ns, end_ns, kernels.start_ns[rows], kernels.end_ns[rows]).longest()
+    found["collective"] = np.where(at >= 0, rows[at] if len(rows) else -1, -1).astype(np.int32)
+    begin = kernels.start_ns[matched]
+    at, _ = overlaps(start_ns, end_ns, begin, begin + collectives.wait_ns[matched]).longest()
+    last = collectives.last_gpu[matched][at] if len(matched) else -1
+    found["waits_for"] = np.where(at >= 0, last, -1).astype(np.int16)
+    return found

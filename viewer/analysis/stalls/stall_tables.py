@@ -1,0 +1,130 @@
+"""Slices summed by cause, and gathered where they are alike (definitions, section 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.core.prefix_sums import coded
+from viewer.analysis.launches.attribution import Indices
+from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT
+from viewer.trace import Trace
+from viewer.trace.events import Int64
+from viewer.trace.names import normalise_numbers, strip_arguments
+
+if TYPE_CHECKING:
+    from viewer.analysis.stalls.stalls import Slices
+
+ALIKE = 1.25
+"""Slices of a group are at most this many times as long as its shortest."""
+_TOLD_APART = ["kind", "place", "cause", "inside", "duration_ns", "gpu"]
+
+
+def totals(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the time of some slices by kind and cause, most first.
+
+    Returns
+    -------
+    DataFrame
+        `kind`, `cause`, `count`, `total_ns`, `share` (of all these slices of that kind).
+    """
+    lengths = table.groupby(["kind", "cause"], observed=True)["duration_ns"]
+    grouped = lengths.agg(["count", "sum"]).reset_index()
+    grouped.columns = pd.Index(["kind", "cause", "count", "total_ns"])
+    whole = grouped.groupby("kind", observed=True)["total_ns"].transform("sum")
+    grouped["share"] = grouped["total_ns"] / whole.astype(np.int64)
+    grouped = grouped.astype({"kind": object, "cause": object})
+    return grouped.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+
+
+def groups(slices: Slices, rows: Indices) -> pd.DataFrame:
+    """Gather slices of the same kind, place, cause and surrounding range, and of similar length.
+
+    Returns
+    -------
+    DataFrame
+        `kind`, `place`, `cause`, `inside` (numbers as ``#``), `count`, `mean_ns`, `spread` (half the range of
+        lengths over the mean), `total_ns`, `gpus` (how many), `first_ns`, `text`, `rows` (their numbers);
+        most time first.
+    """
+    table = slices.table[_TOLD_APART].iloc[rows]
+    texts, code = _ranges(slices.study.trace, table["inside"].to_numpy())
+    length = table["duration_ns"].to_numpy()
+    keys = np.zeros(len(rows), np.int64)
+    for values, count in (
+        (table["kind"].cat.codes, len(table["kind"].cat.categories)),
+        (table["place"].cat.codes, len(table["place"].cat.categories)),
+        (table["cause"].cat.codes, len(table["cause"].cat.categories)),
+        (pd.Series(code), len(texts)),
+    ):
+        keys = keys * (count + 1) + values.to_numpy(np.int64) + 1
+    order = np.lexsort((length, keys))
+    found = [
+        _group(slices, table, texts, code, length, order[low:high], rows)
+        for low, high in _alike(keys[order], length[order])
+    ]
+    frame = pd.DataFrame(found, columns=_GROUP_COLUMNS)
+    return frame.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+
+
+_GROUP_COLUMNS = [
+    "kind", "place", "cause", "inside", "count", "mean_ns", "spread", "total_ns", "gpus", "first_ns", "text",
+    "rows",
+]  # fmt: skip
+
+
+def _alike(keys: Int64, length: Int64) -> list[tuple[int, int]]:
+    """Return runs of equal keys whose lengths, rising, differ by no more than `ALIKE`."""
+    found, low = [], 0
+    ends = np.append(np.flatnonzero(np.diff(keys)) + 1, len(keys))
+    for end in ends.tolist():
+        while low < end:
+            high = low + int(np.searchsorted(length[low:end], int(length[low] * ALIKE), side="right"))
+            found.append((low, high))
+            low = high
+    return found
+
+
+def _group(
+    slices: Slices,
+    table: pd.DataFrame,
+    texts: list[str],
+    code: Indices,
+    length: Int64,
+    held: Indices,
+    rows: Indices,
+) -> tuple[object, ...]:
+    one = table.iloc[held[0]]
+    count, total = len(held), int(length[held].sum())
+    low, high = int(length[held[0]]), int(length[held[-1]])
+    mean = total / count
+    spread = (high - low) / 2 / mean
+    inside = texts[code[held[0]]]
+    numbers = np.sort(rows[held])
+    gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[held])))
+    said = [
+        f"{count:,} {KIND_TEXT[one['kind']]} slice{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
+        + (f" ± {spread:.0%}" if spread >= 0.005 else ""),
+        PLACE_TEXT[one["place"]],
+    ]
+    place = [f"inside {inside}"] * bool(inside)
+    text = ", ".join([" ".join(t for t in said if t), str(one["cause"]), *place])
+    first = int(slices.table["start_ns"].iloc[numbers[0]])
+    return (
+        one["kind"], one["place"], one["cause"], inside, count, round(mean), spread, total, gpus, first, text,
+        numbers,
+    )  # fmt: skip
+
+
+def _ranges(trace: Trace, index: Indices) -> tuple[list[str], Indices]:
+    """Return the texts of some ranges with their numbers as ``#``, sorted, and which each one has."""
+    ids = np.zeros(len(index), np.uint32)
+    known = index >= 0
+    ids[known] = trace.nvtx.name_id[index[known]]
+    used, code = coded(ids)
+    said = [normalise_numbers(strip_arguments(text)) for text in trace.names.take(used)]
+    texts = sorted(set(said))
+    place = {text: number for number, text in enumerate(texts)}
+    return texts, np.array([place[text] for text in said], np.int64)[code]

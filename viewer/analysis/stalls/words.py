@@ -1,0 +1,220 @@
+"""Slices in words (definitions, section 7): few texts for many slices, each held once and pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from viewer.analysis.core.prefix_sums import coded
+from viewer.analysis.launches.attribution import Indices
+from viewer.analysis.stalls.stall_kinds import COMM_CAUSES, COMM_COLUMNS, COPY_CAUSE
+from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import UInt32
+from viewer.trace.names import short_name
+
+if TYPE_CHECKING:
+    from viewer.analysis.stalls.stalls import Slices
+
+KIND_TEXT = {"idle": "idle", "copy_only": "copy only", "exposed_comm": "exposed communication"}
+PLACE_TEXT = {
+    "inside": "inside iterations",
+    "between": "between iterations",
+    "outside": "outside all iterations",
+    "": "",
+}
+_FIGURES_OF = {
+    "synchronise": ("blocking_ns",),
+    "slow CUDA call": ("other_call_ns",),
+    "waiting": ("off_cpu_ns",),
+    "host code": ("host_ns",),
+    "unknown": ("unknown_ns",),
+    "launch-bound": ("other_call_ns", "host_ns", "launch_to_start_ns", "unknown_ns"),
+    "GPU side": ("gpu_side_ns", "launch_to_start_ns"),
+    COPY_CAUSE: ("duration_ns",),
+    **{cause: (column,) for cause, column in zip(COMM_CAUSES, COMM_COLUMNS, strict=True)},
+}
+_CALL_OF = {
+    "synchronise": ("blocking_call", Kind.API),
+    "slow CUDA call": ("other_call", Kind.API),
+    "launch-bound": ("launch", Kind.API),
+    "waiting": ("os_call", Kind.OSRT),
+    "GPU side": ("awaited", Kind.API),
+}
+_NO_NAME = 0
+"""The id of the empty name."""
+
+Rows = Indices | slice
+EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts.
+
+    Attributes
+    ----------
+    texts : list of str
+        Each once.
+    code : ndarray of int, shape (rows,)
+        Positions in `texts`.
+    """
+
+    texts: list[str]
+    code: npt.NDArray[np.signedinteger[Any]]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], code: npt.NDArray[Any]) -> Texts:
+        """Make one of texts that may be the same, and of positions in them; -1 is the last one."""
+        place: dict[str, int] = {}
+        places = [place.setdefault(text, len(place)) for text in texts]
+        small = np.promote_types(np.int8, np.min_scalar_type(len(place)))
+        return cls(list(place), np.array(places, small)[code])
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def __getitem__(self, row: int) -> str:
+        return self.texts[int(self.code[row])]
+
+    def series(self) -> pd.Series:
+        """Return the column for a table."""
+        return pd.Series(pd.Categorical.from_codes(self.code, pd.Index(self.texts, dtype="str")))
+
+
+def words(slices: Slices, rows: Rows = EVERY) -> dict[str, Any]:
+    """Return some slices in words, a `Texts` or an array a column.
+
+    `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"), `cause`, `share` (of the
+    slice's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the kind that
+    the cause names; of the GPU side the wait for an event), `before`, `after`, `copies`, `waits_for`.
+    """
+    table, trace = _Picked(slices.table, rows), slices.study.trace
+    labels = [*(trace.gpu_label(g.index) for g in trace.gpus), ""]
+    return {
+        "kind": Texts.of(map(KIND_TEXT.__getitem__, table.categories("kind")), table["kind"]),
+        "gpu": Texts.of(labels, table["gpu"]),
+        "start_ns": table["start_ns"],
+        "duration_ns": table["duration_ns"],
+        "place": Texts.of(map(PLACE_TEXT.__getitem__, table.categories("place")), table["place"]),
+        "iteration": _iterations(table),
+        "cause": Texts.of(table.categories("cause"), table["cause"]),
+        "share": _shares(table),
+        "inside": named(trace, _ids(trace, Kind.NVTX, table["inside"])),
+        "drained_by": named(trace, _ids(trace, Kind.API, table["drained_by"])),
+        "call": named(trace, _calls(trace, table)),
+        "before": _operations(trace, table, "before"),
+        "after": _operations(trace, table, "after"),
+        "copies": _copies(trace, table),
+        "waits_for": Texts.of(labels, table["waits_for"]),
+    }
+
+
+def frame_of(slices: Slices, rows: Rows = EVERY) -> pd.DataFrame:
+    """Return some slices in words as a table; its texts are categories."""
+    found = words(slices, rows)
+    return pd.DataFrame({k: v.series() if isinstance(v, Texts) else v for k, v in found.items()})
+
+
+class _Picked:
+    """Some rows of a table, a column at a time; categories as codes."""
+
+    def __init__(self, table: pd.DataFrame, rows: Rows) -> None:
+        self._table, self._rows = table, rows
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        column = self._table[name]
+        codes = column.cat.codes if isinstance(column.dtype, pd.CategoricalDtype) else column
+        return codes.to_numpy()[self._rows]
+
+    def categories(self, name: str) -> list[str]:
+        return list(self._table[name].cat.categories)
+
+
+def _ids(trace: Trace, kind: Kind, index: Indices) -> UInt32:
+    """Return the ids of the names of events of one table, that of "" for an index of -1."""
+    found = np.full(len(index), _NO_NAME, np.uint32)
+    known = index >= 0
+    found[known] = trace.events[kind].name_id[index[known]]
+    return found
+
+
+def named(trace: Trace, ids: UInt32) -> Texts:
+    """Return names by their ids."""
+    used, code = coded(ids)
+    return Texts.of(trace.names.take(used), code)
+
+
+def _iterations(table: _Picked) -> Texts:
+    one, other = table["lap"].astype(np.int64), table["lap_after"].astype(np.int64)
+    code, pairs = pd.factorize((one << 32) + other)
+    after = (pairs + 2**31) % 2**32 - 2**31
+    both = zip(((pairs - after) >> 32).tolist(), after.tolist(), strict=True)
+    texts = (" → ".join(str(lap) for lap in dict.fromkeys(laps) if lap >= 0) for laps in both)
+    return Texts.of(texts, code)
+
+
+def _shares(table: _Picked) -> npt.NDArray[np.float64]:
+    cause, length = table["cause"], table["duration_ns"]
+    held = np.zeros(len(cause), np.int64)
+    for position, name in enumerate(table.categories("cause")):
+        mine = np.flatnonzero(cause == position)
+        for column in _FIGURES_OF[name] if len(mine) else ():
+            held[mine] += table[column][mine]
+    return np.asarray(held / np.maximum(length, 1), np.float64)
+
+
+def _calls(trace: Trace, table: _Picked) -> UInt32:
+    cause = table["cause"]
+    found = np.full(len(cause), _NO_NAME, np.uint32)
+    for name, (column, kind) in _CALL_OF.items():
+        mine = np.flatnonzero(cause == table.categories("cause").index(name))
+        found[mine] = _ids(trace, kind, table[column][mine])
+    return found
+
+
+def _operations(trace: Trace, table: _Picked, which: str) -> Texts:
+    kinds, index = table[f"{which}_kind"], table[f"{which}_index"]
+    found = np.full(len(kinds), -1, np.int32)
+    texts: list[str] = []
+    for position, kind in enumerate(GPU_KINDS):
+        mine = np.flatnonzero(kinds == position)
+        ids, code = coded(trace.events[kind].name_id[index[mine]])
+        found[mine] = code.astype(np.int32) + len(texts)
+        texts += [short_name(n) if kind is Kind.KERNEL else n for n in trace.names.take(ids)]
+    return Texts.of([*texts, ""], found)
+
+
+def _copies(trace: Trace, table: _Picked) -> Texts:
+    """Say of each copy what it moved; those that say the same are spelled once."""
+    rows = np.flatnonzero(table["copies"] > 0)
+    kinds, index = table["copy_kind"][rows], table["copy_index"][rows]
+    name, owner = np.zeros(len(rows), np.uint32), np.zeros(len(rows), np.int64)
+    for position, kind in enumerate(GPU_KINDS):
+        mine, held = kinds == position, trace.events[kind]
+        name[mine] = held.name_id[index[mine]]
+        owner[mine] = np.searchsorted(held.offsets, index[mine], side="right") - 1
+    size = _formatted(table["bytes"][rows] / 1e6)
+    rate = _formatted(table["throughput_gb_s"][rows])
+    flags = {name: table[name][rows] for name in ("pageable", "in_front")}
+    facts = pd.DataFrame({"name": name, "stream": owner, "size": size.code, "rate": rate.code, **flags})
+    code = facts.groupby(list(facts.columns), sort=False).ngroup().to_numpy()
+    texts = []
+    for what, stream, mb, gb_s, pageable, front in facts.drop_duplicates().itertuples(index=False):
+        text, number = trace.names[what].removeprefix("Memcpy "), trace.streams[stream].label
+        said = [f"{text} {size.texts[mb]} MB at {rate.texts[gb_s]} GB/s on stream {number}"]
+        said += ["pageable"] * bool(pageable) + ["in front of the iteration"] * bool(front)
+        texts.append(", ".join(said))
+    found = np.full(len(table["copies"]), -1, np.int64)
+    found[rows] = code
+    return Texts.of([*texts, ""], found)
+
+
+def _formatted(values: npt.NDArray[np.float64]) -> Texts:
+    """Return figures with four digits."""
+    code, distinct = pd.factorize(values)
+    return Texts.of((f"{value:,.4g}" for value in distinct.tolist()), code)

@@ -1,0 +1,143 @@
+"""Vitals of the ranks: the slowest one, and how much exposed communication is waiting for a late one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from viewer.analysis.collectives.late_ranks import Comparison
+from viewer.analysis.summary.metric import Evidence, Vital, longest, longest_slices
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_RANKS = "ranks"
+SPLIT = (
+    "Exact part: each slice is split to the nanosecond. Where slices are summed by main cause, each counts "
+    "wholly for one; the two are not to be compared."
+)
+
+
+def rank_vitals(
+    study: Study, comparisons: tuple[Comparison, ...], laps: Laps | None, scope: Scope
+) -> Iterator[Vital]:
+    """Yield the slowest rank of those that do the same work, and the waiting in exposed communication."""
+    compared = [c for c in comparisons if len(c.gpus) > 1]
+    for number, group in enumerate(compared):
+        of = f" of {len(group.gpus)} that do the same work" if len(compared) > 1 else ""
+        yield from _slowest(study, group, (f"_{number}" if number else "", of), laps, scope)
+    if study.collectives.groups:
+        yield from _waiting(study, comparisons, scope)
+        yield from _exposed_waiting(study, scope)
+
+
+def _slowest(
+    study: Study, group: Comparison, which: tuple[str, str], laps: Laps | None, scope: Scope
+) -> Iterator[Vital]:
+    trace = study.trace
+    suffix, of = which
+    confirmed = {True: "it also waits least", False: "but it does not wait least", None: "waits not known"}
+    says = {True: "waits least", False: "does not wait least", None: "waits not known"}
+    name = trace.gpu_label(group.slowest)
+    evidence = None
+    if laps is not None and (scope.laps or laps.basis):
+        lap = (scope.laps or laps.basis)[0]
+        evidence = Evidence(laps.start_ns(lap), laps.end_ns(lap), group.slowest)
+    yield Vital(
+        f"slowest_rank{suffix}",
+        _RANKS,
+        "slowest rank" + of,
+        name if group.is_straggler else "none stands out",
+        "text",
+        f"Most time with a compute kernel per iteration among the {len(group.gpus)} GPUs with the same "
+        "kernels by family. It stands out if the spread exceeds 2 % and it is the slowest in three of four "
+        "iterations: "
+        f"{name}: {group.pattern}, {confirmed[group.waits_least]}.",
+        normal="none",
+        is_normal=not group.is_straggler,
+        evidence=evidence,
+    )
+    yield Vital(
+        f"slowest_says{suffix}",
+        _RANKS,
+        "what speaks for it",
+        f"slowest in {group.slowest_share * 100:.0f} %; {says[group.waits_least]}",
+        "text",
+        f"In how many of the iterations {name} is the slowest: {group.pattern}. Who is late makes the others "
+        "wait, and waits least.",
+        evidence=evidence,
+    )
+    per_gpu: list[int | None] = [None] * len(trace.gpus)
+    for gpu, compute in zip(group.gpus, group.compute_ns.tolist(), strict=True):
+        per_gpu[gpu] = compute
+    yield Vital(
+        f"rank_spread{suffix}",
+        _RANKS,
+        "spread of compute time",
+        group.spread,
+        "share",
+        "(Longest - shortest) / median of the compute time per iteration. The lengths of iterations do not "
+        "tell: they are equal in a synchronised job.",
+        normal="under 2 %",
+        is_normal=not group.is_straggler,
+        evidence=evidence,
+    )
+    yield Vital(
+        f"rank_compute{suffix}",
+        _RANKS,
+        "compute per iteration",
+        int(group.compute_ns.mean()),
+        "ns",
+        "Time with a compute kernel per iteration: median over those taken, on each GPU; over all the mean.",
+        per_gpu=tuple(per_gpu),
+        evidence=evidence,
+    )
+
+
+def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) -> Iterator[Vital]:
+    per_gpu: list[int | None] = [None] * len(study.trace.gpus)
+    for group in comparisons:
+        if group.wait_ns is not None:
+            for gpu, wait in zip(group.gpus, group.wait_ns.tolist(), strict=True):
+                per_gpu[gpu] = wait
+    known = [wait for wait in per_gpu if wait is not None]
+    if known:
+        spots = longest_slices(
+            [study.collectives.waits(gpu) & within for gpu, within in enumerate(scope.within)]
+        )
+        yield Vital(
+            "rank_wait",
+            _RANKS,
+            "waiting in collectives per iteration",
+            sum(known) // len(known),
+            "ns",
+            "Time in collectives while another rank has not come yet, per iteration: median of those taken, "
+            "on each GPU; over all the mean.",
+            per_gpu=tuple(per_gpu),
+            evidence=longest(spots),
+            spots=spots,
+        )
+
+
+def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
+    slices = [
+        scope.slices(study, gpu, "exposed_comm") & study.collectives.waits(gpu)
+        for gpu in range(len(scope.within))
+    ]
+    exposed = [s.total() for s in slices]
+    spots = longest_slices(slices)
+    yield Vital(
+        "exposed_wait",
+        _RANKS,
+        "exposed communication that is waiting, exact part",
+        sum(exposed),
+        "ns",
+        "Exposed communication while the GPU waits in a collective for a rank that comes later; the rest is "
+        "transfer. " + SPLIT,
+        share=sum(exposed) / max(scope.total_ns, 1),
+        per_gpu=tuple(exposed),
+        evidence=longest(spots),
+        spots=spots,
+    )

@@ -1,0 +1,231 @@
+"""A figure from elsewhere against ours: which looser definition would give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.intervals import Intervals, union
+from viewer.analysis.time.scope import Scope
+from viewer.analysis.time.time_breakdown import COPY_ONLY, IDLE, PARTS, without_kernel
+from viewer.trace import GPU_KINDS, Kind
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+    from viewer.analysis.time.iteration_bounds import Laps
+
+What = Literal["idle", "communication", "compute", "copies"]
+
+CLOSE = 0.01
+"""Shares that differ by no more than this are called the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to define a figure, and what it comes to: a share of the time of all GPUs."""
+
+    name: str
+    share: float
+    definition: str
+    is_ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A figure beside the readings, the nearest first; which of them fits is said within 1 %."""
+
+    what: What
+    claimed: float
+    ours: Reading
+    readings: tuple[Reading, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the figure is the one measured here."""
+        return abs(self.ours.share - self.claimed) <= CLOSE
+
+    @property
+    def explained_by(self) -> Reading | None:
+        """The looser definition that gives the figure, None where none does or none is needed."""
+        if self.agrees:
+            return None
+        nearest = next((r for r in self.readings if not r.is_ours), None)
+        return nearest if nearest and abs(nearest.share - self.claimed) <= CLOSE else None
+
+
+def reconcile(study: Study, scope: Scope, what: What, claimed: float, laps: Laps | None = None) -> Reconciled:
+    """Set a figure from elsewhere beside the measured one and what looser definitions give.
+
+    Parameters
+    ----------
+    claimed : float
+        A share of the time, 0.20 for "idle 20 %".
+    laps : Laps, optional
+        With them idle inside the CPU's ranges is among the readings.
+    """
+    readings = {"idle": _idle, "communication": _communication, "compute": _compute, "copies": _copies}[what](
+        study, scope
+    )
+    if what == "idle" and laps is not None and scope.laps:
+        on_cpu = _idle_in_cpu_ranges(study, laps, scope)
+        readings = (*readings, on_cpu) if on_cpu else readings
+    ours = next(r for r in readings if r.is_ours)
+    near = tuple(sorted(readings, key=lambda r: abs(r.share - claimed)))
+    return Reconciled(what, claimed, ours, near)
+
+
+def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
+    parts = scope.parts(study)
+    idle, no_kernel = parts[:, IDLE].sum(), without_kernel(parts).sum()
+    exposed = parts[:, PARTS.index("exposed_comm")].sum()
+    gaps, busiest, sums = [], [], []
+    for gpu, within in enumerate(scope.within):
+        free = [within.total() - _covered(study, [s], within).total() for s in _streams(study, gpu)]
+        gaps.append(sum(free))
+        busiest.append(min(free, default=within.total()))
+        sums.append(max(within.total() - _sum(study, gpu, within), 0))
+    return (
+        _reading(scope, "idle", idle, "Nothing runs on any stream, kernel or copy.", ours=True),
+        _reading(scope, "no kernel", no_kernel, "No kernel on any stream: copies count as idle."),
+        _reading(
+            scope,
+            "no compute kernel",
+            no_kernel + exposed,
+            "No compute kernel on any stream: copies and exposed communication count as idle.",
+        ),
+        _reading(
+            scope, "gaps of the busiest stream", sum(busiest), "One stream alone: false holes count as idle."
+        ),
+        _reading(
+            scope,
+            "sum of the gaps of all streams",
+            sum(gaps),
+            "Gaps added up over streams: the same instant counts once for every stream that is empty.",
+        ),
+        _reading(
+            scope,
+            "window less the sum of durations",
+            sum(sums),
+            "Durations added up: what overlaps counts twice as busy.",
+        ),
+    )
+
+
+def _communication(study: Study, scope: Scope) -> tuple[Reading, ...]:
+    parts = scope.parts(study)
+    exposed = parts[:, PARTS.index("exposed_comm")].sum()
+    hidden = parts[:, PARTS.index("hidden_comm")].sum()
+    sums, kernels = 0, 0
+    for gpu, within in enumerate(scope.within):
+        rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+        table = study.trace.kernels
+        lengths = within.covered(table.start_ns[rows], table.end_ns[rows])
+        comm = study.classes.is_comm(table.name_id[rows])
+        sums += int(lengths[comm].sum())
+        kernels += int(lengths.sum())
+    return (
+        _reading(scope, "exposed communication", exposed, "Communication that no compute hides.", ours=True),
+        _reading(scope, "all communication", exposed + hidden, "Union of the communication kernels."),
+        _reading(
+            scope, "sum of durations", sums, "Durations of communication kernels over the time of the GPUs."
+        ),
+        Reading(
+            "share of the kernels' time",
+            sums / max(kernels, 1),
+            "Sum of durations over that of all kernels: what nsys prints for a kernel or a row.",
+        ),
+    )
+
+
+def _compute(study: Study, scope: Scope) -> tuple[Reading, ...]:
+    parts = scope.parts(study)
+    alone = parts[:, PARTS.index("compute_only")].sum()
+    compute = alone + parts[:, PARTS.index("hidden_comm")].sum()
+    busy = parts[:, :IDLE].sum()
+    sums = sum(_sum(study, gpu, within) for gpu, within in enumerate(scope.within))
+    return (
+        _reading(scope, "compute", compute, "A compute kernel runs on some stream.", ours=True),
+        _reading(scope, "compute alone", alone, "Compute without communication beside it."),
+        _reading(scope, "busy", busy, "Anything runs, waiting in communication and copies included."),
+        _reading(scope, "sum of durations", sums, "Durations of all operations added up over streams."),
+    )
+
+
+def _copies(study: Study, scope: Scope) -> tuple[Reading, ...]:
+    parts = scope.parts(study)
+    union_ns = sums = 0
+    for gpu, within in enumerate(scope.within):
+        covered = [_of_kind(study, gpu, kind) for kind in (Kind.MEMCPY, Kind.MEMSET)]
+        start = np.concatenate([s for s, _ in covered])
+        end = np.concatenate([e for _, e in covered])
+        union_ns += (union(start, end) & within).total()
+        sums += int(within.covered(start, end).sum())
+    return (
+        _reading(
+            scope,
+            "copy only",
+            parts[:, COPY_ONLY].sum(),
+            "A copy runs and no kernel.",
+            ours=True,
+        ),
+        _reading(scope, "all copies", union_ns, "Union of the copies and sets, hidden ones too."),
+        _reading(scope, "sum of durations", sums, "Durations of copies and sets added up over streams."),
+    )
+
+
+def _idle_in_cpu_ranges(study: Study, laps: Laps, scope: Scope) -> Reading | None:
+    """Return the idle time inside the marker's ranges as they lie on the CPU, None for a guessed marker."""
+    marker = next((c for c in study.candidates if c.name == laps.marker and not c.guess), None)
+    if marker is None:
+        return None
+    nvtx = study.trace.nvtx
+    idle = total = 0
+    for gpu in study.trace.gpus:
+        ranges = marker.ranges.get(gpu.process)
+        if ranges is None:
+            continue
+        if len(ranges) == laps.count:
+            ranges = ranges[list(scope.laps)]
+        inside = union(nvtx.start_ns[ranges], nvtx.end_ns[ranges])
+        total += inside.total()
+        idle += (study.parts[gpu.index].intervals("idle") & inside).total()
+    return Reading(
+        "idle inside the CPU's ranges",
+        idle / max(total, 1),
+        f"Measured in the ranges called {laps.marker} where the CPU has them: when work was asked for, not "
+        "when the GPU did it; what lies between the ranges is left out.",
+    )
+
+
+def _reading(scope: Scope, name: str, ns: int, definition: str, ours: bool = False) -> Reading:
+    return Reading(name, int(ns) / max(scope.total_ns, 1), definition, ours)
+
+
+def _streams(study: Study, gpu: int) -> list[int]:
+    """Return the streams of a GPU that have operations."""
+    events = study.trace.events
+    return [
+        s.index
+        for s in study.trace.streams_of(gpu)
+        if any(events[k].of(s.index).stop > events[k].of(s.index).start for k in GPU_KINDS)
+    ]
+
+
+def _covered(study: Study, streams: list[int], within: Intervals) -> Intervals:
+    events = study.trace.events
+    rows = [(events[k], events[k].of(s)) for k in GPU_KINDS for s in streams]
+    start = np.concatenate([e.start_ns[r] for e, r in rows])
+    end = np.concatenate([e.end_ns[r] for e, r in rows])
+    return union(start, end) & within
+
+
+def _of_kind(study: Study, gpu: int, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+    rows = rows_of_gpu(study.trace, kind, gpu)
+    return study.trace.events[kind].start_ns[rows], study.trace.events[kind].end_ns[rows]
+
+
+def _sum(study: Study, gpu: int, within: Intervals) -> int:
+    return sum(int(within.covered(*_of_kind(study, gpu, kind)).sum()) for kind in GPU_KINDS)

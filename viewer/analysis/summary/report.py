@@ -1,0 +1,160 @@
+"""The report: the facts and the numbers of a trace as one JSON-ready object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.recording.finding import Finding
+from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
+from viewer.analysis.summary.report_iterations import lap_facts
+from viewer.analysis.time.measure import class_numbers, parts_of
+from viewer.analysis.time.scope import range_scope
+from viewer.analysis.time.shared_gpus import SharedBoard
+from viewer.analysis.time.time_breakdown import PARTS, without_kernel
+from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+SCHEMA = 1
+
+
+def report(
+    study: Study, window: tuple[int, int] | None = None, iteration: int | None = None
+) -> dict[str, Any]:
+    """Return everything that `lightbox report --json` prints.
+
+    Parameters
+    ----------
+    window : (int, int), optional
+        A range [start, end) in ns; it is clipped to the recording.
+    iteration : int, optional
+        A lap's number instead. With neither: from the earliest to the latest GPU operation.
+
+    Returns
+    -------
+    dict
+        Counts of events, and first and last operation, are those of the whole trace; the five parts,
+        `launches` and `classes` those of `window`, of which `notes` tells what has to be said. Keys are only
+        ever added.
+
+    Raises
+    ------
+    ValueError
+        If the trace has no such iteration, or nothing of the range lies inside the recording.
+    """
+    trace = study.trace
+    start, end, what, notes = _window(study, window, iteration)
+    return {
+        "schema": SCHEMA,
+        "trace": {
+            "path": str(trace.path),
+            "nsys_version": trace.session.nsys_version,
+            "recorded_by": trace.session.recorded_version,
+            "exported_by": trace.session.nsys_version,
+            "schema_version": trace.session.schema_version,
+            "duration_ns": trace.session.duration_ns,
+        },
+        "gpus": [
+            {**_gpu_facts(trace, gpu), **numbers}
+            for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
+        ],
+        "shared_boards": [_board(study, board, start, end) for board in study.shared_boards],
+        "counts": dict(trace.counts),
+        "unread": dict(trace.unread),
+        "recording": [_finding(study, finding) for finding in study.findings],
+        "window": {"start_ns": start, "end_ns": end, "what": what},
+        "notes": list(notes),
+        **lap_facts(study),
+        **collective_facts(study),
+        "rules": study.rules.hash,
+    }
+
+
+def _window(
+    study: Study, window: tuple[int, int] | None, iteration: int | None
+) -> tuple[int, int, str, tuple[str, ...]]:
+    if iteration is not None:
+        laps = study.laps()
+        if laps is None or not 0 <= iteration < laps.count:
+            raise ValueError(
+                f"there is no iteration {iteration}; {laps.count if laps else 'none'} were found"
+            )
+        return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}", ()
+    if window is None:
+        return *study.trace.window_ns, _whole(study.trace), ()
+    scope = range_scope(study, *window)
+    return *scope.hull, scope.what, scope.notes
+
+
+def _whole(trace: Trace) -> str:
+    """Return what the trace's window is."""
+    if any(len(trace.events[kind]) for kind in GPU_KINDS):
+        return "first to last GPU operation"
+    return "first to last event" if any(map(len, trace.events.values())) else "the session"
+
+
+def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
+    process = trace.processes[gpu.process]
+    streams = np.array([s.index for s in trace.streams_of(gpu.index)], np.int64)
+    rows = {kind: rows_of_gpu(trace, kind, gpu.index) for kind in GPU_KINDS}
+    held = [trace.events[kind].counts(streams) for kind in GPU_KINDS]
+    used = [(trace.events[kind], of_kind) for kind, of_kind in rows.items() if len(of_kind)]
+    return {
+        "rank": process.rank,
+        "rank_from": process.rank_from or None,
+        "pid": process.pid,
+        "device": gpu.device,
+        "name": gpu.name,
+        "streams": int((np.sum(held, axis=0) > 0).sum()),
+        "kernels": len(rows[Kind.KERNEL]),
+        "memcpys": len(rows[Kind.MEMCPY]),
+        "memsets": len(rows[Kind.MEMSET]),
+        "graph_launches": len(rows[Kind.GRAPH]),
+        "first_op_ns": min((int(e.start_ns[r].min()) for e, r in used), default=None),
+        "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
+    }
+
+
+def _finding(study: Study, finding: Finding) -> dict[str, Any]:
+    """Return what Diagnostics says, with the process and GPU concerned where it is of one."""
+    trace = study.trace
+    gpu = None if finding.gpu is None else trace.gpus[finding.gpu]
+    process = finding.process if gpu is None else gpu.process
+    return {
+        "severity": finding.severity,
+        "title": finding.title,
+        "meaning": finding.meaning,
+        "pid": None if process is None else trace.processes[process].pid,
+        "device": None if gpu is None else gpu.device,
+    }
+
+
+def _board(study: Study, board: SharedBoard, start_ns: int, end_ns: int) -> dict[str, Any]:
+    gpus = [study.trace.gpus[g] for g in board.gpus]
+    parts = board.parts.totals(start_ns, end_ns).tolist()
+    return {
+        "physical": board.physical,
+        "gpus": [{"pid": study.trace.processes[g.process].pid, "device": g.device} for g in gpus],
+        **{f"{part}_ns": ns for part, ns in zip(PARTS, parts, strict=True)},
+    }
+
+
+def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
+    parts = parts_of(study, start_ns, end_ns)
+    return [
+        {
+            "launches": study.launches.count(gpu, start_ns, end_ns),
+            **{f"{part}_ns": ns for part, ns in zip(PARTS, of_gpu.tolist(), strict=True)},
+            "no_kernel_ns": int(without_kernel(of_gpu)),
+            **exposed_facts(study, gpu, start_ns, end_ns),
+            "classes": {
+                c.name: {"sum_ns": c.sum_ns, "union_ns": c.union_ns, "kernels": c.kernels}
+                for c in class_numbers(study, gpu, start_ns, end_ns)
+            },
+        }
+        for gpu, of_gpu in enumerate(parts)
+    ]

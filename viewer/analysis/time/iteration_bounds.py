@@ -1,0 +1,266 @@
+"""Iterations ("laps"): start to start on each GPU, and which of them are steady (definitions, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from viewer.analysis.time.time_breakdown import PARTS
+from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+TOLERANCE_PERCENT = 5
+WARM_UP, CHECKPOINT, EVALUATION, OUTLIER = "warm-up", "checkpoint", "evaluation", "outlier"
+
+Reason = tuple[str, str]
+"""A flag and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """The laps that numbers are taken from: those within 5 % of the median of all after the warm-up."""
+
+    indices: tuple[int, ...]
+    median_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LapShare:
+    """How long a range is against the lap that holds its middle; `laps` are those that it touches."""
+
+    lap: int
+    share: float
+    laps: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Laps:
+    """The iterations by one marker. They tile: numbers over laps sum exactly.
+
+    Attributes
+    ----------
+    marker : str
+        What marks them, numbers as ``#``.
+    guess : bool
+        Whether that is a guess from the rhythm of the operations.
+    names : tuple of str
+        The marker's own text of each lap.
+    starts : ndarray of int64, shape (gpus, laps + 1)
+        Each GPU's own boundaries: lap ``k`` runs from ``starts[g, k]`` to ``starts[g, k + 1]``. It begins
+        with the first operation launched in the marker; the last one ends with its last operation.
+    has_own : ndarray of bool, shape (gpus,)
+        False where the marker launched nothing on that GPU: it has the earliest boundaries of the others.
+    flags, why : tuple, shape (laps,)
+        None, "warm-up", "checkpoint", "evaluation" or "outlier"; and the reason, "" without a flag.
+    warm_up : int
+        How many leading laps are warm-up.
+    steady : Steady or None
+        None where there is no steady state.
+    notes : tuple of str
+        What the ranks do not agree on, how ranges were split, and the like.
+    """
+
+    marker: str
+    guess: bool
+    names: tuple[str, ...]
+    starts: Int64
+    has_own: npt.NDArray[np.bool_]
+    flags: tuple[str | None, ...]
+    why: tuple[str, ...]
+    warm_up: int
+    steady: Steady | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many laps there are; they are numbered from 0."""
+        return len(self.names)
+
+    @cached_property
+    def edges_ns(self) -> Int64:
+        """Earliest boundary over the GPUs, shape (laps + 1,); the last is the latest end."""
+        own = self.starts[self.has_own]
+        return np.append(own[:, :-1].min(axis=0), own[:, -1].max())
+
+    @cached_property
+    def duration_ns(self) -> Int64:
+        """Length of each lap, from its earliest start to the next one's, shape (laps,)."""
+        return np.diff(self.edges_ns)
+
+    @cached_property
+    def skew_ns(self) -> Int64:
+        """Latest start over the GPUs less the earliest, shape (laps,)."""
+        own = self.starts[self.has_own][:, :-1]
+        return np.asarray(own.max(axis=0) - own.min(axis=0))
+
+    @cached_property
+    def after_warm_up(self) -> tuple[int, ...]:
+        """The laps after the warm-up."""
+        return tuple(range(self.warm_up, self.count))
+
+    @property
+    def basis(self) -> tuple[int, ...]:
+        """The laps that numbers are taken from: the steady ones, else all after the warm-up."""
+        return self.steady.indices if self.steady else self.after_warm_up
+
+    def start_ns(self, lap: int) -> int:
+        """Return when a lap starts, the earliest over the GPUs."""
+        return int(self.edges_ns[lap])
+
+    def end_ns(self, lap: int) -> int:
+        """Return when a lap ends: when the next one starts."""
+        return int(self.edges_ns[lap + 1])
+
+    def windows(self, gpu: int) -> tuple[Int64, Int64]:
+        """Return the starts and the ends of a GPU's laps, shape (laps,) each."""
+        return self.starts[gpu, :-1], self.starts[gpu, 1:]
+
+    def lap_at(self, time_ns: int) -> int | None:
+        """Return the lap that holds an instant, by the earliest boundaries; None outside all."""
+        lap = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
+        return lap if 0 <= lap < self.count else None
+
+    def inside(self, start_ns: int, end_ns: int) -> list[int]:
+        """Return the laps that lie wholly inside a range."""
+        held = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
+        return [int(lap) for lap in np.flatnonzero(held)]
+
+    def share(self, start_ns: int, end_ns: int) -> LapShare | None:
+        """Return the length of a range over that of the lap that holds its middle, None outside all laps."""
+        lap = self.lap_at((start_ns + end_ns) // 2)
+        if lap is None or not self.duration_ns[lap]:
+            return None
+        first = self.lap_at(max(start_ns, self.start_ns(0)))
+        last = self.lap_at(min(end_ns, self.end_ns(self.count - 1)) - 1)
+        low, high = (lap if first is None else first), (lap if last is None else last)
+        share = (end_ns - start_ns) / int(self.duration_ns[lap])
+        return LapShare(lap, share, tuple(range(low, max(low, high) + 1)))
+
+    def table(self, study: Study) -> pd.DataFrame:
+        """Return one row per lap and GPU.
+
+        Returns
+        -------
+        DataFrame
+            `lap`, `name`, `flag`, `why`, `gpu`, `start_ns`, `end_ns`, `duration_ns` (of that GPU),
+            `deviation` (of the lap's length from the median, a share), `skew_ns` and the five parts in ns.
+        """
+        gpus = len(self.starts)
+        starts, ends = self.starts[:, :-1].T.ravel(), self.starts[:, 1:].T.ravel()
+        lap = np.repeat(np.arange(self.count), gpus)
+        gpu = np.tile(np.arange(gpus), self.count)
+        parts = np.zeros((len(lap), len(PARTS)), np.int64)
+        for g, of_gpu in enumerate(study.parts):
+            parts[gpu == g] = of_gpu.totals(starts[gpu == g], ends[gpu == g])
+        median = self.median_ns
+        return pd.DataFrame(
+            {
+                "lap": lap,
+                "name": np.array(self.names, object)[lap],
+                "flag": np.array(self.flags, object)[lap],
+                "why": np.array(self.why, object)[lap],
+                "gpu": gpu,
+                "start_ns": starts,
+                "end_ns": ends,
+                "duration_ns": ends - starts,
+                "deviation": (self.duration_ns[lap] - median) / max(median, 1),
+                "skew_ns": self.skew_ns[lap],
+                **{f"{part}_ns": parts[:, i] for i, part in enumerate(PARTS)},
+            }
+        )
+
+    def mean_parts(self, study: Study) -> pd.DataFrame:
+        """Return the five parts of each lap as means over the GPUs, `compute_only_ns` and so on, whole ns."""
+        parts = [f"{part}_ns" for part in PARTS]
+        means = self.table(study).groupby("lap")[parts].mean()
+        return means.round().astype(np.int64)
+
+    def median_of(self, laps: Sequence[int]) -> int:
+        """Return the median length of some laps, ns."""
+        return int(np.median(self.duration_ns[list(laps)]))
+
+    @property
+    def median_ns(self) -> int:
+        """Median length of the laps after the warm-up, of all where there is none."""
+        return int(np.median(self.duration_ns[self.warm_up :]))
+
+
+def make_laps(
+    marker: str,
+    names: Sequence[str],
+    starts: Int64,
+    has_own: npt.NDArray[np.bool_],
+    special: Mapping[int, Reason] | None = None,
+    guess: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Laps:
+    """Make the laps, and say which are warm-up, special, outliers and steady.
+
+    Parameters
+    ----------
+    special : mapping of int to (flag, why), optional
+        Laps that contain a checkpoint or an evaluation.
+    """
+    own = starts[has_own]
+    durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
+    warm = warm_up(durations)
+    median = int(np.median(durations[warm:]))
+    reasons: dict[int, Reason] = {}
+    for lap, duration in enumerate(durations.tolist()):
+        if lap < warm:
+            reasons[lap] = (WARM_UP, f"{duration / max(median, 1):.2f} times the median of the rest")
+        elif special and lap in special:
+            reasons[lap] = special[lap]
+        elif not _within(duration, median):
+            reasons[lap] = (OUTLIER, _deviation(duration, median, lap == len(names) - 1))
+    flags = tuple(reasons[lap][0] if lap in reasons else None for lap in range(len(names)))
+    why = tuple(reasons[lap][1] if lap in reasons else "" for lap in range(len(names)))
+    steady = steady_laps(durations, warm, frozenset(reasons))
+    return Laps(marker, guess, tuple(names), starts, has_own, flags, why, warm, steady, notes)
+
+
+def warm_up(durations_ns: Int64) -> int:
+    """Return how many leading laps, at most a quarter, each exceed 1.05 times the median of those after."""
+    count = 0
+    while count < len(durations_ns) // 4:
+        rest = float(np.median(durations_ns[count + 1 :]))
+        if 100 * int(durations_ns[count]) <= (100 + TOLERANCE_PERCENT) * rest:
+            break
+        count += 1
+    return count
+
+
+def steady_laps(durations_ns: Int64, warm: int, left_out: frozenset[int] = frozenset()) -> Steady | None:
+    """Return the laps after the warm-up within 5 % of their median; None if fewer than half, or than 3."""
+    rest = durations_ns[warm:]
+    if not len(rest):
+        return None
+    median = int(np.median(rest))
+    held = [
+        lap
+        for lap, duration in enumerate(rest.tolist(), start=warm)
+        if _within(duration, median) and lap not in left_out
+    ]
+    if len(held) < 3 or 2 * len(held) < len(rest):
+        return None
+    return Steady(tuple(held), int(np.median(durations_ns[held])))
+
+
+def _within(duration: int, median: int) -> bool:
+    return 100 * abs(duration - median) <= TOLERANCE_PERCENT * median
+
+
+def _deviation(duration: int, median: int, is_last: bool) -> str:
+    share = abs(duration - median) / max(median, 1)
+    said = f"{share:.1%} {'longer' if duration > median else 'shorter'} than the median"
+    if is_last and duration < median:
+        return said + "; the last lap ends with its last operation"
+    return said

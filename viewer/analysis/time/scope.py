@@ -1,0 +1,170 @@
+"""What numbers are taken over: a range of time, or some laps with each GPU's own boundaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from viewer.analysis.core.intervals import Intervals, union, window
+from viewer.analysis.core.units import said_ns
+from viewer.analysis.time.measure import clip_window
+from viewer.analysis.time.time_breakdown import IDLE
+from viewer.trace import GPU_KINDS
+from viewer.trace.events import Int64
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+    from viewer.analysis.time.iteration_bounds import Laps
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Time on every GPU that numbers are taken over.
+
+    Attributes
+    ----------
+    what : str
+        "steady state: 6 of 10 iterations".
+    within : tuple of Intervals, one per GPU
+    time : Intervals
+        The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
+    laps : tuple of int
+        The iterations that it consists of; () for a range of time.
+    is_steady : bool
+        False where numbers have to be labelled "not steady".
+    notes : tuple of str
+        What has to be said of it, a line each: that it was clipped, that no GPU does anything in it.
+    """
+
+    what: str
+    within: tuple[Intervals, ...]
+    time: Intervals
+    laps: tuple[int, ...] = ()
+    is_steady: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        """From the earliest start to the latest end, ns; (0, 0) of an iteration that lasts no time."""
+        if not len(self.time):
+            return 0, 0
+        return int(self.time.start_ns[0]), int(self.time.end_ns[-1])
+
+    def of(self, gpu: int | None) -> Intervals:
+        """Return the time of one GPU, for None that of all together."""
+        return self.time if gpu is None else self.within[gpu]
+
+    def laps_of(self, laps: Laps) -> tuple[int, ...]:
+        """Return the iterations that medians are taken over: its own, of a range those wholly inside."""
+        return self.laps or tuple(laps.inside(*self.hull))
+
+    def length_ns(self, gpu: int) -> int:
+        """Return the time of one GPU, ns."""
+        return self.within[gpu].total()
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all GPUs together, ns."""
+        return sum(w.total() for w in self.within)
+
+    def slices(self, study: Study, gpu: int, *parts: str) -> Intervals:
+        """Return the maximal intervals of one or several parts together, on one GPU, inside the scope."""
+        within = self.within[gpu]
+        if not len(within):
+            return within
+        start, end = int(within.start_ns[0]), int(within.end_ns[-1])
+        return study.parts[gpu].intervals(*parts, start_ns=start, end_ns=end) & within
+
+    def parts(self, study: Study) -> Int64:
+        """Return the five parts of each GPU inside, shape (gpus, 5), ns."""
+        return np.array(
+            [
+                of_gpu.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
+                for of_gpu, within in zip(study.parts, self.within, strict=True)
+            ],
+            np.int64,
+        ).reshape(-1, 5)
+
+
+def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -> Scope:
+    """Return the same range of time on every GPU, clipped to the recording.
+
+    This is the one place where ranges that are asked for are clipped, for whatever is counted over them.
+
+    Raises
+    ------
+    ValueError
+        If nothing of it lies inside the recording, or it is empty.
+    """
+    start, end, clipped = clip_window(study.trace, start_ns, end_ns)
+    notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
+    time = window(start, end)
+    scope = Scope(
+        f"{what}, clipped to the recording" if clipped else what, (time,) * len(study.trace.gpus), time
+    )
+    has_operations = any(len(study.trace.events[kind]) for kind in GPU_KINDS)
+    if has_operations and int(scope.parts(study)[:, IDLE].sum()) == scope.total_ns:
+        where = _span(*study.trace.window_ns)
+        notes.append(f"No GPU does anything in this range; the GPU operations lie from {where}.")
+    return replace(scope, notes=tuple(notes))
+
+
+def _span(start_ns: int, end_ns: int) -> str:
+    return f"{said_ns(start_ns) if start_ns else '0'} to {said_ns(end_ns)}"
+
+
+def lap_scope(laps: Laps, chosen: Collection[int] | None = None) -> Scope:
+    """Return some laps with each GPU's own boundaries.
+
+    Parameters
+    ----------
+    chosen : collection of int, optional
+        The user's own choice; by default the steady laps, without a steady state all after the warm-up.
+    """
+    picked = tuple(laps.basis if chosen is None else sorted(chosen))
+    within = []
+    for gpu in range(len(laps.starts)):
+        start, end = laps.windows(gpu)
+        within.append(union(start[list(picked)], end[list(picked)]))
+    start = np.concatenate([w.start_ns for w in within])
+    end = np.concatenate([w.end_ns for w in within])
+    steady = chosen is not None or laps.steady is not None
+    return Scope(_what(laps, chosen, picked), tuple(within), union(start, end), picked, steady)
+
+
+def _what(laps: Laps, chosen: Collection[int] | None, picked: tuple[int, ...]) -> str:
+    if laps.steady and picked == laps.steady.indices:
+        return f"steady state: {len(picked)} of {laps.count} iterations"
+    if chosen is None:
+        return f"not steady: all {len(picked)} iterations after the warm-up"
+    if len(picked) == 1:
+        flag = laps.flags[picked[0]]
+        return f"iteration {picked[0]}" + (f", {flag}" if flag else "")
+    return f"chosen: {len(picked)} of {laps.count} iterations"
+
+
+def left_out(study: Study, laps: Laps | None, scope: Scope) -> str:
+    """Return in a line what numbers over several laps do not speak of: the other laps; "" without any."""
+    if laps is None or not 1 < len(scope.laps) < laps.count:
+        return ""
+    rest = tuple(sorted(set(range(laps.count)) - set(scope.laps)))
+    time = lap_scope(laps, rest)
+    length, (low, high) = int(laps.duration_ns[list(rest)].sum()), study.trace.span_ns
+    idle = int(time.parts(study)[:, IDLE].sum()) / max(time.total_ns, 1)
+    flags = Counter(flag for lap in rest if (flag := laps.flags[lap])).most_common()
+    of = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
+    return (
+        f"Left out: {len(rest)} of {laps.count} iterations{of}, {said_ns(length)} "
+        f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
+    )
+
+
+def default_scope(study: Study, laps: Laps | None) -> Scope:
+    """Return the steady state where there are iterations, else the trace's window."""
+    if laps is not None:
+        return lap_scope(laps)
+    return range_scope(study, *study.trace.window_ns, "first to last GPU operation: no iterations")
