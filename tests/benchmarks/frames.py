@@ -27,7 +27,7 @@ from viewer.rows import build_rows
 from viewer.rows.presets import PRESETS
 from viewer.state import Hover, ViewState
 from viewer.state.work import is_anything_running
-from viewer.timeline.paint import make_frame, paint_frame
+from viewer.timeline.paint.paint_rows import make_frame, paint_frame
 from viewer.timeline.timeline import Timeline
 
 ZOOMS = ("whole trace", "1/3", "1/30", "1/1000", "1 µs a pixel")

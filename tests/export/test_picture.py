@@ -19,8 +19,8 @@ from viewer.export.view import PictureError, View, present_view
 from viewer.rows import RowKind
 from viewer.rows.tree import build_rows
 from viewer.state import Measurement, ViewState
-from viewer.timeline import ruler
-from viewer.timeline.figures import busy
+from viewer.timeline.headers.header_values import busy
+from viewer.timeline.strips import ruler
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -26,7 +26,7 @@ from viewer.analysis.summary.summary import vitals
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
 from viewer.rows import EventRef, RowKind, build_rows
-from viewer.timeline.facts import event_facts
+from viewer.timeline.cards.card_text import event_facts
 from viewer.trace import Kind
 
 

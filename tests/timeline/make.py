@@ -13,7 +13,7 @@ from viewer.drawing.theme import LIGHT
 from viewer.rows import build_rows
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
-from viewer.timeline.paint import make_frame, paint_frame
+from viewer.timeline.paint.paint_rows import make_frame, paint_frame
 
 MS = 1_000_000
 

@@ -12,7 +12,7 @@ from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
-from viewer.timeline.figures import busy, figure, row_tip, share
+from viewer.timeline.headers.header_values import busy, figure, row_tip, share
 from viewer.trace import Session
 
 

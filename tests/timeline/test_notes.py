@@ -12,10 +12,10 @@ from viewer.drawing.scale import AxisPixels, Scale
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind, build_rows
 from viewer.state import Measurement, Note
-from viewer.timeline.annotated import DRAFT
-from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
-from viewer.timeline.note_marks import paint_notes
-from viewer.timeline.note_places import broken, nearest_placed, place_notes
+from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
+from viewer.timeline.notes.note_layer import DRAFT
+from viewer.timeline.notes.note_marks import paint_notes
+from viewer.timeline.notes.note_places import broken, nearest_placed, place_notes
 from viewer.timeline.strip import Grid
 from viewer.timeline.timeline import Timeline
 
@@ -138,7 +138,7 @@ def test_long_words_and_chinese_are_broken(qapp):
     lines = broken("看" * 100 + "\n\n" + "x" * 200 + " two words", 150, 11)
     assert "".join(lines) == "看" * 100 + "x" * 200 + "two words"
     assert "" in lines
-    from viewer.timeline.fonts import metrics
+    from viewer.timeline.paint.fonts import metrics
 
     assert all(metrics(11).horizontalAdvance(line) <= 150 for line in lines)
 

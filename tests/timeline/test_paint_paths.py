@@ -7,10 +7,11 @@ from PySide6.QtGui import QGuiApplication
 from tests.timeline.make import MS, lone_axis, painted, pixels, rows_of, state_of, study_of, training
 from viewer.drawing.scene import Scene
 from viewer.rows import RowKind
-from viewer.timeline import gl_canvas, paint
-from viewer.timeline.canvas import Canvas
-from viewer.timeline.gl_bars import is_hardware, renderer_name
-from viewer.timeline.gl_canvas import GlCanvas
+from viewer.timeline.paint import paint_rows
+from viewer.timeline.strips import gl_canvas
+from viewer.timeline.strips.canvas import Canvas
+from viewer.timeline.strips.gl_bars import is_hardware, renderer_name
+from viewer.timeline.strips.gl_canvas import GlCanvas
 from viewer.timeline.timeline import Timeline
 
 SIZE = (900, 420)
@@ -35,7 +36,7 @@ def shown(on_screen, canvas, state):
 
 @pytest.mark.parametrize("window_ms", [(0, 70), (20, 42), (24, 26.5), (26.99, 27.02)])
 def test_both_paths_agree(on_screen, opengl, monkeypatch, window_ms):
-    monkeypatch.setattr(paint, "paint_labels", lambda *_: None)
+    monkeypatch.setattr(paint_rows, "paint_labels", lambda *_: None)
     state = state_of(training())
     state.axis.go(*(int(t * MS) for t in window_ms))
     state.set_overlay("idle", True)
@@ -68,7 +69,7 @@ def test_exception_in_a_paint_is_survived_and_logged_once(on_screen, monkeypatch
     def broken(*_, **__):
         raise ValueError("a bar of no colour")
 
-    monkeypatch.setattr("viewer.timeline.canvas.make_frame", broken)
+    monkeypatch.setattr("viewer.timeline.strips.canvas.make_frame", broken)
     timeline = on_screen(Timeline(state, "raster"), *SIZE)
     for _ in range(3):
         timeline.canvas.refresh()

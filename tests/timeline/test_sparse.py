@@ -8,10 +8,10 @@ from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import LIGHT
-from viewer.timeline.fonts import metrics, squeezed
-from viewer.timeline.marks import paint_boundaries
-from viewer.timeline.no_gpu import no_gpu_text
-from viewer.timeline.ruler import lap_step
+from viewer.timeline.paint.fonts import metrics, squeezed
+from viewer.timeline.paint.marks import paint_boundaries
+from viewer.timeline.strips.empty_text import no_gpu_text
+from viewer.timeline.strips.ruler import lap_step
 from viewer.timeline.timeline import Timeline
 
 

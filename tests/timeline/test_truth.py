@@ -11,8 +11,8 @@ from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
-from viewer.timeline.gl_bars import renderer_name
-from viewer.timeline.gl_canvas import GlCanvas
+from viewer.timeline.strips.gl_bars import renderer_name
+from viewer.timeline.strips.gl_canvas import GlCanvas
 
 pytestmark = pytest.mark.usefixtures("qapp")
 WIDTH = 400

@@ -26,7 +26,7 @@ from viewer.panels.comparison import ComparisonPanel
 from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.link import AxisLink
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.timeline import Renderer, Timeline
 

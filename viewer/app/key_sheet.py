@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.app.actions import COMMANDS, MENUS, key_text
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 
 GESTURES: tuple[tuple[str, str], ...] = (

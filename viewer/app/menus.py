@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from viewer.app.actions import COMMANDS, MENUS
+from viewer.timeline.headers.row_menu import rows_of_stream, stream_ids
 from viewer.timeline.plain_text import without_key
-from viewer.timeline.row_menu import rows_of_stream, stream_ids
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.drawing.colour import mix
 from viewer.drawing.theme import DARK, LIGHT, Theme
-from viewer.timeline.fonts import font
+from viewer.timeline.paint.fonts import font
 
 TEXT_PX = 13
 

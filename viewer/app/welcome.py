@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QVBoxLay
 
 from viewer.app.icons import app_icon
 from viewer.plain import visible
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel
 
 RECENT_SHOWN = 6

@@ -85,7 +85,7 @@ def print_renderer() -> None:
     """Print what OpenGL calls its renderer; an empty line where there is none."""
     from PySide6.QtGui import QGuiApplication
 
-    from viewer.timeline.gl_bars import renderer_name
+    from viewer.timeline.strips.gl_bars import renderer_name
 
     app = QGuiApplication.instance() or QGuiApplication([])
     print(renderer_name(), flush=True)  # noqa: T201
@@ -96,7 +96,7 @@ def _renderer() -> str:
     name = ask_renderer()
     if name is None:
         return "raster: OpenGL does not answer"
-    from viewer.timeline.gl_bars import is_hardware
+    from viewer.timeline.strips.gl_bars import is_hardware
 
     if is_hardware(name):
         return f"gl: {name}"

@@ -17,9 +17,9 @@ from viewer.export.view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Window
 from viewer.state.measured import measurement_frame, part_text
-from viewer.timeline import marks
-from viewer.timeline.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
-from viewer.timeline.range_table import RangeTable
+from viewer.timeline.cards.range_table import RangeTable
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 
 MARGIN, GAP = 12, 14
 _TEXT, _TITLE, _LINE = 11, 12, 18

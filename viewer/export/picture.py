@@ -17,16 +17,16 @@ from viewer.drawing.scale import AxisPixels, snap_px
 from viewer.drawing.scene import Scene
 from viewer.export import foot
 from viewer.export.view import PictureError, View
-from viewer.timeline import legend, ruler
-from viewer.timeline.dimensions import dimensions, dimensions_height, paint_dimensions
-from viewer.timeline.figures import bases, figure_in
-from viewer.timeline.fonts import font
-from viewer.timeline.insight import doubts_of
-from viewer.timeline.note_marks import paint_notes
-from viewer.timeline.note_places import place_notes
-from viewer.timeline.paint import Frame, make_frame, paint_timeline
-from viewer.timeline.paint_header import Look, paint_header
+from viewer.timeline.background_results import doubts_of
+from viewer.timeline.headers.header_values import bases, figure_in
+from viewer.timeline.headers.paint_header import Look, paint_header
+from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
+from viewer.timeline.notes.note_marks import paint_notes
+from viewer.timeline.notes.note_places import place_notes
+from viewer.timeline.paint.fonts import font
+from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_timeline
 from viewer.timeline.strip import Grid
+from viewer.timeline.strips import legend, ruler
 
 HEADER_WIDTH = 360
 MAX_PX, MAX_AREA = 30_000, 400_000_000

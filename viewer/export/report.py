@@ -26,7 +26,7 @@ from viewer.export.view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Measurement, Note, Window
 from viewer.state.measured import measurement_frame
-from viewer.timeline.facts import gpu_names
+from viewer.timeline.cards.card_text import gpu_names
 
 PICTURE_WIDTH, PICTURE_SCALE = 1400, 1.5
 MOST_LAPS, MOST_GROUPS, MOST_GPUS = 200, 25, 64

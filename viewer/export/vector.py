@@ -16,7 +16,7 @@ from viewer import __version__
 from viewer.drawing.scene import Scene
 from viewer.export.picture import Sheet
 from viewer.export.view import PictureError, View
-from viewer.timeline.fonts import family, fonts_for, metrics
+from viewer.timeline.paint.fonts import family, fonts_for, metrics
 
 MAX_SHAPES = 400_000
 DOTS_PER_INCH, POINTS_PER_INCH = 96, 72

@@ -14,7 +14,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import MINUS, format_count, format_instant, format_ns, format_share
 from viewer.rows import EventRef
-from viewer.timeline.facts import PART_TITLES, event_facts
+from viewer.timeline.cards.card_text import PART_TITLES, event_facts
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.names import short_name
 

@@ -18,7 +18,7 @@ from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.places import go_to_event
 from viewer.state.work import Worker
-from viewer.timeline.fonts import family
+from viewer.timeline.paint.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 
 TEXT_PX = 13

@@ -25,7 +25,7 @@ from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.places import reveal_gpu
 from viewer.state.work import Worker
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 
 TITLE_PX = 13

@@ -11,7 +11,7 @@ from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.places import go_to_note
-from viewer.timeline.canvas_menu import fill_colours
+from viewer.timeline.notes.canvas_menu import fill_colours
 from viewer.timeline.plain_text import PlainLabel
 
 _HINT = (

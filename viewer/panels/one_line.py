@@ -6,7 +6,7 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyle, QStyleOptionComboBox
 
 from viewer.plain import visible
-from viewer.timeline.fonts import WORD_ENDS
+from viewer.timeline.paint.fonts import WORD_ENDS
 from viewer.timeline.plain_text import PlainLabel
 
 _MARGIN = 1

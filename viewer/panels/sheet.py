@@ -31,7 +31,7 @@ from viewer.drawing.grid import Cell, Grid, Head
 from viewer.drawing.spreadsheet import harmless
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.table_view import DenseTable
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import wrapped_tip
 
 _Index = QModelIndex | QPersistentModelIndex

@@ -44,7 +44,7 @@ from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
 from viewer.state.work import Worker
-from viewer.timeline.fonts import STRONG, font
+from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 
 SECTIONS = (

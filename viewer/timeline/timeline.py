@@ -13,25 +13,25 @@ from viewer.drawing.theme import LIGHT, Theme, on_ground
 from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
 from viewer.state.navigation import go_to_lap
-from viewer.timeline import overview, ruler
 from viewer.timeline.axis_place import HEADER_WIDTH, SPLITTER, AxisPlace
-from viewer.timeline.canvas import Canvas
-from viewer.timeline.cards import Cards
-from viewer.timeline.evidence import Evidence
+from viewer.timeline.background_results import Insight
+from viewer.timeline.cards.cards import Cards
 from viewer.timeline.gestures import Gestures, TimeStrip
-from viewer.timeline.gl_bars import is_hardware, renderer_name
-from viewer.timeline.gl_canvas import GlCanvas
-from viewer.timeline.headers import RowHeaders
-from viewer.timeline.insight import Insight
-from viewer.timeline.legend import HEIGHT as LEGEND_HEIGHT
-from viewer.timeline.legend import Legend
-from viewer.timeline.no_gpu import no_gpu_text, no_row_text
-from viewer.timeline.note_hands import NoteHands
-from viewer.timeline.overview import Overview, OverviewCorner
-from viewer.timeline.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
+from viewer.timeline.headers.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
+from viewer.timeline.headers.row_headers import RowHeaders
+from viewer.timeline.notes.controller import NoteHands
 from viewer.timeline.plain_text import PlainLabel
-from viewer.timeline.ruler import Ruler, RulerCorner
+from viewer.timeline.selection_links import Evidence
 from viewer.timeline.strip import log
+from viewer.timeline.strips import overview, ruler
+from viewer.timeline.strips.canvas import Canvas
+from viewer.timeline.strips.empty_text import no_gpu_text, no_row_text
+from viewer.timeline.strips.gl_bars import is_hardware, renderer_name
+from viewer.timeline.strips.gl_canvas import GlCanvas
+from viewer.timeline.strips.legend import HEIGHT as LEGEND_HEIGHT
+from viewer.timeline.strips.legend import Legend
+from viewer.timeline.strips.overview import Overview, OverviewCorner
+from viewer.timeline.strips.ruler import Ruler, RulerCorner
 
 Renderer = Literal["auto", "gl", "raster"]
 

@@ -1,0 +1,148 @@
+"""The two cards over the timeline: of what is under the pointer, and of the selection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QTimer
+
+from viewer.analysis.study import Study
+from viewer.rows import RowKind
+from viewer.timeline.cards.hover_card import HoverCard
+from viewer.timeline.cards.selection_card import SelectionCard
+from viewer.timeline.cards.stall_hits import Lines, slice_about, slice_at
+from viewer.timeline.strip import guard
+
+if TYPE_CHECKING:
+    from viewer.timeline.gestures import TimeStrip
+    from viewer.timeline.timeline import Timeline
+
+_EVENT_MS, _CUT_MS = 250, 600
+_LOW_PX = 320
+"""A canvas lower than that has no room for a card."""
+
+
+class Cards(QObject):
+    """Says when a card is shown, with what, and where.
+
+    Attributes
+    ----------
+    hover : HoverCard
+        Shown after the pointer has rested; follows it from then on.
+    selection : SelectionCard
+        Shown while the selection is in view.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(timeline)
+        self._timeline = timeline
+        self.selection, self.hover = SelectionCard(timeline), HoverCard(timeline)
+        self._pointed: tuple[TimeStrip, QPointF] | None = None
+        self._rest = QTimer(self, singleShot=True)
+        self._rest.timeout.connect(self._show_hover)
+
+    def dismiss(self) -> None:
+        """Hide both: another trace."""
+        self.leave()
+        self.selection.dismiss()
+
+    def leave(self) -> None:
+        """Hide the hover card: the pointer is elsewhere."""
+        self._pointed = None
+        self._rest.stop()
+        self.hover.hide()
+
+    def point(self, strip: TimeStrip, pos: QPointF) -> None:
+        """Follow the pointer: at once where the hover card is shown, else after a rest."""
+        self._pointed = (strip, pos)
+        if self.hover.isVisible():
+            self._show_hover()
+            return
+        hit = strip.hit(pos)
+        on_event = hit is not None and (hit.event is not None or hit.column is not None)
+        on_slice = hit is not None and hit.gpu is not None and self.slice_at(strip, pos) is not None
+        self._rest.start(_EVENT_MS if on_event or on_slice else _CUT_MS)
+
+    def slice_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
+        """Return the number of the slice under a point, None where there is none."""
+        study, slices = self._timeline.state.study, self._timeline.insight.slices
+        if study is None or slices is None:
+            return None
+        density = self._timeline.canvas.scale().ns_per_px
+        return slice_at(study, slices, strip.hit(pos), self._timeline.state.overlays, density)
+
+    def place_selection(self) -> None:
+        """Show the selection's card where it covers least, or hide it where the selection is out of view."""
+        state, canvas = self._timeline.state, self._timeline.canvas
+        selection, study = state.selection, state.study
+        start, end = state.axis.window
+        if study is None or selection is None or selection[1] <= start or selection[0] >= end:
+            self.selection.dismiss()
+            return
+        left, right = (int(canvas.x_of(t)) for t in selection)
+        bounds = self._bounds()
+        span = QRect(
+            QPoint(bounds.left() + max(left, 0), bounds.top()),
+            QPoint(bounds.left() + min(right, bounds.width()), bounds.top()),
+        )
+        with guard("the selection card", self.selection.dismiss):
+            self.selection.show_range(
+                study, selection, state.laps, span, bounds, self.below_rows(), self._about_selection(study)
+            )
+        self._make_room()
+
+    def _show_hover(self) -> None:
+        study, insight = self._timeline.state.study, self._timeline.insight
+        if self._pointed is None or study is None:
+            return
+        with guard("the hover card"):
+            strip, pos = self._pointed
+            at = strip.mapTo(self._timeline, pos.toPoint())
+            span = QRect(at.x() - 1, at.y(), 2, 1)
+            bounds = self._bounds()
+            hit = strip.hit(pos)
+            number, slices = self.slice_at(strip, pos), insight.slices
+            if hit is not None and (hit.event is not None or hit.column is not None):
+                self.hover.show_hit(study, hit, span, bounds, insight.collectives)
+            elif hit is not None and hit.gpu is not None and hit.row.kind is RowKind.LAUNCHES:
+                self.hover.show_distance(study, hit.gpu, hit.time_ns, span, bounds)
+            elif slices is not None and number is not None and number != self._timeline.evidence.slice_number:
+                self.hover.show_slice(study, slices, number, span, bounds)
+            elif (hit is not None or strip is self._timeline.ruler) and not self._is_selected(strip, pos):
+                density = self._timeline.canvas.scale().ns_per_px
+                time_ns = strip.time_at(pos.x())
+                self.hover.show_cut(study, time_ns, density, span, bounds, insight.doubts.gpus)
+                self._make_room()
+            else:
+                self.hover.hide()
+            self.hover.raise_()
+
+    def _make_room(self) -> None:
+        """Hide the hover card where it would lie on the selection's, which was asked for."""
+        both = self.hover.isVisible() and self.selection.isVisible()
+        if both and self.hover.geometry().intersects(self.selection.geometry()):
+            self.hover.hide()
+
+    def _is_selected(self, strip: TimeStrip, pos: QPointF) -> bool:
+        """Return whether a point lies in the selection, whose own card says more than the cut."""
+        selection = self._timeline.state.selection
+        return selection is not None and selection[0] <= strip.time_at(pos.x()) <= selection[1]
+
+    def _about_selection(self, study: Study) -> Lines:
+        """Return what is known of the selection where it is a slice."""
+        slices, number = self._timeline.insight.slices, self._timeline.evidence.slice_number
+        return slice_about(study, slices, number) if slices is not None and number is not None else ()
+
+    def _bounds(self) -> QRect:
+        """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""
+        area = self._timeline.pinned.geometry().united(self._timeline.canvas.geometry())
+        return area if area.height() >= _LOW_PX else area.united(self._timeline.overview.geometry())
+
+    def below_rows(self) -> QRect:
+        """Return the part of the canvas that no row covers."""
+        canvas = self._timeline.canvas
+        area = canvas.geometry()
+        if canvas.placed:
+            last = canvas.placed[-1]
+            area.setTop(min(area.top() + last.y + last.height, area.bottom()))
+        return area

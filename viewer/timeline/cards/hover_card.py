@@ -1,0 +1,180 @@
+"""The hover card: everything about the event under the pointer; over many, how many; over none, the cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import IDLE
+from viewer.drawing.format import format_count, format_instant, format_ns, format_share
+from viewer.drawing.hit import ColumnFacts, HitResult
+from viewer.timeline.cards.card import Card
+from viewer.timeline.cards.card_text import PART_TITLES, event_facts, gpu_names, running_at
+from viewer.timeline.cards.stall_hits import slice_heading, slice_lines
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import MEDIUM, STRONG, cropped, font, metrics
+from viewer.trace.names import short_name
+
+WIDTH = 480
+_TITLE, _TEXT, _LINE = 12.5, 11, 17
+_TITLE_LINES = 3
+_MAX_CUT_GPUS = 24
+_NOTHING = {IDLE: "nothing on any stream"}
+_NO_WARNINGS: Mapping[int, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line: a swatch's colour (None for none), a label, a value."""
+
+    colour: int | None
+    label: str
+    value: str
+
+
+class HoverCard(Card):
+    """Shows one of three things: an event, a column of many events, or what all GPUs do at an instant."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.title = ""
+        self.subtitle = ""
+        self.items: tuple[Item, ...] = ()
+        self._shown: object = None
+
+    def show_hit(
+        self,
+        study: Study,
+        hit: HitResult,
+        span: QRect,
+        bounds: QRect,
+        collectives: Collectives | None = None,
+    ) -> None:
+        """Say what is under the pointer."""
+        key = (id(study), hit.event, hit.column, collectives is None)
+        if key != self._shown:
+            self._shown = key
+            if hit.column is not None:
+                self._say(*_column(study, hit.column))
+            elif hit.event is not None:
+                facts = event_facts(study, hit.event, collectives)
+                self._say(facts.title, facts.subtitle, [Item(None, *line) for line in facts.lines])
+        self.show_beside(span, bounds)
+
+    def show_slice(self, study: Study, slices: Slices, number: int, span: QRect, bounds: QRect) -> None:
+        """Say what is known of a slice of a GPU."""
+        key = (id(slices), number)
+        if key != self._shown:
+            self._shown = key
+            items = [Item(None, *line) for line in slice_lines(study, slices, number)]
+            self._say(*slice_heading(study, slices, number), items)
+        self.show_beside(span, bounds)
+
+    def show_distance(self, study: Study, gpu: int, time_ns: int, span: QRect, bounds: QRect) -> None:
+        """Say how far the CPU runs ahead of a GPU at an instant."""
+        queued = study.launch_distance(gpu).at(time_ns)
+        key = (id(study), gpu, queued)
+        if key != self._shown:
+            self._shown = key
+            title = "nothing has started yet" if queued is None else f"{format_ns(queued)} in the queue"
+            who = f"Launch distance of {study.trace.gpu_label(gpu)}"
+            meaning = "from the return of the launch to the start of what started last"
+            self._say(title, who, [Item(None, "Queued", meaning)])
+        self.show_beside(span, bounds)
+
+    def show_cut(
+        self,
+        study: Study,
+        time_ns: int,
+        resolution_ns: float,
+        span: QRect,
+        bounds: QRect,
+        warnings: Mapping[int, str] = _NO_WARNINGS,
+    ) -> None:
+        """Say what every GPU does at an instant, with what makes that doubtful."""
+        key = (id(study), time_ns)
+        if key != self._shown:
+            self._shown = key
+            items = []
+            labels = gpu_names(study.trace)
+            for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
+                part, names = running_at(study, gpu.index, time_ns)
+                colour = self.theme.parts[part] if part != IDLE else self.theme.hatch
+                what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
+                text = f"{PART_TITLES[part]}: {what}" if what else PART_TITLES[part]
+                items.append(Item(colour, labels[gpu.index], text))
+                if gpu.index in warnings:
+                    title = warnings[gpu.index].split("\n")[0]
+                    items.append(Item(self.theme.warning, "not to be trusted", title))
+            self._say(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
+        self.show_beside(span, bounds)
+
+    def _say(self, title: str, subtitle: str, items: list[Item]) -> None:
+        room = WIDTH * (_TITLE_LINES - 0.4)
+        self.title, self.subtitle = cropped(title.replace("\n", " "), room, _TITLE, STRONG), subtitle
+        self.items = tuple(items)
+        self.setAccessibleName(title)
+        self.setAccessibleDescription("\n".join(f"{i.label}: {i.value}" for i in items))
+
+    def content_size(self) -> QSize:
+        """Return the size of title and lines."""
+        value = max((metrics(_TEXT, MEDIUM).horizontalAdvance(i.value) for i in self.items), default=0.0)
+        wide = max(self._label_width() + value, metrics(_TITLE, STRONG).horizontalAdvance(self.title))
+        width = min(WIDTH, int(max(wide, metrics(_TEXT).horizontalAdvance(self.subtitle))) + 6)
+        height = self._title_rect(width).height() + _LINE + 7 + _LINE * len(self.items)
+        return QSize(width, height)
+
+    def _label_width(self) -> float:
+        label = max((metrics(_TEXT).horizontalAdvance(i.label) for i in self.items), default=0.0)
+        swatch = 16 if any(i.colour is not None for i in self.items) else 0
+        return label + swatch + 16
+
+    def _title_rect(self, width: int) -> QRect:
+        room = QRect(0, 0, width, 16 * _TITLE_LINES)
+        flags = int(Qt.TextFlag.TextWrapAnywhere)
+        needed = metrics(_TITLE, STRONG).boundingRect(QRectF(room), flags, self.title).toAlignedRect()
+        return QRect(0, 0, width, min(needed.height(), 16 * _TITLE_LINES))
+
+    def paint_content(self, painter: QPainter, rect: QRect) -> None:
+        """Paint title and lines."""
+        theme = self.theme
+        title = self._title_rect(rect.width()).translated(rect.topLeft())
+        painter.setFont(font(_TITLE, STRONG))
+        painter.setPen(QColor(theme.text))
+        painter.drawText(title, int(Qt.TextFlag.TextWrapAnywhere), self.title)
+        y = title.bottom() + 1
+        base = marks.text_baseline(y, _LINE, _TEXT)
+        marks.paint_text(painter, self.subtitle, rect.left(), base, _TEXT, theme.text_soft)
+        y += _LINE + 3
+        painter.fillRect(rect.left(), y, rect.width(), 1, QColor(theme.line))
+        y += 4
+        left = rect.left() + self._label_width()
+        for item in self.items:
+            x = float(rect.left())
+            if item.colour is not None:
+                painter.fillRect(QRect(QPoint(int(x), y + 4), QSize(9, 9)), QColor(item.colour))
+                x += 16
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, item.label, x, base, _TEXT, theme.text_soft)
+            value = cropped(item.value, rect.right() - left, _TEXT, MEDIUM)
+            marks.paint_text(painter, value, left, base, _TEXT, theme.text, MEDIUM)
+            y += _LINE
+
+
+def _column(study: Study, facts: ColumnFacts) -> tuple[str, str, list[Item]]:
+    name = study.trace.names[facts.commonest] or "(no name)"
+    items = [
+        Item(None, "Mean", format_ns(facts.mean_ns)),
+        Item(None, "Commonest", f"{short_name(name)}  ({format_count(facts.commonest_count)})"),
+        Item(None, "Covered", f"{format_share(facts.busy)} of the column"),
+        Item(None, "From", format_instant(facts.start_ns)),
+        Item(None, "To", f"{format_instant(facts.end_ns)}  (+{format_ns(facts.end_ns - facts.start_ns)})"),
+    ]
+    return f"{format_count(facts.count)} events", "In one pixel column: zoom in to see them apart", items

@@ -1,0 +1,304 @@
+"""The table of a measured range: the five parts on every GPU. The selection card and pictures paint it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtGui import QColor, QPainter
+
+from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.measure import RangeNumbers, measure
+from viewer.analysis.time.time_breakdown import IDLE
+from viewer.drawing.format import format_count, format_ns, format_share, lap_share_text
+from viewer.drawing.theme import Theme
+from viewer.state import Window
+from viewer.timeline.cards.card_text import gpu_names
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, advance, cropped, wrapped
+from viewer.trace.lazy import cached_property
+from viewer.trace.names import short_name
+
+_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
+_TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
+_COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
+_NARROW = 54
+_NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
+_AWAITED = "…"
+_KEPT = "\u00a0"
+"""A space at which no line ends."""
+_MAX_GPUS = 16
+_TITLE_HEIGHT, _RULE = 24, 9
+
+_Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
+"""Texts from their (x, baseline), by their look: pixels, ink, weight."""
+
+
+class RangeTable:
+    """The numbers of one range, and how they are laid out; sizes are in logical pixels.
+
+    Parts that no GPU has are left out, and so is "no kernel" where that is the idle time.
+
+    Parameters
+    ----------
+    most_gpus : int
+        GPUs beyond are counted, not listed.
+    details : bool
+        False: the parts only, at the cost of a glance; the rest is shown as awaited.
+    about : sequence of (str, str)
+        Labels and values of what is said of the range instead of its kernels and its holes.
+
+    Raises
+    ------
+    ValueError
+        If nothing of the range lies inside the recording.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        selection: Window,
+        laps: Laps | None,
+        most_gpus: int = _MAX_GPUS,
+        *,
+        details: bool = True,
+        about: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.numbers = measure(study, *selection, laps, details=details)
+        self.where = _where(self.numbers, laps)
+        self.about = tuple(about)
+        self._notes = list(about) or _notes(self.numbers, details)
+        self.unknown = "–" if study.given_up else _AWAITED
+        self._labels = gpu_names(study.trace)
+        self._most = most_gpus
+        self._hint = True
+        self._widest, self._most_lines = _ABOUT_WIDTH, 2
+        self._column, self._share = _COLUMN, _SHARE
+        self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == IDLE]
+        self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
+
+    def fit(self, width: int, height: int) -> None:
+        """Leave out shares, second lines, what is said below the GPUs, then GPUs, until the table fits."""
+        self._widest = width
+        if self.size().width() > width:
+            self._column, self._share = _NARROW, 0
+        if self.size("?").height() > height:
+            self._hint = False
+        if self.size().height() > height:
+            self._most_lines = 1
+        while self._notes and self.size().height() > height:
+            self._notes.pop()
+        while self._most > 1 and self.size().height() > height:
+            self._most = min(self._most, len(self.numbers.parts_ns)) - 1
+
+    def size(self, hint: str = "") -> QSize:
+        """Return the size of the table; `hint` is the line at its foot."""
+        numbers = self.numbers
+        gpus = len(numbers.parts_ns)
+        rows = min(gpus, self._most) + (gpus > self._most)
+        lines = 2 * bool(gpus) + len(self._note_lines) + bool((hint and self._hint) or numbers.clipped)
+        return QSize(self._width, _TITLE_HEIGHT + _LINE * (rows + lines) + _RULE)
+
+    @property
+    def _width(self) -> int:
+        width = self._label_width + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
+        head = self._head_width + advance(self.where, _TEXT)
+        head = min(ceil(head) + 2, _ABOUT_WIDTH, self._widest)
+        return max(width, _ABOUT_WIDTH if self.about else _MIN_WIDTH, head)
+
+    @property
+    def _head_width(self) -> float:
+        """How far right the words begin that stand beside the length."""
+        return advance(format_ns(self.numbers.length_ns), 14, STRONG) + 18
+
+    @property
+    def _note_lines(self) -> list[tuple[str, str]]:
+        """What is said below the GPUs: a label, or none where a line goes on, and a line of text."""
+        room = self._width - _NOTE
+        return [
+            (label if not at else "", line)
+            for label, value in self._notes
+            for at, line in enumerate(wrapped(value, room, _TEXT, MEDIUM, self._most_lines))
+        ]
+
+    def _all_label(self) -> str:
+        gpus = len(self.numbers.parts_ns)
+        return f"Sum of {gpus}" if gpus > 1 else "In all"
+
+    @cached_property
+    def _label_width(self) -> int:
+        labels = [*self._labels, self._all_label()]
+        return min(_MAX_LABEL, round(max((advance(t, _TEXT) for t in labels), default=0)) + 6)
+
+    def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
+        """Paint the table into `rect`, which is as large as `size` says."""
+        numbers = self.numbers
+        title = format_ns(numbers.length_ns)
+        base = rect.top() + 12.0
+        marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
+        x = rect.left() + self._head_width
+        where = cropped(self.where, rect.right() - x, _TEXT)
+        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
+        y = rect.top() + _TITLE_HEIGHT
+        if len(numbers.parts_ns):
+            y = self._paint_gpus(painter, rect, y, theme)
+        painter.fillRect(rect.left(), y + 4, rect.width(), 1, QColor(theme.line))
+        y += _RULE
+        for label, line in self._note_lines:
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            marks.paint_text(painter, label, rect.left(), base, _TEXT, theme.text_soft)
+            marks.paint_text(painter, line, rect.left() + _NOTE, base, _TEXT, theme.text, MEDIUM)
+            y += _LINE
+        if not self._hint:
+            hint = ""
+        if numbers.clipped:
+            hint = " · ".join(filter(None, ("Clipped to the recording", hint)))
+        base = marks.text_baseline(y, _LINE, _SMALL)
+        marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
+
+    def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
+        numbers, texts = self.numbers, _Texts(list)
+        unit, size = _unit(numbers.length_ns)
+        headings = [(_HEADINGS[at], "") for at in self._columns]
+        counted = ("no kernel",) * self._no_kernel + ("kernels", "launches")
+        self._lay_line(texts, rect, theme, y, unit, headings, counted, soft=True)
+        y += _LINE
+        gpus = len(numbers.parts_ns)
+        for gpu in range(min(gpus, self._most)):
+            held = numbers.gpus[gpu] if numbers.gpus else None
+            counts = _counts(held.kernels, held.launches) if held else (self.unknown,) * 2
+            cells, counts = self._cells(
+                numbers.parts_ns[gpu].tolist(),
+                int(numbers.no_kernel_ns[gpu]),
+                numbers.length_ns,
+                size,
+                counts,
+            )
+            self._lay_line(texts, rect, theme, y, self._labels[gpu], cells, counts)
+            y += _LINE
+        if (more := gpus - self._most) > 0:
+            base = marks.text_baseline(y, _LINE, _TEXT)
+            texts[_TEXT, theme.text_soft, REGULAR].append((rect.left(), base, f"and {more} more"))
+            y += _LINE
+        counts = _counts(numbers.kernels, numbers.launches) if numbers.gpus else (self.unknown,) * 2
+        cells, counts = self._cells(
+            numbers.all_ns.tolist(),
+            int(numbers.no_kernel_ns.sum()),
+            numbers.length_ns * gpus,
+            size,
+            counts,
+        )
+        tint = QColor(theme.accent)
+        tint.setAlpha(20)
+        painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
+        self._lay_line(texts, rect, theme, y, self._all_label(), cells, counts)
+        for look, alike in texts.items():
+            marks.paint_texts(painter, alike, *look)
+        return y + _LINE
+
+    def _cells(
+        self, parts_ns: list[int], no_kernel_ns: int, whole_ns: int, size: int, counts: tuple[str, ...]
+    ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+        """Return the texts of a line: values with shares, and what is only counted."""
+        cells = [
+            (_value(parts_ns[at], size), _short_share(parts_ns[at] / whole_ns) if parts_ns[at] else "")
+            for at in self._columns
+        ]
+        return cells, ((_value(no_kernel_ns, size),) if self._no_kernel else ()) + counts
+
+    def _lay_line(
+        self,
+        texts: _Texts,
+        rect: QRect,
+        theme: Theme,
+        y: int,
+        label: str,
+        cells: list[tuple[str, str]],
+        counts: tuple[str, ...],
+        soft: bool = False,
+    ) -> None:
+        """Add the texts of a line to those of the same look: to change the look costs as much as a text."""
+        base = marks.text_baseline(y, _LINE, _TEXT)
+        ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
+        room = self._label_width
+        texts[_TEXT, ink, REGULAR].append((rect.left(), base, cropped(label, room, _TEXT)))
+        right = rect.left() + room
+        for value, share in cells:
+            right += self._column
+            if share and self._share:
+                x = right - self._share + _GAP
+                texts[_SHARE_TEXT, theme.text_faint, REGULAR].append((x, base, share))
+            look = _TEXT, theme.text_faint if value == "–" else ink, weight
+            texts[look].append((right - self._share - advance(value, _TEXT, weight), base, value))
+        for count in counts:
+            right += _COUNT
+            texts[_TEXT, ink, REGULAR].append((right - advance(count, _TEXT), base, count))
+
+
+def _unit(length_ns: int) -> tuple[str, int]:
+    """Return the one unit of a table, so that its columns compare."""
+    return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
+
+
+def _value(ns: int, size: int) -> str:
+    value = ns / size
+    decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
+    return f"{value:,.{decimals}f}" if ns else "–"
+
+
+def _short_share(share: float) -> str:
+    """Return a share beside its exact value: "89 %", "9.4 %"."""
+    return f"{share * 100:.0f} %" if share >= 0.0995 else format_share(share)
+
+
+def _counts(kernels: int, launches: int) -> tuple[str, ...]:
+    return format_count(kernels), format_count(launches)
+
+
+def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
+    if not details:
+        return [("Most kernel time", _AWAITED), ("Compute stream empty", _AWAITED)]
+    notes = []
+    if numbers.families:
+        most = "   ".join(f"{short_name(f.name)}{_KEPT}{format_share(f.share)}" for f in numbers.families)
+        notes.append(("Most kernel time", most))
+    held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
+    if empty := sum(h.empty_ns for h in held):
+        filled = (
+            ("compute elsewhere", sum(h.compute_ns for h in held)),
+            ("communication", sum(h.communication_ns for h in held)),
+            ("copy", sum(h.copy_ns for h in held)),
+            ("idle", sum(h.idle_ns for h in held)),
+        )
+        made_of = ", ".join(f"{what} {format_ns(ns)}" for what, ns in filled if ns)
+        notes.append(("Compute stream empty", f"{format_ns(empty)}: {made_of}"))
+    return notes
+
+
+def between(numbers: RangeNumbers, laps: Laps) -> tuple[int, int] | None:
+    """Return the two iterations that a range lies between, None if it does not.
+
+    It holds the first instant of a lap on some GPU, or ends with it, and no kernel runs in most of it.
+    """
+    if 2 * int(numbers.no_kernel_ns.sum()) < numbers.length_ns * len(numbers.parts_ns) or laps.count < 2:
+        return None
+    inner = laps.starts[:, 1 : laps.count]
+    held = (inner >= numbers.start_ns) & (inner <= numbers.end_ns)
+    found = np.flatnonzero(held.any(axis=0))
+    return (int(found[0]), int(found[0]) + 1) if len(found) == 1 else None
+
+
+def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
+    share = numbers.lap
+    if share is None or laps is None:
+        return "outside the iterations" if laps else ""
+    text = lap_share_text(share.share, f"iteration {share.lap}")
+    if (pair := between(numbers, laps)) is not None:
+        text += f" · between iterations {pair[0]} and {pair[1]}"
+    elif len(share.laps) > 1:
+        text += f" · touches iterations {share.laps[0]} to {share.laps[-1]}"
+    return text

@@ -1,0 +1,99 @@
+"""The selection card: the five parts of the selected range on every GPU, exactly."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QRect, QSize, QTimer
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.measure import RangeNumbers
+from viewer.state import Window
+from viewer.timeline.cards.card import MARGIN, Card
+from viewer.timeline.cards.range_table import RangeTable
+
+_SLOW_S, _PAUSE_MS = 0.001, 60
+_HINT = "Enter keeps the measurement · Shift while dragging: no snapping"
+
+
+class SelectionCard(Card):
+    """Measures the selection. While it is dragged the parts follow the pointer, the rest in a pause."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.table: RangeTable | None = None
+        self._cost_s = 0.0
+        self._asked: tuple[Study, Window, Laps | None] | None = None
+        self._about: tuple[tuple[str, str], ...] = ()
+        self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._measure)
+
+    def show_range(
+        self,
+        study: Study,
+        window: Window,
+        laps: Laps | None,
+        span: QRect,
+        bounds: QRect,
+        free: QRect | None = None,
+        about: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Show the numbers of a range beside the place where it is selected (`show_beside`).
+
+        `about` is what is known of it as a slice.
+        """
+        asked = (study, window, laps)
+        known = self._asked == asked and self._about == about
+        place = (span, bounds, free)
+        self._asked, self._about = asked, about
+        if known and self.table is not None and place[1].size() == self._place[1].size():
+            self._place = place
+            self.show_beside(*self._place)
+            return
+        self._place = place
+        if self._cost_s > _SLOW_S and self.isVisible():
+            self._make(details=False)
+            self._pause.start()
+        else:
+            self._measure()
+
+    def dismiss(self) -> None:
+        """Hide the card; there is no selection."""
+        self._pause.stop()
+        self._asked = self.table = None
+        self.hide()
+
+    def _measure(self) -> None:
+        began = time.perf_counter()
+        self._make(details=True)
+        self._cost_s = time.perf_counter() - began
+
+    def _make(self, details: bool) -> None:
+        if self._asked is None:
+            return
+        try:
+            self.table = RangeTable(*self._asked, details=details, about=self._about)
+        except ValueError:
+            self.dismiss()
+            return
+        room = self._place[1]
+        self.table.fit(room.width() - MARGIN, room.height() - MARGIN)
+        self.show_beside(*self._place)
+
+    @property
+    def numbers(self) -> RangeNumbers | None:
+        """What is shown."""
+        return self.table.numbers if self.table else None
+
+    def content_size(self) -> QSize:
+        """Return the size of the table."""
+        return self.table.size(_HINT) if self.table else QSize(0, 0)
+
+    def paint_content(self, painter: QPainter, rect: QRect) -> None:
+        """Paint the table."""
+        if self.table is not None:
+            self.table.paint(painter, rect, self.theme, _HINT)

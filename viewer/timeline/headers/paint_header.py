@@ -1,0 +1,212 @@
+"""Painting of row headers: a pure function on any QPainter, for the window and for export alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPolygonF
+
+from viewer.drawing.bands import CurveBand, StateBand
+from viewer.drawing.curve import SCALE_TEXTS
+from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.theme import Theme
+from viewer.rows import Row, RowKind
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics, squeezed
+
+INDENT = 16
+RIGHT = 12
+FIGURE_WIDTH = 76
+PIN_SIZE = 14
+LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 9.5, 11
+GAP = 8
+LINE = 20
+MARK = 3
+PATH_SIGN = "›"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one header stands there at the moment.
+
+    Attributes
+    ----------
+    figure : str
+        What stands at the right (`viewer.timeline.headers.header_values.figure`).
+    foldable : bool
+        It has rows below it: an arrow is painted.
+    hovered, current, focused, pinned : bool
+        Under the pointer; the keyboard's row; with the keyboard in the tree; pinned.
+    warning : bool
+        What its lanes show is not to be trusted.
+    own, other : bool
+        It holds what is selected; it holds the other end of that.
+    sign : str
+        Where the other end is: left, right, above, below, folded; "" for none.
+    as_path : bool
+        Painted with its full path and without indentation, as in the pinned area.
+    """
+
+    figure: str = ""
+    foldable: bool = False
+    hovered: bool = False
+    current: bool = False
+    focused: bool = False
+    pinned: bool = False
+    as_path: bool = False
+    warning: bool = False
+    own: bool = False
+    other: bool = False
+    sign: str = ""
+
+
+def pin_rect(line: QRect) -> QRect:
+    """Return where the pin of a header is, from the line that its label stands in."""
+    x = line.right() + 1 - RIGHT - FIGURE_WIDTH - PIN_SIZE
+    return QRect(x, line.top() + (line.height() - PIN_SIZE) // 2, PIN_SIZE, PIN_SIZE)
+
+
+def sign_rect(line: QRect) -> QRectF:
+    """Return where the sign to the other end stands, left of the pin's place."""
+    pin = pin_rect(line)
+    return QRectF(pin.left() - GAP - 12, line.center().y() - 5.5, 12, 12)
+
+
+def label_line(placed: PlacedRow, rect: QRect) -> QRect:
+    """Return the line that the label of a header in `rect` stands in: beside the row's first lane."""
+    drawn = row_bands(placed.row, placed.expanded)
+    centre = drawn[0].y + drawn[0].height // 2 if len(drawn) > 1 else rect.height() // 2
+    return QRect(rect.left(), rect.top() + max(0, centre - LINE // 2), rect.width(), min(LINE, rect.height()))
+
+
+def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, look: Look) -> None:
+    """Paint the header of a row.
+
+    Parameters
+    ----------
+    rect : QRect
+        Where, in logical pixels; its height is the row's.
+    """
+    row = placed.row
+    line = label_line(placed, rect)
+    left = rect.left() + (1 if look.as_path else len(row.path())) * INDENT
+    _paint_ground(painter, row, rect, theme, look)
+    if look.foldable and not look.as_path:
+        _paint_arrow(painter, left - INDENT / 2, line.center().y() + 0.5, placed.expanded, theme)
+    room = line.right() + 1 - RIGHT
+    if look.figure:
+        painter.setFont(font(DETAIL_PX))
+        is_busy = row.kind in (RowKind.PROCESS, RowKind.GPU)
+        painter.setPen(QColor.fromRgba(theme.text_soft if is_busy else theme.text_faint))
+        box = QRectF(left, line.top(), room - left, line.height())
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, look.figure)
+        room -= round(metrics(DETAIL_PX).horizontalAdvance(look.figure)) + GAP
+    if look.hovered or look.pinned:
+        pin = pin_rect(line)
+        _paint_pin(painter, QRectF(pin), look.pinned, theme)
+        room = min(room, pin.left() - GAP // 2)
+    if look.warning:
+        marks.paint_warning(painter, QRectF(room - 13, line.center().y() - 6, 13, 13), theme)
+        room -= 13 + GAP // 2
+    if look.sign:
+        sign = sign_rect(line)
+        marks.paint_sign(painter, sign, look.sign, theme)
+        room = min(room, round(sign.left()) - GAP // 2)
+    for held, column, colour in ((look.own, 0, theme.event), (look.other, 1, theme.link)):
+        if held:
+            edge = rect.right() + 1 - MARK * (2 - column)
+            painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
+    _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, look)
+    _paint_lane_names(painter, placed, rect, left, theme)
+    _paint_scale(painter, placed, rect, theme)
+
+
+def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: Look) -> None:
+    painter.fillRect(rect, QColor.fromRgba(theme.line_soft if look.as_path and look.pinned else theme.panel))
+    if look.hovered or look.current:
+        tint = QColor.fromRgba(theme.accent)
+        tint.setAlphaF(0.14 if look.current and look.focused else 0.07)
+        painter.fillRect(rect, tint)
+    if look.current and look.focused:
+        painter.fillRect(QRect(rect.left(), rect.top(), 2, rect.height()), QColor.fromRgba(theme.accent))
+    edge = theme.line if row.kind == RowKind.PROCESS or look.as_path else theme.line_soft
+    painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), QColor.fromRgba(edge))
+
+
+def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: Look) -> None:
+    strong = row.kind == RowKind.PROCESS or look.as_path
+    weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
+    x, room = float(box.left()), float(box.width())
+    for text, pixels, text_weight, colour in _texts(row, weight, theme, look):
+        is_kernel = row.kind in (RowKind.FAMILY, RowKind.KERNEL_NAME)
+        shown = (squeezed if is_kernel else cropped)(text, room, pixels, text_weight)
+        if not shown:
+            return
+        painter.setFont(font(pixels, text_weight))
+        painter.setPen(QColor.fromRgba(colour))
+        painter.drawText(QRectF(x, box.top(), room, box.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+        gap = GAP // 2 if text.endswith(PATH_SIGN) else GAP
+        used = metrics(pixels, text_weight).horizontalAdvance(shown) + gap
+        x, room = x + used, room - used
+
+
+def _texts(row: Row, weight: int, theme: Theme, look: Look) -> list[tuple[str, int, int, int]]:
+    """Return (text, pixels, weight, colour) of what stands in a header, from left to right."""
+    texts = [(row.label, LABEL_PX, weight, theme.text), (row.detail, DETAIL_PX, REGULAR, theme.text_soft)]
+    if look.as_path and row.parent is not None:
+        rank = row.path()[0]
+        texts.insert(0, (f"{rank.label} {PATH_SIGN}", LABEL_PX, weight, theme.text))
+    return [t for t in texts if t[0]]
+
+
+def _paint_lane_names(painter: QPainter, placed: PlacedRow, rect: QRect, left: int, theme: Theme) -> None:
+    """Name the state lanes of a folded process beside them; the first lane has the label beside it."""
+    if placed.row.kind is not RowKind.PROCESS:
+        return
+    lanes = [b for b in row_bands(placed.row, placed.expanded)[1:] if isinstance(b, StateBand)]
+    painter.setFont(font(SMALL_PX))
+    painter.setPen(QColor.fromRgba(theme.text_soft))
+    for lane in lanes:
+        gpu = next((c.label for c in placed.row.children if c.gpu == lane.gpu), "GPU")
+        text = "GPU state" if len(lanes) == 1 else f"{gpu} state"
+        box = QRectF(left + INDENT, rect.top() + lane.y - 2, rect.width() - left - INDENT, lane.height + 4)
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def _paint_scale(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme) -> None:
+    """Write the scale of a launch distance beside its lane."""
+    for band in row_bands(placed.row, placed.expanded):
+        if not isinstance(band, CurveBand):
+            continue
+        painter.setFont(font(SCALE_PX))
+        painter.setPen(QColor.fromRgba(theme.text_faint))
+        for text, share in SCALE_TEXTS:
+            top = rect.top() + band.y + (band.height - SCALE_LINE) * (1 - share)
+            box = QRectF(rect.left(), top, rect.width() - RIGHT, SCALE_LINE)
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def _paint_arrow(painter: QPainter, x: float, y: float, expanded: bool, theme: Theme) -> None:
+    corners = ((-4, -2), (4, -2), (0, 3)) if expanded else ((-2, -4), (-2, 4), (3, 0))
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor.fromRgba(theme.text_soft))
+    painter.drawPolygon(QPolygonF([QPointF(x + dx, y + dy) for dx, dy in corners]))
+    painter.restore()
+
+
+def _paint_pin(painter: QPainter, box: QRectF, pinned: bool, theme: Theme) -> None:
+    """Paint a drawing pin: a head, a collar, a needle."""
+    cx, top, unit = box.center().x(), box.top(), box.height() / 14
+    head = QPainterPath()
+    head.addRoundedRect(QRectF(cx - 3 * unit, top + unit, 6 * unit, 5.5 * unit), 1.5 * unit, 1.5 * unit)
+    head.addRoundedRect(QRectF(cx - 5 * unit, top + 6.5 * unit, 10 * unit, 2 * unit), unit, unit)
+    head.addRect(QRectF(cx - 0.5 * unit, top + 8.5 * unit, unit, 4.5 * unit))
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor.fromRgba(theme.accent if pinned else theme.text_faint))
+    painter.drawPath(head.simplified())
+    painter.restore()

@@ -1,0 +1,201 @@
+"""The headers of the pinned rows: full path, and an order that is changed by dragging."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QHelpEvent,
+    QLinearGradient,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from viewer.drawing.layout import PlacedRow, row_height
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.timeline.headers.header_values import figure, row_tip
+from viewer.timeline.headers.paint_header import Look, label_line, paint_header, pin_rect
+from viewer.timeline.headers.row_menu import row_menu
+from viewer.timeline.plain_text import tip
+from viewer.timeline.selection_links import Evidence
+from viewer.timeline.strip import guard
+
+DRAG_PX = 4
+EDGE_GAP, EDGE_SHADOW = 4, 7
+"""Of the edge below the pinned rows, pixels: the rows after it begin after the gap, under the shadow."""
+
+
+class PinnedHeaders(QWidget):
+    """The pinned area's headers; as high as the pinned rows together.
+
+    Signals
+    -------
+    moved()
+        The pinned rows are others, or in another order.
+    """
+
+    moved = Signal()
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self.evidence: Evidence | None = None
+        self._hovered: str | None = None
+        self._pressed: tuple[str, QPoint] | None = None
+        self._dragged: str | None = None
+        self.setMouseTracking(True)
+        self.setAccessibleName("Pinned rows")
+        state.rows.changed.connect(self._follow)
+        state.axis.changed.connect(self.update)
+        state.filter_changed.connect(self.update)
+        self._follow()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.update()
+
+    @property
+    def pointed_row(self) -> Row | None:
+        """The row whose header is under the pointer."""
+        return self.state.rows.row(self._hovered) if self._hovered is not None else None
+
+    def visible_rows(self) -> list[PlacedRow]:
+        """Return the pinned rows, top to bottom, in logical pixels of this widget."""
+        placed = []
+        y = 0
+        for key in self.state.rows.pinned:
+            if (row := self.state.rows.row(key)) is not None:
+                height = row_height(row, False)
+                placed.append(PlacedRow(row, y, height, False))
+                y += height
+        return placed
+
+    def _follow(self) -> None:
+        rows = self.visible_rows()
+        self.setFixedHeight(rows[-1].y + rows[-1].height if rows else 0)
+        paths = "; ".join(p.row.text_path for p in rows)
+        self.setAccessibleDescription(paths)
+        self.update()
+        self.moved.emit()
+
+    def _row_under(self, pos: QPoint) -> PlacedRow | None:
+        return next((p for p in self.visible_rows() if p.y <= pos.y() < p.y + p.height), None)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        with guard("painting the pinned headers"):
+            for placed in self.visible_rows():
+                key = placed.row.key
+                own, other = self._marks_of(placed.row)
+                look = Look(
+                    figure=figure(self.state, placed.row),
+                    hovered=key == self._hovered,
+                    current=key == self._dragged,
+                    focused=True,
+                    pinned=True,
+                    as_path=True,
+                    warning=bool(self.evidence and self.evidence.insight.warning(placed.row)),
+                    own=own,
+                    other=other,
+                )
+                paint_header(painter, placed, self._rect(placed), self.theme, look)
+        painter.end()
+
+    def set_evidence(self, evidence: Evidence) -> None:
+        """Show warnings, and which rows hold both ends of what is selected."""
+        self.evidence = evidence
+        evidence.changed.connect(self.update)
+
+    def _marks_of(self, row: Row) -> tuple[bool, bool]:
+        return self.evidence.marks(row) if self.evidence else (False, False)
+
+    def _rect(self, placed: PlacedRow) -> QRect:
+        return QRect(0, placed.y, self.width(), placed.height)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        pos = event.position().toPoint()
+        placed = self._row_under(pos)
+        if event.button() != Qt.MouseButton.LeftButton or placed is None:
+            return
+        if pin_rect(label_line(placed, self._rect(placed))).contains(pos):
+            self.state.rows.set_pinned(placed.row.key, False)
+        else:
+            self._pressed = placed.row.key, pos
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        pos = event.position().toPoint()
+        placed = self._row_under(pos)
+        self._hovered = placed.row.key if placed else None
+        if self._pressed and (pos - self._pressed[1]).manhattanLength() >= DRAG_PX:
+            self._dragged = self._pressed[0]
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        if self._dragged is not None:
+            self._drag_to(self._dragged, pos.y())
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._pressed = self._dragged = None
+        self.unsetCursor()
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hovered = None
+        self.update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if (placed := self._row_under(event.pos())) is not None:
+            menu = row_menu(self.state, placed.row, self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(event.globalPos())
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            if (placed := self._row_under(event.pos())) is not None:
+                QToolTip.showText(event.globalPos(), tip(row_tip(self.state, placed.row)), self)
+            return True
+        return super().event(event)
+
+    def _drag_to(self, key: str, y: int) -> None:
+        """Move the dragged row past the rows whose middle the pointer has crossed.
+
+        Going down a row is passed below its middle, going up above it: rows of different heights
+        then do not change places to and fro under a resting pointer.
+        """
+        order = [p.row.key for p in self.visible_rows()]
+        now = order.index(key)
+        target = now
+        for position, placed in enumerate(self.visible_rows()):
+            middle = placed.y + placed.height / 2
+            if position > now and y > middle:
+                target = position
+            elif position < now and y < middle:
+                target = min(target, position)
+        if target != now:
+            self.state.rows.move_pinned(key, target)
+
+
+class PinnedEdge(QWidget):
+    """The edge of the pinned rows, which lie over the others: a line, and the shadow below it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        shade = QLinearGradient(0, EDGE_GAP, 0, self.height())
+        shade.setColorAt(0, QColor(0, 0, 0, 170 if self.theme.is_dark else 60))
+        shade.setColorAt(1, QColor(0, 0, 0, 0))
+        painter.fillRect(self.rect(), shade)
+        painter.fillRect(0, 0, self.width(), EDGE_GAP, QColor.fromRgba(self.theme.line))
+        painter.fillRect(0, EDGE_GAP - 1, self.width(), 1, QColor.fromRgba(self.theme.text_faint))
+        painter.end()

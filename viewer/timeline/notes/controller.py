@@ -1,0 +1,127 @@
+"""Notes on the timeline: written in place, moved, asked for their menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QSize
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from viewer.state import Note
+from viewer.timeline.notes.canvas_menu import note_in_mind, note_menu, place_menu
+from viewer.timeline.notes.note_editor import NoteEditor
+from viewer.timeline.notes.note_gestures import NoteGestures
+from viewer.timeline.notes.note_layer import DRAFT
+
+if TYPE_CHECKING:
+    from viewer.timeline.strips.canvas import Canvas
+    from viewer.timeline.strips.gl_canvas import GlCanvas
+    from viewer.timeline.timeline import Timeline
+
+
+class NoteHands(QObject):
+    """Lets the user write on a timeline.
+
+    Attributes
+    ----------
+    actions : sequence of QAction
+        What the window adds to the menu of a place.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(timeline)
+        self._timeline = timeline
+        self._state = timeline.state
+        self.actions: Sequence[QAction] = ()
+        self.gestures = NoteGestures(self._state, self)
+        self.editor = NoteEditor(timeline)
+        self._number = DRAFT
+        self.gestures.edit_requested.connect(self.edit)
+        self.gestures.menu_requested.connect(self._open_menu)
+        self.editor.written.connect(self._keep)
+        self.editor.given_up.connect(self._give_up)
+        self._state.axis.changed.connect(self._follow)
+        self._state.leaving.connect(self.editor.finish)
+
+    def write(self, note: Note | None = None) -> None:
+        """Write a note; without one given, edit the one in hand, else one on what seems to be meant."""
+        state = self._state
+        if state.study is None:
+            return
+        self.editor.finish()
+        if note is None and state.notes.chosen is not None:
+            self.edit(state.notes.chosen)
+            return
+        self._number, draft = DRAFT, note or note_in_mind(state)
+        state.notes.set_draft(draft)
+        self._begin(draft)
+
+    def edit(self, number: int) -> None:
+        """Write a note anew."""
+        self.editor.finish()
+        self._number = number
+        self._state.notes.choose(number)
+        self._begin(self._state.notes.items[number])
+
+    def _begin(self, note: Note) -> None:
+        self.editor.begin(note.text, note.colour, self._place(), self._bounds())
+
+    def _keep(self, text: str) -> None:
+        notes = self._state.notes
+        draft = notes.draft
+        notes.set_draft(None)
+        if self._number == DRAFT:
+            if draft is not None and text:
+                notes.choose(None)
+                notes.add(replace(draft, text=text))
+        elif self._number < len(notes.items):
+            if text:
+                notes.change(self._number, text=text)
+            else:
+                notes.delete({self._number})
+        self._timeline.canvas.setFocus()
+
+    def _give_up(self) -> None:
+        self._state.notes.set_draft(None)
+        self._timeline.canvas.setFocus()
+
+    def _bounds(self) -> QRect:
+        return self._timeline.canvas.geometry()
+
+    def _place(self) -> QRect:
+        """Return where the label is on the timeline; the middle of the canvas where it is out of view."""
+        area = self._bounds()
+        label = self._timeline.canvas.label_of(self._number)
+        if label is None:
+            return QRect(area.center() - QPoint(100, 30), QSize(1, 1))
+        return label.toAlignedRect().translated(area.topLeft())
+
+    def _follow(self) -> None:
+        if self.editor.is_open:
+            self.editor.put(self._place(), self._bounds())
+
+    def menu(self, strip: Canvas | GlCanvas, pos: QPointF) -> QMenu:
+        """Return the menu of what is at a place of a strip."""
+        spot = strip.note_at(pos)
+        parent: QWidget = self._timeline
+        if spot is not None:
+            return note_menu(self._state, spot.number, self.edit, parent)
+        row = strip.row_at(pos.y())
+        write: Callable[[Note], None] = self.write
+        return place_menu(
+            self._state,
+            strip.time_at(pos.x()),
+            row.key if row else "",
+            strip.hit(pos),
+            write,
+            self.actions,
+            parent,
+        )
+
+    def _open_menu(self, strip: Canvas | GlCanvas, pos: QPointF, at: QPoint) -> None:
+        menu = self.menu(strip, pos)
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(at)

@@ -1,0 +1,121 @@
+"""What the mouse does on the labels of notes: take one in hand, drag it, edit it, ask for its menu."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from viewer.state import ViewState
+from viewer.timeline.gestures import CLICK_PX
+from viewer.timeline.notes.note_places import NoteSpot
+from viewer.timeline.strip import Grid, guard
+
+
+class NotedStrip(Protocol):
+    """What is asked of the widget that shows notes."""
+
+    def note_at(self, pos: QPointF) -> NoteSpot | None: ...
+    def grid(self) -> Grid: ...
+    def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
+
+
+class NoteGestures(QObject):
+    """Stands in front of `Gestures`: what happens on a label is its own, the rest is let through.
+
+    Signals
+    -------
+    entered()
+        The pointer went onto a label, or a menu opens: what floats at it has to go.
+    edit_requested(int)
+        A note is to be edited.
+    menu_requested(QWidget, QPointF, QPoint)
+        A menu is asked for: the strip, the place on it, and that place on the screen.
+    """
+
+    entered = Signal()
+    edit_requested = Signal(int)
+    menu_requested = Signal(object, object, object)
+
+    def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self._held: tuple[int, QPointF, tuple[int, int]] | None = None
+        self._has_moved = False
+        self._drags = 0
+        state.leaving.connect(self.let_go)
+        self._handlers = {
+            QEvent.Type.MouseButtonPress: self._press,
+            QEvent.Type.MouseMove: self._move,
+            QEvent.Type.MouseButtonRelease: self._release,
+            QEvent.Type.MouseButtonDblClick: self._double_click,
+            QEvent.Type.ContextMenu: self._menu,
+        }
+
+    def watch(self, strip: QWidget) -> None:
+        """Act on a strip (a `NotedStrip`); call it after the strip's other filters were installed."""
+        strip.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Hand an event to its handler."""
+        handler = self._handlers.get(event.type())
+        if handler is None or self.state.study is None:
+            return False
+        with guard("a gesture on a note"):
+            return bool(handler(watched, event))  # type: ignore[operator]
+        return False
+
+    def _press(self, strip: NotedStrip, event: QMouseEvent) -> bool:
+        spot = strip.note_at(event.position())
+        self.state.notes.choose(spot.number if spot else None)
+        if spot is None or event.button() != Qt.MouseButton.LeftButton:
+            return spot is not None
+        self._drags += 1
+        self._held = (spot.number, event.position(), spot.offset_px(strip.grid().dpr))
+        self._has_moved = False
+        strip.setCursor(Qt.CursorShape.ClosedHandCursor)
+        return True
+
+    def _move(self, strip: NotedStrip, event: QMouseEvent) -> bool:
+        if self._held is None:
+            if event.buttons() or strip.note_at(event.position()) is None:
+                return False
+            self.state.set_hover(None)
+            self.entered.emit()
+            strip.setCursor(Qt.CursorShape.OpenHandCursor)
+            return True
+        number, start, offset = self._held
+        away = event.position() - start
+        if not self._has_moved and away.manhattanLength() < CLICK_PX:
+            return True
+        self._has_moved = True
+        if number < len(self.state.notes.items):
+            moved = (offset[0] + round(away.x()), offset[1] + round(away.y()))
+            self.state.notes.change(number, f"drag {self._drags}", offset=moved)
+        return True
+
+    def _release(self, strip: NotedStrip, event: QMouseEvent) -> bool:
+        held, self._held = self._held, None
+        if held is None:
+            return False
+        strip.setCursor(Qt.CursorShape.OpenHandCursor)
+        return True
+
+    def let_go(self) -> None:
+        """Drag no note any more: the list will be another one."""
+        self._held = None
+
+    def _double_click(self, strip: NotedStrip, event: QMouseEvent) -> bool:
+        spot = strip.note_at(event.position())
+        if spot is None or event.button() != Qt.MouseButton.LeftButton:
+            return False
+        self.edit_requested.emit(spot.number)
+        return True
+
+    def _menu(self, strip: NotedStrip, event: QContextMenuEvent) -> bool:
+        at: QPoint = event.pos()
+        self.entered.emit()
+        self.menu_requested.emit(strip, QPointF(at), event.globalPos())
+        return True

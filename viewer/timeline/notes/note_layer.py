@@ -1,0 +1,122 @@
+"""What a canvas does with notes and kept measurements: it places them, paints them, finds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPixmap
+
+from viewer.drawing.layout import PlacedRow
+from viewer.timeline.notes.measurement_lines import dimensions, paint_dimensions
+from viewer.timeline.notes.note_marks import paint_notes, paint_places
+from viewer.timeline.notes.note_places import NoteSpot, place_notes
+from viewer.timeline.strip import Grid, OnTimeAxis
+
+DRAFT = -1
+"""The number of the note that is being written."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A part of a key that is equal to the very same object only."""
+
+    held: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.held is other.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+
+class ShowsNotes(OnTimeAxis):
+    """What both canvases have.
+
+    Attributes
+    ----------
+    is_labelled : bool
+        False for a strip too low for labels: it marks what notes speak of, and no more.
+    """
+
+    placed: Sequence[PlacedRow] = ()
+    is_labelled = True
+    _spots: tuple[object, list[NoteSpot]] = (None, [])
+    _picture: tuple[object, QPixmap | None] = (None, None)
+
+    def note_spots(self, grid: Grid) -> list[NoteSpot]:
+        """Place the notes that are in view, and the one that is being written."""
+        state = self.state
+        shown = (_Same(self.placed), _Same(state.study), _Same(state.rows.shown))
+        key = (grid, self.scale(), shown, state.notes.items, state.notes.draft)
+        if self._spots[0] != key:
+            self._spots = (key, self._placed_notes(grid))
+        return self._spots[1]
+
+    def _placed_notes(self, grid: Grid) -> list[NoteSpot]:
+        notes, study = self.state.notes, self.state.study
+        drafts = [(DRAFT, notes.draft)] if notes.draft is not None else []
+        if study is None or not (notes.items or drafts):
+            return []
+        numbered = [*enumerate(notes.items), *drafts]
+        return place_notes(numbered, study, self.placed, self.scale(), grid, self._standing)
+
+    def note_at(self, pos: QPointF) -> NoteSpot | None:
+        """Return the note whose label is under a point, the topmost."""
+        if not self.is_labelled:
+            return None
+        grid = self.grid()
+        at = QPointF(grid.axis.column(pos.x()), grid.row(pos.y()))
+        spots = (s for s in reversed(self.note_spots(grid)) if s.lines and s.label.contains(at))
+        return next(spots, None)
+
+    def label_of(self, number: int) -> QRectF | None:
+        """Return where a note's label is, in logical pixels, None where it is not in view."""
+        grid = self.grid()
+        spot = next((s for s in self.note_spots(grid) if s.number == number), None)
+        if spot is None:
+            return None
+        d, label = grid.dpr, spot.label
+        return QRectF(
+            grid.axis.logical_x(label.left()), label.top() / d, label.width() / d, label.height() / d
+        )
+
+    def paint_annotations(self, painter: QPainter, grid: Grid) -> None:
+        """Paint notes, and kept measurements as dimension lines along the bottom.
+
+        Their picture is kept: it does not change while the pointer moves.
+        """
+        state = self.state
+        spots, kept = self.note_spots(grid), state.measurements.items
+        key = (_Same(spots), grid, self.scale(), kept, state.notes.chosen, self.theme, self.is_labelled)
+        if self._picture[0] != key:
+            self._picture = (key, self._painted_annotations(grid, spots) if spots or kept else None)
+        if self._picture[1] is not None:
+            painter.drawPixmap(0, 0, self._picture[1])
+
+    def _painted_annotations(self, grid: Grid, spots: list[NoteSpot]) -> QPixmap:
+        picture = QPixmap(grid.columns, grid.rows)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        try:
+            self._paint_annotations(painter, grid, spots)
+        finally:
+            painter.end()
+        return picture
+
+    def _paint_annotations(self, painter: QPainter, grid: Grid, spots: list[NoteSpot]) -> None:
+        if not self.is_labelled:
+            paint_places(painter, spots, self.theme, grid.dpr)
+            return
+        kept = dimensions(self.scale(), self.state.measurements.items, grid.dpr)
+        paint_dimensions(painter, kept, grid.rows, self.theme, grid.dpr)
+        paint_notes(painter, spots, self.theme, grid.dpr, self.state.notes.chosen)
+
+    def _standing(self, key: str) -> str | None:
+        """Return what stands for a row: in a strip of pinned rows the row itself, or nothing."""
+        if not self.is_labelled:
+            return key
+        row = self.state.rows.row(key)
+        shown = self.state.rows.nearest_shown(row) if row is not None else None
+        return shown.key if shown is not None else None

@@ -1,0 +1,126 @@
+"""Painting of what belongs to the selection: outlines, the line between, marks on the rows above."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QPainter, QPolygonF
+
+from viewer.analysis.study import Study
+from viewer.drawing.bands import StateBand
+from viewer.drawing.format import format_ns
+from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.scale import Scale
+from viewer.drawing.theme import Theme
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.linked import Ends, event_boxes
+from viewer.timeline.strip import Grid
+
+_MARK_PX = 5
+
+
+def paint_ends(
+    painter: QPainter,
+    study: Study,
+    ends: Ends,
+    placed: Sequence[PlacedRow],
+    scale: Scale,
+    grid: Grid,
+    theme: Theme,
+) -> None:
+    """Paint both ends of a launch, or a slice with what explains it, on the rows in view."""
+    own = [b for e in ends.own for b in event_boxes(study, placed, e, scale, grid, ends)]
+    others = [b for e in ends.others for b in event_boxes(study, placed, e, scale, grid, ends)]
+    held = _slice_boxes(ends, placed, scale, grid)
+    if ends.slice_ns is not None:
+        _paint_doings(painter, ends, placed, scale, grid, theme)
+        _paint_line(painter, ends, held, others[:1], theme, grid.dpr)
+    else:
+        _paint_line(painter, ends, own, others, theme, grid.dpr)
+    for boxes, colour in ((others, theme.link), ([*own, *held], theme.event)):
+        for box in boxes:
+            marks.paint_outline(painter, box, colour, theme.background, grid.dpr)
+    _paint_marks(painter, study, ends, placed, [*own, *others, *held], scale, grid, theme)
+
+
+def _paint_line(
+    painter: QPainter, ends: Ends, own: list[QRect], others: list[QRect], theme: Theme, dpr: float
+) -> None:
+    """Draw the line; a latency below zero is one that cannot be, and is said on it."""
+    marks.paint_link(painter, own, others, theme, dpr)
+    if ends.latency_ns is None or ends.latency_ns >= 0 or not own or not others:
+        return
+    near = min(own, key=lambda box: abs(box.center().y() - others[0].center().y()))
+    middle = (near.left() + others[0].left()) / 2
+    y = (near.center().y() + others[0].center().y()) / 2
+    limits = (0.0, float(painter.device().width()))
+    text = f"latency {format_ns(ends.latency_ns)}: the GPU's clock is early"
+    marks.paint_tag(painter, text, middle, y, limits, theme.warning, theme.background, dpr)
+
+
+def _slice_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: Grid) -> list[QRect]:
+    """Return where the slice is on the state lanes of its GPU."""
+    if ends.slice_ns is None:
+        return []
+    left, right = (marks.column_of(scale, t) for t in ends.slice_ns)
+    if right < 0 or left > scale.width:
+        return []
+    return [
+        QRect(
+            left,
+            grid.row(p.y + b.y),
+            max(right - left, 1),
+            grid.row(p.y + b.y + b.height) - grid.row(p.y + b.y),
+        )
+        for p in placed
+        for b in row_bands(p.row, p.expanded)
+        if isinstance(b, StateBand) and b.gpu == ends.slice_gpu
+    ]
+
+
+def _paint_doings(
+    painter: QPainter, ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: Grid, theme: Theme
+) -> None:
+    """Tint, above the slice, what its thread did meanwhile."""
+    if ends.slice_ns is None or ends.thread is None:
+        return
+    left, right = (marks.column_of(scale, t) for t in ends.slice_ns)
+    tint = QColor(theme.link)
+    tint.setAlpha(34)
+    for row in placed:
+        if row.row.thread == ends.thread:
+            top, bottom = grid.row(row.y), grid.row(row.y + row.height)
+            painter.fillRect(left, top, max(right - left, 1), bottom - top, tint)
+
+
+def _paint_marks(
+    painter: QPainter,
+    study: Study,
+    ends: Ends,
+    placed: Sequence[PlacedRow],
+    boxes: list[QRect],
+    scale: Scale,
+    grid: Grid,
+    theme: Theme,
+) -> None:
+    """Mark the start on the rows above that do not show the event themselves."""
+    side = _MARK_PX * grid.dpr
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    events = study.trace.events
+    for rows, refs, colour in (
+        (ends.own_rows, ends.own, theme.event),
+        (ends.other_rows, ends.others, theme.link),
+    ):
+        painter.setBrush(QColor(colour))
+        for row in placed:
+            top, bottom = grid.row(row.y), grid.row(row.y + row.height)
+            shown = any(top <= box.center().y() < bottom for box in boxes)
+            if row.row.key not in rows or shown:
+                continue
+            for ref in refs:
+                x = marks.column_of(scale, int(events[ref.kind].start_ns[ref.index]))
+                if 0 <= x <= scale.width:
+                    corners = ((-side, 0), (side, 0), (0, side * 1.4))
+                    painter.drawPolygon(QPolygonF([QPointF(x + dx, top + dy) for dx, dy in corners]))

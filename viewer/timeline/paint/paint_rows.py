@@ -1,0 +1,329 @@
+"""Painting of rows: pure functions in device pixels, on a widget, an image, an SVG or a PDF alike.
+
+A `Frame` is everything that a window shows, computed; the functions below only put it down. Only the
+rectangles have a second way (`gl_bars`): all else is this code on both paint paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from pyqtgraph.Qt import compat
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter
+
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.scope import Scope
+from viewer.drawing.curve import DECADES
+from viewer.drawing.drawlist import DrawList
+from viewer.drawing.labels import PAD_PX, Label
+from viewer.drawing.layout import PlacedRow
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scene import CurveBox, Scene, StateBox
+from viewer.drawing.states import hatch, overlay_tile
+from viewer.drawing.theme import Theme
+from viewer.rows import Row, RowKind
+from viewer.state import Measurement, Window
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import cropped, font, metrics
+from viewer.trace import Trace
+from viewer.trace.events import Int64
+
+LOST = "rows lost"
+"""What stands in the state lane of a GPU whose rows were lost while recording."""
+_LABEL_PX, _SMALL_LABEL_PX, _TALL_PX = 10.5, 9.5, 13
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpan:
+    """Neighbouring rows that concern one GPU, device rows; `tile` is the overlay under them, if any."""
+
+    gpu: int
+    top: int
+    bottom: int
+    tile: QImage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a window shows, in device pixels from the area's top left corner.
+
+    Attributes
+    ----------
+    rows : tuple of (Row, int, int)
+        The rows with top and bottom.
+    argb, ink : ndarray of uint32
+        `Palette.argb` and `Palette.ink` of the theme.
+    kept : tuple of Intervals
+        What the filter holds, for each of `rows`; () without a filter.
+    curves : tuple of (CurveBox, ndarray of int64)
+        Where launch distances lie, and the instants in view at which the queue had run dry.
+    doubtful : frozenset of int
+        GPUs whose picture is not to be trusted: their lanes carry a warning.
+    lost : frozenset of int
+        GPUs whose rows were lost while recording: where they show nothing, they may have worked.
+    recorded : (int, int)
+        The columns from and to which there is a recording; elsewhere nothing is known to be idle.
+    """
+
+    scale: Scale
+    height: int
+    dpr: float
+    theme: Theme
+    rows: tuple[tuple[Row, int, int], ...]
+    spans: tuple[GpuSpan, ...]
+    states: tuple[StateBox, ...]
+    draw: DrawList
+    labels: tuple[Label, ...]
+    argb: npt.NDArray[np.uint32]
+    ink: npt.NDArray[np.uint32]
+    laps: Laps | None
+    kept: tuple[Intervals, ...]
+    curves: tuple[tuple[CurveBox, Int64], ...] = ()
+    doubtful: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    recorded: tuple[int, int] = (0, 0)
+
+
+def make_frame(
+    scene: Scene,
+    placed: Sequence[PlacedRow],
+    scale: Scale,
+    height: int,
+    theme: Theme,
+    *,
+    dpr: float = 1.0,
+    origin_y: float = 0.0,
+    overlays: Collection[str] = (),
+    laps: Laps | None = None,
+    scope: Scope | None = None,
+    doubtful: frozenset[int] = frozenset(),
+    lost: frozenset[int] = frozenset(),
+) -> Frame:
+    """Compute a window.
+
+    Parameters
+    ----------
+    placed : sequence of PlacedRow
+        The rows in view, logical pixels from the area's top.
+    height : int
+        Of the area, device pixels; its width is the scale's.
+    origin_y : float
+        The area's top in its window, logical pixels (see `Scene`).
+    scope : Scope, optional
+        The filter: time outside it is veiled.
+    doubtful : frozenset of int
+        GPUs whose clock is shifted, or whose rows are lost.
+    lost : frozenset of int
+        Those whose rows are lost: no time of theirs is drawn as idle.
+    """
+    origin = snap_px(origin_y * dpr)
+    rows = tuple(
+        (p.row, snap_px((origin_y + p.y) * dpr) - origin, snap_px((origin_y + p.y + p.height) * dpr) - origin)
+        for p in placed
+    )
+    spans = gpu_spans(scene.study.trace, rows)
+    if overlays:
+        known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in spans}
+        tiles = {gpu: _tile(scene, gpu, scale, theme, shown, dpr) for gpu, shown in known.items()}
+        spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
+    return Frame(
+        scale,
+        height,
+        dpr,
+        theme,
+        rows,
+        tuple(spans),
+        tuple(scene.state_boxes(placed, dpr, origin_y)),
+        scene.draw_list(placed, scale, dpr, origin_y),
+        tuple(scene.labels(placed, scale, dpr, origin_y)),
+        scene.palette.argb(theme),
+        scene.palette.ink(theme),
+        laps,
+        tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
+        _curves(scene, placed, scale, dpr, origin_y),
+        doubtful,
+        lost,
+        _recorded(scene.study.trace, scale),
+    )
+
+
+def _recorded(trace: Trace, scale: Scale) -> tuple[int, int]:
+    first, last = (min(max(marks.column_of(scale, t), 0), scale.width) for t in trace.span_ns)
+    return first, last
+
+
+def _curves(
+    scene: Scene, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float
+) -> tuple[tuple[CurveBox, Int64], ...]:
+    found = []
+    for box in scene.curve_boxes(placed, dpr, origin_y):
+        dry = scene.curve(box.gpu).distance.dry_ns
+        low, high = np.searchsorted(dry, (scale.start_ns, scale.end_ns))
+        found.append((box, dry[low:high]))
+    return tuple(found)
+
+
+def gpu_of(trace: Trace, row: Row) -> int | None:
+    """Return the GPU that a row concerns: its own, or the only one of its process."""
+    if row.gpu is not None or row.process is None:
+        return row.gpu
+    own = trace.gpus_of(row.process)
+    return own[0].index if len(own) == 1 else None
+
+
+def gpu_spans(trace: Trace, rows: Iterable[tuple[Row, int, int]]) -> list[GpuSpan]:
+    """Join neighbouring rows of one GPU."""
+    spans: list[GpuSpan] = []
+    for row, top, bottom in rows:
+        gpu = gpu_of(trace, row)
+        if gpu is None:
+            continue
+        if spans and spans[-1].gpu == gpu and spans[-1].bottom == top:
+            top = spans.pop().top
+        spans.append(GpuSpan(gpu, top, bottom))
+    return spans
+
+
+def paint_frame(painter: QPainter, frame: Frame) -> None:
+    """Paint a window whole."""
+    paint_ground(painter, frame)
+    paint_rects(painter, frame.draw, frame.argb)
+    paint_over(painter, frame)
+
+
+def paint_ground(painter: QPainter, frame: Frame) -> None:
+    """Paint what lies under the bars: rows, overlays, and the hatch of the state lanes."""
+    theme, width = frame.theme, frame.scale.width
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    background, alternate = QColor(theme.background), QColor(theme.background_alternate)
+    painter.fillRect(0, 0, width, frame.height, background)
+    line = marks.line_width(frame.dpr)
+    for row, top, bottom in frame.rows:
+        if (row.process or 0) % 2:
+            painter.fillRect(0, top, width, bottom - top, alternate)
+    for span in frame.spans:
+        if span.tile is not None:
+            painter.setBrushOrigin(0, 0)
+            painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
+    strong, soft = QColor(theme.line), QColor(theme.line_soft)
+    for row, top, _ in frame.rows:
+        painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
+    if frame.rows:
+        painter.fillRect(0, frame.rows[-1][2], width, line, strong)
+    idle, unknown = QBrush(_hatch(theme, frame.dpr)), QBrush(_dots(theme, frame.dpr))
+    first, last = frame.recorded
+    painter.setBrushOrigin(0, 0)
+    for box in frame.states:
+        painter.fillRect(0, box.top, width, box.bottom - box.top, background)
+        nothing = unknown if box.gpu in frame.lost else idle
+        painter.fillRect(first, box.top, last - first, box.bottom - box.top, nothing)
+    for curve, _ in frame.curves:
+        for decade in range(0, DECADES + 1, DECADES // 2):
+            y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
+            painter.fillRect(0, y, width, line, strong)
+
+
+def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32]) -> None:
+    """Paint the rectangles with the raster engine, one call per run of one colour."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(Qt.PenStyle.NoPen)
+    # Corners in whole pixels, as a QRect holds them: Qt takes more than twice as long over a QRectF.
+    corners = draw.rect.astype(np.int32)
+    for side in (0, 1):
+        corners[:, 2 + side] += corners[:, side] - 1
+    for colour, low, high in draw.runs():
+        painter.setBrush(QColor(int(argb[colour])))
+        painter.drawRects(compat.wrapinstance(corners[low:].ctypes.data, QRect), high - low)
+
+
+def paint_over(painter: QPainter, frame: Frame) -> None:
+    """Paint what lies over the bars: names, the veil of the filter, and each GPU's own iterations."""
+    paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    for curve, dry in frame.curves:
+        marks.paint_dry(painter, frame.scale, dry, curve.bottom, frame.theme, frame.dpr)
+    for box in frame.states:
+        if box.gpu in frame.doubtful:
+            why = LOST if box.gpu in frame.lost else ""
+            marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr, why)
+    for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
+        marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
+    if frame.laps is not None and frame.laps.count:
+        for span in frame.spans:
+            times = frame.laps.starts[span.gpu]
+            marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
+
+
+def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np.uint32], dpr: float) -> None:
+    """Write the names into the bars."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    pens: dict[int, QColor] = {}
+    sizes = {True: _LABEL_PX * dpr, False: _SMALL_LABEL_PX * dpr}
+    for tall, pixels in sizes.items():
+        painter.setFont(font(pixels))
+        cap = metrics(pixels).capHeight()
+        for label in labels:
+            if (label.height >= _TALL_PX * dpr) is not tall:
+                continue
+            text = cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)
+            if text:
+                argb = int(ink[label.colour])
+                if argb not in pens:
+                    pens[argb] = QColor(argb)
+                painter.setPen(pens[argb])
+                baseline = label.y + (label.height + cap) / 2
+                painter.drawText(QPointF(label.x + PAD_PX * dpr, snap_px(baseline)), text)
+
+
+def paint_timeline(
+    painter: QPainter,
+    frame: Frame,
+    *,
+    selection: Window | None = None,
+    measurements: Iterable[Measurement] = (),
+) -> None:
+    """Paint a window with its marks, as export does; the canvas paints the same two in turn."""
+    paint_frame(painter, frame)
+    marks.paint_measurements(painter, frame.scale, measurements, frame.height, frame.dpr)
+    marks.paint_selection(painter, frame.scale, selection, frame.height, frame.theme, frame.dpr)
+
+
+def _tile(
+    scene: Scene, gpu: int, scale: Scale, theme: Theme, overlays: Collection[str], dpr: float
+) -> QImage:
+    waiting = scene.waiting_columns(gpu, scale) if "waiting" in overlays else None
+    pixels = overlay_tile(scene.state_columns(gpu, scale), scale, theme, overlays, waiting, dpr)
+    height, width, _ = pixels.shape
+    image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_ARGB32_Premultiplied)
+    return image.copy()
+
+
+@cache
+def _hatch(theme: Theme, dpr: float) -> QImage:
+    """Return the grey hatch of idle: the same pattern as the overlay's."""
+    side = len(hatch(1, dpr))
+    lines = hatch(side, dpr)
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    for y, x in np.argwhere(lines).tolist():
+        image.setPixelColor(QPoint(x, y), QColor(theme.hatch))
+    return image
+
+
+@cache
+def _dots(theme: Theme, dpr: float) -> QImage:
+    """Return the dotted tint of time of which nothing is known: no lines, so that it is no idle time."""
+    side, dot = snap_px(6 * dpr), max(1, snap_px(1.5 * dpr))
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    tint, point = QColor(theme.text_faint), QColor(theme.text_faint)
+    tint.setAlpha(30)
+    image.fill(tint)
+    painter = QPainter(image)
+    painter.fillRect((side - dot) // 2, (side - dot) // 2, dot, dot, point)
+    painter.end()
+    return image

@@ -1,0 +1,154 @@
+"""Evidence: what belongs to the selection, and where in the tree and on the axis it is to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.rows import Row
+from viewer.state import ViewState, Window
+from viewer.state.places import go_to_event
+from viewer.timeline.background_results import Insight
+from viewer.timeline.paint.linked import Ends, ends_of_event, ends_of_slice
+
+Standing = Callable[[Row], str]
+"""Says where a row is that no fold hides: "" in view, else "above" or "below"."""
+
+_SIGNS = {
+    "left": "earlier than what is in view",
+    "right": "later than what is in view",
+    "above": "further up",
+    "below": "further down",
+    "folded": "in a row that is folded or hidden",
+}
+
+
+class Evidence(QObject):
+    """Follows the selected event and the slice in hand; of the two, the one chosen last is told about.
+
+    Signals
+    -------
+    changed()
+        Something else belongs to the selection.
+    """
+
+    changed = Signal()
+
+    def __init__(self, state: ViewState, insight: Insight, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state, self.insight = state, insight
+        self.ends: Ends | None = None
+        self._slice_first = False
+        self._number: tuple[object, int | None] = (None, None)
+        state.study_changed.connect(self._refresh)
+        state.event_changed.connect(self._take_event)
+        state.selection_changed.connect(self._take_slice)
+        state.slice_changed.connect(self._take_slice)
+        insight.changed.connect(self._take_slice)
+
+    @property
+    def slice_number(self) -> int | None:
+        """The slice that is selected, None where the selection is no slice."""
+        asked = (self.insight.slices, self.state.slice_number, self.state.selection)
+        if self._number[0] != asked:
+            self._number = (asked, self._found_slice())
+        return self._number[1]
+
+    def _found_slice(self) -> int | None:
+        slices, number, selection = self.insight.slices, self.state.slice_number, self.state.selection
+        if slices is None or selection is None:
+            return None
+        if number is not None and number < len(slices):
+            row = slices.table.iloc[number]
+            if (int(row["start_ns"]), int(row["end_ns"])) == selection:
+                return number
+        return slices.exactly(*selection)
+
+    def _take_event(self) -> None:
+        self._slice_first = False
+        self._refresh()
+
+    def _take_slice(self) -> None:
+        number = self.slice_number
+        if number is not None:
+            self._slice_first = True
+            self.state.choose_slice(number)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        state, number, slices = self.state, self.slice_number, self.insight.slices
+        before, self.ends = self.ends, None
+        if state.chosen is not None and not (self._slice_first and number is not None):
+            self.ends = ends_of_event(state, state.chosen)
+        elif number is not None and slices is not None:
+            self.ends = ends_of_slice(state, slices, number)
+        if self.ends != before:
+            self.changed.emit()
+
+    @property
+    def has_other_end(self) -> bool:
+        """Whether there is another end to go to."""
+        return self.ends is not None and bool(self.ends.others)
+
+    def go_to_other_end(self) -> bool:
+        """Select the other end and bring it into view; return whether there is one."""
+        if self.ends is None or not self.ends.others:
+            return False
+        other = self.ends.others[0]
+        go_to_event(self.state, other.kind, other.index)
+        return True
+
+    def marks(self, row: Row) -> tuple[bool, bool]:
+        """Return whether a row holds what is selected, and whether it holds the other end."""
+        if self.ends is None:
+            return False, False
+        return row.key in self.ends.own_rows, row.key in self.ends.other_rows
+
+    def sign(self, row: Row, standing: Standing) -> str:
+        """Return the sign on a row's header that points to the other end, "" where none is needed.
+
+        It stands on the row of the selected event, or on the folded one that hides it.
+        """
+        ends, rows = self.ends, self.state.rows
+        if ends is None or ends.span is None or row.key not in ends.own_rows | ends.other_rows:
+            return ""
+        folded = row.key not in rows.expanded
+        is_own = row.key in ends.own_rows and (row is ends.homes[0] or folded)
+        is_other = row.key in ends.other_rows and (row is ends.homes[1] or folded)
+        aside = _aside(ends.span, self.state.axis.window)
+        if aside and (is_own or is_other):
+            return aside
+        if not is_own or is_other or ends.homes[1] is None:
+            return ""
+        path = ends.homes[1].path()
+        shown = next((r for r in path if r.key not in rows.expanded), path[-1])
+        if any(not rows.is_shown(r) for r in path):
+            return "folded"
+        return standing(shown) or ("folded" if shown is not path[-1] else "")
+
+    def told(self, row: Row) -> str:
+        """Return what a header's tooltip says besides: warnings, and where the other end is."""
+        lines = [self.insight.warning(row)]
+        ends = self.ends
+        if ends is not None and row.key in ends.own_rows and ends.homes[1] is not None:
+            sign = self.sign(row, lambda _: "")
+            where = f", {_SIGNS[sign]}" if sign else ""
+            lines.append(f"The other end: {ends.homes[1].text_path}{where} (L goes there)")
+        return "\n".join(line for line in lines if line)
+
+    @property
+    def doubtful(self) -> frozenset[int]:
+        """The GPUs whose lanes carry a warning."""
+        return frozenset(self.insight.doubts.gpus)
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """The GPUs whose rows were lost while recording."""
+        return self.insight.doubts.lost
+
+
+def _aside(span: Window, window: Window) -> str:
+    if span[1] < window[0]:
+        return "left"
+    return "right" if span[0] > window[1] else ""

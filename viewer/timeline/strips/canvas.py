@@ -1,0 +1,132 @@
+"""The canvas: rows painted by the raster engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.time.time_breakdown import IDLE
+from viewer.drawing.bands import StateBand
+from viewer.drawing.hit import HitResult
+from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.scene import Scene
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.timeline.axis_place import AxisPlace
+from viewer.timeline.notes.note_layer import ShowsNotes
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.paint_links import paint_ends
+from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_frame
+from viewer.timeline.selection_links import Evidence
+from viewer.timeline.strip import Grid, Strip
+
+
+class ShowsRows(ShowsNotes):
+    """What both canvases have: rows that stand somewhere, a frame, and the marks over it."""
+
+    scene: Scene | None = None
+    evidence: Evidence | None = None
+
+    def set_scene(self, scene: Scene | None) -> None:
+        """Show another trace."""
+        self.scene = scene
+        self.refresh()
+
+    def set_rows(self, placed: Sequence[PlacedRow]) -> None:
+        """Show these rows, logical pixels from the widget's top."""
+        if placed != self.placed:
+            self.placed = placed
+            self.refresh()
+
+    def placed_at(self, y: float) -> PlacedRow | None:
+        """Return the row at a logical y, with its place."""
+        return next((p for p in self.placed if p.y <= y < p.y + p.height), None)
+
+    def row_at(self, y: float) -> Row | None:
+        """Return the row at a logical y."""
+        placed = self.placed_at(y)
+        return placed.row if placed else None
+
+    def hit(self, pos: QPointF) -> HitResult | None:
+        """Return what lies under a point."""
+        if self.scene is None:
+            return None
+        x = self.place.pixels.device_x(pos.x())
+        return self.scene.hit(self.placed, x, pos.y(), self.scale())
+
+    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
+        """Return the edge of an event of the row at `y` that is near an instant."""
+        row = self.row_at(y)
+        return self.scene.snap(row, time_ns, tolerance_ns) if self.scene and row else None
+
+    def holds_selection(self, pos: QPointF) -> bool:
+        """Return False: a drag on rows always begins another selection."""
+        return False
+
+    def frame(self, grid: Grid) -> Frame | None:
+        """Compute what the window shows."""
+        if self.scene is None:
+            return None
+        state = self.state
+        return make_frame(
+            self.scene,
+            self.placed,
+            self.scale(),
+            grid.rows,
+            self.theme,
+            dpr=grid.dpr,
+            origin_y=grid.y,
+            overlays=state.overlays,
+            laps=state.laps,
+            scope=state.filter,
+            doubtful=self.evidence.doubtful if self.evidence else frozenset(),
+            lost=self.evidence.lost if self.evidence else frozenset(),
+        )
+
+    def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:
+        """Paint kept ranges, selection, the selected event with its other end, and the cut."""
+        state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
+        marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
+        marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
+        ends = self.evidence.ends if self.evidence else None
+        if ends is not None and state.study is not None:
+            paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)
+        if state.hover is not None:
+            x = marks.column_of(scale, state.hover.time_ns)
+            marks.paint_cut(painter, x, grid.rows, theme, d)
+            self._paint_states_at_cut(painter, grid, x)
+        self.paint_annotations(painter, grid)
+
+    def _paint_states_at_cut(self, painter: QPainter, grid: Grid, x: int) -> None:
+        """Show at the cut, in every state lane, the colour of what its GPU does there."""
+        study, hover = self.state.study, self.state.hover
+        if study is None or hover is None:
+            return
+        for placed in self.placed:
+            for band in row_bands(placed.row, placed.expanded):
+                if isinstance(band, StateBand):
+                    part = study.parts[band.gpu].part_at(hover.time_ns)
+                    top, bottom = (grid.row(placed.y + band.y + h) for h in (0, band.height))
+                    colour = self.theme.background if part == IDLE else self.theme.parts[part]
+                    marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
+
+
+class Canvas(ShowsRows, Strip):
+    """Rows on a plain widget: the base picture is kept, marks are painted over it."""
+
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
+        self.setAccessibleName("Timeline")
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint the rows."""
+        frame = self.frame(grid)
+        if frame is not None:
+            paint_frame(painter, frame)
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Paint the marks."""
+        self.paint_marks_of_rows(painter, grid)

@@ -1,0 +1,242 @@
+"""The overview: the whole trace, one thin strip a GPU, and the window in view as a handle."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.find import Found
+from viewer.analysis.study import Study
+from viewer.drawing.format import format_count, format_ns
+from viewer.drawing.scale import Scale
+from viewer.drawing.states import state_columns
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.state import ViewState
+from viewer.timeline.axis_place import AxisPlace
+from viewer.timeline.gestures import NOTCH
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import REGULAR, STRONG, cropped
+from viewer.timeline.strip import Grid, Strip, guard
+
+HEIGHT = 54
+_PADDING = 5
+_EDGE_PX = 5
+_HIT_HEIGHT = 4
+_MIN_HANDLE_PX = 3
+
+
+class Overview(Strip):
+    """Five colours a GPU over the whole trace; each pixel column is the mixture of its parts.
+
+    The handle is the window in view: its body moves it, its edges resize it, a press beside it
+    brings it there.
+    """
+
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
+        self.setFixedHeight(HEIGHT)
+        self._held: tuple[str, float, tuple[int, int]] | None = None
+        self._drags = 0
+        state.found_changed.connect(self.refresh)
+        state.leaving.connect(self._let_go)
+
+    def window_ns(self) -> tuple[int, int]:
+        """Return the whole trace."""
+        return self.state.axis.limits
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint the strips."""
+        theme, d = self.theme, grid.dpr
+        painter.fillRect(0, 0, grid.columns, grid.rows, QColor(theme.panel))
+        study = self.state.study
+        if study is not None and study.parts:
+            top, bottom = round(_PADDING * d), grid.rows - round(_PADDING * d)
+            scale = self.scale()
+            image = _strips([state_columns(p, scale) for p in study.parts], theme, bottom - top, d)
+            painter.drawImage(0, top, image)
+            if self.state.filter is not None:
+                marks.paint_outside(painter, scale, self.state.filter.time, top, bottom, theme.panel)
+        if self.state.found is not None:
+            self._paint_hits(painter, grid, self.state.found)
+        painter.fillRect(
+            0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
+        )
+
+    def _paint_hits(self, painter: QPainter, grid: Grid, found: Found) -> None:
+        """Mark the pixel columns in which something found begins, at the upper edge."""
+        held = found.bins(*self.window_ns(), grid.columns) > 0
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], held, [False])).astype(np.int8)))
+        colour, height = QColor.fromRgba(self.theme.link), round(_HIT_HEIGHT * grid.dpr)
+        for left, right in edges.reshape(-1, 2).tolist():
+            painter.fillRect(left, 0, right - left, height, colour)
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Veil what is out of view, and paint handle, selection and kept ranges."""
+        theme, d = self.theme, grid.dpr
+        scale = self.scale()
+        left, right = self._handle(scale)
+        veil = QColor(theme.panel)
+        veil.setAlpha(150)
+        height = grid.rows - marks.line_width(d)
+        painter.fillRect(QRectF(0, 0, left, height), veil)
+        painter.fillRect(QRectF(right, 0, grid.columns - right, height), veil)
+        marks.paint_measurements(painter, scale, self.state.measurements.items, height, d)
+        if self.state.selection:
+            a, b = (marks.column_of(scale, t) for t in self.state.selection)
+            painter.fillRect(a, 0, max(b - a, marks.line_width(d)), height, QColor.fromRgba(theme.selection))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.accent), max(1.0, d)))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        half = max(1.0, d) / 2
+        frame = QRectF(left, 2 * d, right - left, height - 4 * d).adjusted(half, half, -half, -half)
+        painter.drawRoundedRect(frame, 3 * d, 3 * d)
+        if right - left > 30 * d:
+            painter.setPen(QPen(QColor(theme.accent), 3 * d))
+            for x in (left + 1.5 * d, right - 1.5 * d):
+                painter.drawLine(QPointF(x, height / 2 - 6 * d), QPointF(x, height / 2 + 6 * d))
+        self._paint_flags(painter, scale, height, d)
+
+    def _paint_flags(self, painter: QPainter, scale: Scale, height: float, dpr: float) -> None:
+        """Show along the foot where notes are, and at the head the numbers of the bookmarks."""
+        state, theme = self.state, self.theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.panel), dpr))
+        for note in state.notes.items:
+            x = scale.x(sum(note.span(state.study)) // 2)
+            foot = [QPointF(x - 5 * dpr, height), QPointF(x + 5 * dpr, height), QPointF(x, height - 8 * dpr)]
+            painter.setBrush(QColor(note.colour))
+            painter.drawPolygon(QPolygonF(foot))
+        ends = (0.0, float(scale.width))
+        for number, bookmark in state.bookmarks.items.items():
+            middle = scale.x(sum(bookmark.window) // 2)
+            marks.paint_tag(
+                painter, str(number), middle, dpr, ends, theme.cursor, theme.background, dpr, margin=4.5
+            )
+
+    def _handle(self, scale: Scale) -> tuple[float, float]:
+        """Return the handle's edges in device pixels; never thinner than can be seen."""
+        left, right = (float(marks.column_of(scale, t)) for t in self.state.axis.window)
+        if right - left < _MIN_HANDLE_PX:
+            middle = (left + right) / 2
+            left, right = middle - _MIN_HANDLE_PX / 2, middle + _MIN_HANDLE_PX / 2
+        return left, right
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take hold of the handle, or bring it here."""
+        if self.state.study is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        x = event.position().x()
+        part = self._part_at(x)
+        self._drags += 1
+        if part == "outside":
+            start, end = self.state.axis.window
+            at, half = self.time_at(x), (end - start) // 2
+            self.state.axis.go(at - half, at - half + end - start, f"overview {self._drags}")
+            part = "body"
+        self._held = (part, x, self.state.axis.window)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move or resize the window in view."""
+        x = event.position().x()
+        if self._held is None:
+            shapes = {"left": Qt.CursorShape.SizeHorCursor, "right": Qt.CursorShape.SizeHorCursor}
+            self.setCursor(shapes.get(self._part_at(x), Qt.CursorShape.ArrowCursor))
+            return
+        part, begin, (start, end) = self._held
+        shift = self.time_at(x) - self.time_at(begin)
+        if part != "body":
+            shift_start, shift_end = (shift, 0) if part == "left" else (0, shift)
+            start, end = sorted((start + shift_start, end + shift_end))
+        else:
+            start, end = start + shift, end + shift
+        self.state.axis.go(start, end, f"overview {self._drags}")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._held = None
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom the window in view, about its middle or the pointer where that lies in it."""
+        if self.state.study is not None:
+            notches = event.angleDelta().y() / 120
+            self.state.axis.zoom(NOTCH**-notches, self.time_at(event.position().x()), "wheel")
+        event.accept()
+
+    def _part_at(self, x: float) -> str:
+        axis = self.place.pixels
+        left, right = (axis.logical_x(edge) for edge in self._handle(self.scale()))
+        if abs(x - left) <= _EDGE_PX and x < (left + right) / 2:
+            return "left"
+        if abs(x - right) <= _EDGE_PX and x >= (left + right) / 2:
+            return "right"
+        return "body" if left <= x <= right else "outside"
+
+
+def _strips(columns: list[np.ndarray], theme: Theme, height: int, dpr: float) -> QImage:
+    """Mix the parts of each column, one strip a GPU, with a gap where there is room for one."""
+    count, width = len(columns), columns[0].shape[1]
+    colours = np.array(
+        [[(c >> s) & 0xFF for s in (16, 8, 0)] for c in (*theme.parts[:4], theme.panel)], np.float32
+    )
+    picture = np.empty((height, width), np.uint32)
+    picture[:] = theme.panel
+    edges = np.linspace(0, height, count + 1)
+    gap = round(dpr) if height / count >= 4 * dpr else 0
+    for gpu, fractions in enumerate(columns):
+        top, bottom = int(edges[gpu]), max(int(edges[gpu + 1]) - gap, int(edges[gpu]) + 1)
+        mixed = np.clip(fractions.T @ colours + 0.5, 0, 255).astype(np.uint32)
+        picture[top:bottom] = np.uint32(0xFF000000) | (mixed[:, 0] << 16) | (mixed[:, 1] << 8) | mixed[:, 2]
+    image = QImage(picture.data, width, height, width * 4, QImage.Format.Format_RGB32)
+    return image.copy()
+
+
+class OverviewCorner(QWidget):
+    """Left of the overview: what is open, in figures."""
+
+    def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = state
+        self.theme: Theme = LIGHT
+        self.setFixedHeight(HEIGHT)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint "Whole trace, 798 ms · 8 GPUs · 5 iterations"."""
+        painter = QPainter(self)
+        try:
+            with guard("painting the overview's corner"):
+                self._paint(painter)
+        finally:
+            painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        theme, rect = self.theme, self.rect()
+        painter.fillRect(rect, QColor(theme.panel))
+        if self.state.study is not None:
+            title = "Filtered" if self.state.filter else "Whole trace"
+            marks.paint_text(painter, title, 12, 23, 12.5, theme.text, STRONG)
+            text = cropped(" · ".join(self._figures(self.state.study)), rect.width() - 24, 11)
+            marks.paint_text(painter, text, 12, 41, 11, theme.text_soft, REGULAR)
+        painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
+
+    def _figures(self, study: Study) -> list[str]:
+        if (scope := self.state.filter) is not None:
+            return [scope.what]
+        low, high = study.trace.window_ns
+        figures = [format_ns(high - low), _counted(len(study.trace.gpus), "GPU")]
+        if (laps := self.state.laps) is not None:
+            figures.append(_counted(laps.count, "iteration"))
+        return figures
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"

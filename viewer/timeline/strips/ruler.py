@@ -1,0 +1,257 @@
+"""The ruler: ticks with a fixed part on the left, iterations, the pointer's time, the selection's length."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from viewer.analysis.time.iteration_bounds import Laps
+from viewer.drawing.format import format_instant, format_ns
+from viewer.drawing.hit import HitResult
+from viewer.drawing.scale import Scale
+from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.ticks import ticks
+from viewer.rows import Row
+from viewer.state import ViewState, Window
+from viewer.timeline.axis_place import AxisPlace
+from viewer.timeline.headers.header_values import bases
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
+from viewer.timeline.strip import Grid, Strip, guard
+
+HEIGHT = 34
+_CHIP_TOP, _CHIP_HEIGHT = 2, 15
+_TICK, _SMALL_TICK = 6, 3
+_TEXT = 10.5
+_LABEL_ROOM, _MOST_STEP = 40, 10**9
+_NOTE, _NOTE_LINE, _NOTE_RIGHT = 9.5, 12, 12
+
+
+def paint_ruler(
+    painter: QPainter, scale: Scale, height: int, theme: Theme, dpr: float, laps: Laps | None, lap: int | None
+) -> None:
+    """Paint ticks and iterations in device pixels, `lap` as the one in hand."""
+    painter.fillRect(0, 0, scale.width, height, QColor(theme.panel))
+    found = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
+    bottom, width = height - 1, marks.line_width(dpr)
+    for times, length, colour in (
+        (found.minor, _SMALL_TICK, theme.line),
+        ([t for t, _ in found.major], _TICK, theme.text_faint),
+    ):
+        high, ink = round(length * dpr), QColor(colour)
+        for t in times:
+            painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
+    baseline = bottom - (_TICK - 2.5) * dpr
+    for t, label in found.major:
+        marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
+    if laps is not None:
+        _paint_laps(painter, scale, height, theme, dpr, laps, lap)
+    painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
+
+
+def _paint_laps(
+    painter: QPainter,
+    scale: Scale,
+    height: int,
+    theme: Theme,
+    dpr: float,
+    laps: Laps,
+    lap_in_hand: int | None,
+) -> None:
+    edges = marks.lap_edges(laps)
+    if not len(edges):
+        return
+    first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
+    last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
+    tint, width = QColor(theme.accent), marks.line_width(dpr)
+    room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
+    step = lap_step(room_each)
+    labelled = range(-(-first // step) * step, last, step)
+    for lap in range(first, last) if room_each >= _SMALL_TICK else labelled:
+        if lap not in labelled:
+            x = marks.column_of(scale, int(edges[lap]))
+            painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
+            continue
+        left, right = (marks.column_of(scale, int(t)) for t in edges[[lap, min(lap + step, len(edges) - 1)]])
+        painter.fillRect(left, 0, width, height if step == 1 else height // 2, QColor(theme.boundary))
+        start, room = max(left, 0), min(right, scale.width) - max(left, 0)
+        length_ns = int(edges[lap + 1] - edges[lap])
+        text = _lap_text(lap, length_ns, laps.flags[lap], room - 14 * dpr, dpr) if step == 1 else str(lap)
+        if text:
+            wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
+            tint.setAlpha(70 if lap == lap_in_hand else 30)
+            chip = QRectF(start, _CHIP_TOP * dpr, min(wide, room - 2), _CHIP_HEIGHT * dpr)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.fillRect(chip, tint)
+            base = marks.text_baseline(chip.top(), chip.height(), _TEXT * dpr)
+            marks.paint_text(painter, text, start + 6 * dpr, base, _TEXT * dpr, theme.boundary, MEDIUM)
+    end = marks.column_of(scale, int(edges[-1]))
+    painter.fillRect(end, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+
+
+def lap_step(room_px: float) -> int:
+    """Return which iterations are labelled: every one, every 2nd, 5th, 10th ... that has room for its number.
+
+    Parameters
+    ----------
+    room_px : float
+        What a common iteration takes, in logical pixels.
+    """
+    step, factors = 1, itertools.cycle((2, 2.5, 2))
+    while step * room_px < _LABEL_ROOM and step < _MOST_STEP:
+        step = round(step * next(factors))
+    return step
+
+
+def _lap_text(lap: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:
+    tail = f" · {flag}" if flag else ""
+    choices = (
+        f"Iteration {lap} · {format_ns(length_ns)}{tail}",
+        f"Iteration {lap} · {format_ns(length_ns)}",
+        f"Iteration {lap}",
+        str(lap),
+    )
+    measure = metrics(_TEXT * dpr, MEDIUM)
+    return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
+
+
+def paint_length(
+    painter: QPainter, scale: Scale, selection: Window | None, theme: Theme, dpr: float
+) -> QRectF:
+    """Paint the length of the selected range as a tag in device pixels; return where it is."""
+    if selection is None or selection[1] <= scale.start_ns or selection[0] >= scale.end_ns:
+        return QRectF()
+    ends = (0.0, float(scale.width))
+    left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
+    text = format_ns(selection[1] - selection[0])
+    middle = (left + right) / 2
+    return marks.paint_tag(painter, text, middle, dpr, ends, theme.accent, theme.accent_text, dpr, margin=9)
+
+
+def paint_corner(
+    painter: QPainter,
+    rect: QRect,
+    window: Window,
+    ruler_width: float,
+    theme: Theme,
+    figures: Sequence[str] = (),
+) -> None:
+    """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from.
+
+    `figures` are lines about the figures of the rows, over whose column they stand.
+    """
+    painter.fillRect(rect, QColor(theme.panel))
+    found = ticks(*window, ruler_width)
+    base = marks.text_baseline(rect.top(), rect.height(), 13)
+    origin = found.origin or "Time"
+    marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
+    x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
+    unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
+    unit = cropped(unit, rect.width() - x, 11)
+    marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
+    x += metrics(11).horizontalAdvance(unit) + 16
+    top = rect.top() + (rect.height() - _NOTE_LINE * len(figures)) / 2
+    for line, text in enumerate(figures):
+        shown = cropped(text, rect.width() - _NOTE_RIGHT - x, _NOTE)
+        right = rect.width() - _NOTE_RIGHT - metrics(_NOTE).horizontalAdvance(shown)
+        base = marks.text_baseline(top + line * _NOTE_LINE, _NOTE_LINE, _NOTE)
+        marks.paint_text(painter, shown, right, base, _NOTE, theme.text_faint)
+    painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
+
+
+class Ruler(Strip):
+    """The strip of time above the rows."""
+
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(state, place, parent)
+        self.setFixedHeight(HEIGHT)
+        self._tag = QRectF()
+
+    def row_at(self, y: float) -> Row | None:
+        """There are no rows on a ruler."""
+        return None
+
+    def hit(self, pos: QPointF) -> HitResult | None:
+        """There are no events on a ruler."""
+        return None
+
+    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
+        """Return the boundary of an iteration near an instant."""
+        edges = marks.lap_edges(self.state.laps)
+        if not len(edges):
+            return None
+        nearest = int(edges[np.argmin(np.abs(edges - time_ns))])
+        return nearest if abs(nearest - time_ns) <= tolerance_ns else None
+
+    def holds_selection(self, pos: QPointF) -> bool:
+        """Whether the pointer is on the selection's tag, by which it is moved as a whole."""
+        return self._tag.contains(pos)
+
+    def lap_at(self, pos: QPointF) -> int | None:
+        """Return the iteration whose label is under the pointer."""
+        laps = self.state.laps
+        if laps is None or pos.y() > _CHIP_TOP + _CHIP_HEIGHT + 1:
+            return None
+        return laps.lap_at(self.time_at(pos.x()))
+
+    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+        """Paint ticks and iterations."""
+        paint_ruler(painter, self.scale(), grid.rows, self.theme, grid.dpr, self.state.laps, self.state.lap)
+
+    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+        """Paint kept ranges, the selection with its length, and the pointer's time."""
+        theme, d, scale = self.theme, grid.dpr, self.scale()
+        kept = self.state.measurements.items
+        marks.paint_measurements(painter, scale, kept, grid.rows, d)
+        selection = self.state.selection
+        marks.paint_selection(painter, scale, selection, grid.rows, theme, d)
+        ends = (0.0, float(grid.columns))
+        if (hover := self.state.hover) is not None:
+            x = marks.column_of(scale, hover.time_ns)
+            marks.paint_cut(painter, x, grid.rows, theme, d)
+            text = format_instant(hover.time_ns, scale.ns_per_px)
+            marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
+        tag = paint_length(painter, scale, selection, theme, d)
+        self._tag = QRectF(grid.axis.logical_x(tag.left()), tag.top() / d, tag.width() / d, tag.height() / d)
+
+
+class RulerCorner(QWidget):
+    """Left of the ruler: the fixed part of its times, and their unit."""
+
+    def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state, self._place = state, place
+        self.theme: Theme = LIGHT
+        self._painted: tuple[object, ...] = ()
+        self.setFixedHeight(HEIGHT)
+
+    def follow(self) -> None:
+        """Paint the texts anew where they are others: they rarely are while the window moves."""
+        if self._texts() != self._painted:
+            self.update()
+
+    def _texts(self) -> tuple[object, ...]:
+        found = ticks(*self.state.axis.window, self._place.pixels.width_px)
+        return found.origin, found.unit, bases(self.state.filter)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.theme = theme
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint "2 s   + ms"."""
+        painter = QPainter(self)
+        try:
+            with guard("painting the ruler's corner"):
+                window, figures = self.state.axis.window, bases(self.state.filter)
+                width = self._place.pixels.width_px
+                paint_corner(painter, self.rect(), window, width, self.theme, figures)
+                self._painted = self._texts()
+        finally:
+            painter.end()
