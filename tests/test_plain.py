@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewer.plain import visible, visible_lines
-from viewer.readers.shown import visible_texts
+from viewer.readers.text_boundary import visible_texts
 
 BIDI = "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.readers.exports import CALLS, KERNELS, call, kernel
-from viewer.readers import Cancelled, cache, read, sealed, stored
+from viewer.readers import Cancelled, cache, cache_format, checksums, read
 from viewer.trace import Kind
 
 
@@ -75,7 +75,7 @@ def test_what_is_read_first_lies_in_the_store_already(file):
 
 def test_a_table_that_is_stored_again_leaves_what_is_mapped_as_it_was(file, tmp_path):
     events = read(file, cache=False).kernels
-    writer = stored.Writer(tmp_path)
+    writer = cache_format.Writer(tmp_path)
     first = writer.put(events)
     later = writer.put(replace(events, start_ns=events.start_ns + 7))
     assert first.start_ns.tolist() == events.start_ns.tolist()
@@ -155,7 +155,7 @@ def test_a_damaged_store_is_made_again(file, victim, how):
 
 def test_another_version_is_ignored(file, monkeypatch):
     read(file)
-    monkeypatch.setattr(cache, "_PARSE", f"parse-{stored.VERSION + 1}")
+    monkeypatch.setattr(cache, "_PARSE", f"parse-{cache_format.VERSION + 1}")
     assert cache.Entry.of(file).load(file) is None
     assert len(read(file).kernels) == 1
 
@@ -165,7 +165,7 @@ def test_another_version_is_ignored(file, monkeypatch):
 def test_nobody_waits_at_a_pipe(file, victim):
     whole = read(file)
     target = parse_of(file) / victim
-    sealed.remove(target)
+    checksums.remove(target)
     os.mkfifo(target)
     assert len(cache.entries()) == 1
     assert same(read(file), whole)
@@ -235,8 +235,8 @@ def test_a_full_disk_is_no_obstacle(file, monkeypatch, tables):
         written.append(target)
         write(target, table)
 
-    write = stored._write
-    monkeypatch.setattr(stored, "_write", full)
+    write = cache_format._write
+    monkeypatch.setattr(cache_format, "_write", full)
     assert same(read(file), read(file, cache=False))
     assert list(cache.Entry.of(file).folder.iterdir()) == []
 
@@ -245,7 +245,7 @@ def test_a_disk_that_is_full_at_the_end_is_no_obstacle(file, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sealed, "seal", full)
+    monkeypatch.setattr(checksums, "seal", full)
     assert len(read(file).kernels) == 1
     assert list(cache.Entry.of(file).folder.iterdir()) == []
 
@@ -329,7 +329,7 @@ def test_leftovers_of_a_crash_go_after_a_day(file):
         (folder / name).mkdir()
         os.utime(folder / name, (time.time() - age_s,) * 2)
     cache.prune(keep=folder)
-    assert sorted(p.name for p in folder.iterdir()) == [f"parse-{stored.VERSION}", "part-new"]
+    assert sorted(p.name for p in folder.iterdir()) == [f"parse-{cache_format.VERSION}", "part-new"]
 
 
 def test_clear_removes_everything(file):
@@ -373,7 +373,7 @@ def test_two_programs_store_the_same_trace_at_once(file):
     for thread in threads:
         thread.join()
     assert same(entry.load(file), trace)
-    assert [p.name for p in entry.folder.iterdir()] == [f"parse-{stored.VERSION}"]
+    assert [p.name for p in entry.folder.iterdir()] == [f"parse-{cache_format.VERSION}"]
 
 
 def test_a_writer_that_is_killed_leaves_no_trace_behind(file):

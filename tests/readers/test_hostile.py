@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import PATIENCE_S, ROOT
 from tests.readers import exports
 from tests.readers.exports import CALLS, KERNELS
-from viewer.readers import Cancelled, ReadError, beside, plain, program, read
+from viewer.readers import Cancelled, ReadError, file_thread, read, sqlite_copy, subprocess_run
 from viewer.readers.arrow_columns import NotHeldError, as_texts_of
 from viewer.readers.sqlite import SqliteTables
 
@@ -55,8 +55,8 @@ def viewed(path, table, select):
     ],
 )
 def test_a_view_that_is_no_table(small, scratch, monkeypatch, view, why):
-    monkeypatch.setattr(plain, "_LEAST_S", 0.5 if why == "takes too long" else 600)
-    monkeypatch.setattr(plain, "_LEAST_BYTES", 2**20)
+    monkeypatch.setattr(sqlite_copy, "_LEAST_S", 0.5 if why == "takes too long" else 600)
+    monkeypatch.setattr(sqlite_copy, "_LEAST_BYTES", 2**20)
     file = viewed(small({KERNELS: [exports.kernel()] * 30}), KERNELS, view)
     before = exports.listing(file.parent)
     with pytest.raises(ReadError, match=why) as refusal:
@@ -141,7 +141,7 @@ def test_a_pipe_in_a_folder(tmp_path):
 
 
 def test_a_file_that_does_not_answer_can_be_cancelled(small, monkeypatch):
-    monkeypatch.setattr(beside, "GRACE_S", 0.05)
+    monkeypatch.setattr(file_thread, "GRACE_S", 0.05)
     answer = threading.Event()
     monkeypatch.setattr(SqliteTables, "integers", lambda *_: answer.wait())
     with pytest.raises(Cancelled):
@@ -179,7 +179,7 @@ def test_ctrl_c_ends_a_command_whose_file_does_not_answer(small, tmp_path):
 def test_questions_to_a_file_that_does_not_answer_have_none(small, monkeypatch):
     trace = read(small())
     assert trace.source.row("kernel", 1)
-    monkeypatch.setattr(beside, "GRACE_S", 0.05)
+    monkeypatch.setattr(file_thread, "GRACE_S", 0.05)
     monkeypatch.setattr("viewer.readers.source._PATIENCE_S", 0.05)
     answer = threading.Event()
     monkeypatch.setattr(SqliteTables, "row", lambda *_: answer.wait())
@@ -195,7 +195,9 @@ def test_a_program_is_killed_with_all_that_it_started(tmp_path):
     script.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {child}\nwait\n")
     script.chmod(0o755)
     with pytest.raises(Cancelled):
-        program.talk([str(script)], tmp_path, lambda _: None, lambda: child.exists() and child.read_text())
+        subprocess_run.talk(
+            [str(script)], tmp_path, lambda _: None, lambda: child.exists() and child.read_text()
+        )
     try:
         ended = os.pidfd_open(int(child.read_text()))
     except ProcessLookupError:
@@ -209,7 +211,7 @@ def test_a_program_whose_child_holds_the_pipe_open_ends(tmp_path):
     script.write_text("#!/bin/sh\necho done\nsleep 1000 &\nexit 3\n")
     script.chmod(0o755)
     heard = []
-    assert program.talk([str(script)], tmp_path, heard.append, None) == 3
+    assert subprocess_run.talk([str(script)], tmp_path, heard.append, None) == 3
     assert heard == [b"done\n"]
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.readers import exports
-from viewer.readers import Cancelled, ReadError, cache, nsys, read, sealed, sniff
+from viewer.readers import Cancelled, ReadError, cache, checksums, nsys, read, sniff
 from viewer.readers.sniff import Container, FileKind
 
 NEW_HEADER = b"NVIDIA Tegra Profiler Report 2099@1@1@42-991100420000v0."
@@ -164,7 +164,7 @@ def test_an_export_that_cannot_be_sealed_is_refused(exported, monkeypatch):
         raise OSError(28, "No space left on device")
 
     file = exported()
-    monkeypatch.setattr(sealed, "seal", full)
+    monkeypatch.setattr(checksums, "seal", full)
     refused(file, "cannot be written", "LIGHTBOX_CACHE_DIR")
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from viewer.readers import cache as store
 from viewer.readers import nsys
-from viewer.readers.beside import apart
 from viewer.readers.build import Early, build
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError
-from viewer.readers.facts import doctor_facts
-from viewer.readers.opening import open_tables
+from viewer.readers.file_thread import apart
+from viewer.readers.metadata import doctor_facts
+from viewer.readers.open_tables import open_tables
 from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.trace.model import Trace
 

@@ -26,7 +26,7 @@ from viewer.readers.arrow_columns import (
     plain_row,
 )
 from viewer.readers.errors import Cancel, ReadError, check
-from viewer.readers.mapped import ipc_schema, map_file, map_ipc
+from viewer.readers.memory_map import ipc_schema, map_file, map_ipc
 from viewer.readers.sniff import Container, shown
 from viewer.readers.tables import Columns, Field, as_texts
 from viewer.trace.events import AnyArray

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from viewer.readers import cpu_tables, gpu_tables, nvtx_table
-from viewer.readers.boards import Boards
 from viewer.readers.errors import Cancel, Progress, check
-from viewer.readers.facts import FileFacts, read_diagnostics, read_facts, session_of
-from viewer.readers.forms import NewestForms
-from viewer.readers.identity import Identity, identify
+from viewer.readers.gpu_info import Boards
 from viewer.readers.interning import Interner, StringTable
-from viewer.readers.loose import PROCESS_MASK, Loose, Reading
+from viewer.readers.metadata import FileFacts, read_diagnostics, read_facts, session_of
+from viewer.readers.owners import Identity, identify
+from viewer.readers.raw_events import PROCESS_MASK, Loose, Reading
 from viewer.readers.schema import TABLE_OF
-from viewer.readers.settling import Keep, Settler
+from viewer.readers.sorting import Keep, Settler
+from viewer.readers.table_versions import NewestForms
 from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace

@@ -23,15 +23,15 @@ import platformdirs
 import pyarrow as pa
 
 from viewer import private
-from viewer.readers import nsys, sealed, stored
+from viewer.readers import cache_format, checksums, nsys
 from viewer.readers.errors import Cancel
-from viewer.readers.opening import open_tables
+from viewer.readers.open_tables import open_tables
 from viewer.readers.sniff import Container, sniff
 from viewer.readers.source import FileSource
 from viewer.trace.events import Events
 from viewer.trace.model import Trace
 
-_PARSE = f"parse-{stored.VERSION}"
+_PARSE = f"parse-{cache_format.VERSION}"
 _LONGEST_UNUSED_S = 30 * 86_400
 _LARGEST_BYTES = 20 * 2**30
 _LIMIT = "limit.json"
@@ -72,11 +72,11 @@ class Entry:
         ------
         Cancelled
         """
-        files = sealed.unseal(self.folder / _PARSE, cancelled)
+        files = checksums.unseal(self.folder / _PARSE, cancelled)
         export = self.export(cancelled) if files is not None else None
         if files is None or (export is None and sniff(path).container is Container.REPORT):
             return None
-        trace = stored.load(files, path, self.source(path, export))
+        trace = cache_format.load(files, path, self.source(path, export))
         # A store that cannot be written to is as good to read from.
         with suppress(OSError):
             os.utime(self.folder)
@@ -126,11 +126,11 @@ class Storing:
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
         self._part: Path | None = None
-        self._writer: stored.Writer | None = None
+        self._writer: cache_format.Writer | None = None
         try:
             entry.make()
             self._part = private.make_part(entry.folder)
-            self._writer = stored.Writer(self._part)
+            self._writer = cache_format.Writer(self._part)
         except OSError:
             pass
 
@@ -212,7 +212,9 @@ def entries() -> list[EntryFacts]:
     for folder in _folders():
         try:
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            found.append(EntryFacts(folder, size, folder.stat().st_mtime, stored.path_in(folder / _PARSE)))
+            found.append(
+                EntryFacts(folder, size, folder.stat().st_mtime, cache_format.path_in(folder / _PARSE))
+            )
         except OSError:
             continue
     return sorted(found, key=lambda entry: -entry.used_s)
@@ -252,11 +254,11 @@ def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
         total += entry.size_bytes
         old = now - entry.used_s > _LONGEST_UNUSED_S
         if entry.folder != keep and (old or total > most):
-            sealed.remove(entry.folder)
+            checksums.remove(entry.folder)
             total -= entry.size_bytes
             continue
         for part in _leftovers(entry.folder):
-            sealed.remove(part)
+            checksums.remove(part)
 
 
 def _leftovers(folder: Path) -> list[Path]:

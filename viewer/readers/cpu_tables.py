@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from viewer.readers.interning import NO_STRING, distinct
-from viewer.readers.loose import PROCESS_MASK, Loose, Reading, group, is_time, narrow_rows, read_spans
+from viewer.readers.raw_events import PROCESS_MASK, Loose, Reading, group, is_time, narrow_rows, read_spans
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, SYNC_FALLBACK, TABLE_OF, UNNAMED
 from viewer.readers.tables import NO_TIME, Columns, Field
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewer.readers.interning import NO_STRING, distinct
-from viewer.readers.loose import (
+from viewer.readers.raw_events import (
     PROCESS_MASK,
     UNIFIED_MEMORY,
     Codes,

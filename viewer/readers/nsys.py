@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from viewer import private
-from viewer.readers import sealed
+from viewer.readers import checksums
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError, check
-from viewer.readers.program import talk
 from viewer.readers.schema import parse_version
 from viewer.readers.sniff import Container, shown, sniff
+from viewer.readers.subprocess_run import talk
 
 _KNOWN_FOLDERS = (
     "/opt/nvidia/nsight-systems*/*/bin",
@@ -130,7 +130,7 @@ def exported(folder: Path, cancelled: Cancel | None = None) -> Path | None:
     ------
     Cancelled
     """
-    files = sealed.unseal(folder / EXPORT, cancelled)
+    files = checksums.unseal(folder / EXPORT, cancelled)
     return folder / EXPORT / min(files).split("/")[0] if files else None
 
 
@@ -226,7 +226,7 @@ def _put(made: Path, folder: Path) -> Path:
     staged = private.make_part(made.parent)
     made.rename(staged / made.name)
     private.close_to_others(staged)
-    sealed.seal(staged, folder / EXPORT, sealed.sums_in(staged))
+    checksums.seal(staged, folder / EXPORT, checksums.sums_in(staged))
     # Another program may have been faster, and be reading what it made: that is as good.
     if (found := exported(folder)) is not None:
         return found

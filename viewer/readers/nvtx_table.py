@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewer.readers.interning import NO_STRING
-from viewer.readers.loose import PROCESS_MASK, Codes, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.raw_events import PROCESS_MASK, Codes, Loose, Reading, group, narrow_rows, read_spans
 from viewer.readers.schema import DOMAIN_CREATE, MARK, PUSH_POP, START_END, TABLE_OF, THREAD_NAME
 from viewer.readers.tables import Columns, Field
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from viewer.readers.beside import apart
 from viewer.readers.errors import Cancelled, ReadError
+from viewer.readers.file_thread import apart
 from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
 from viewer.readers.tables import Field, Tables
 from viewer.trace.events import AnyArray, Int64, Kind

@@ -20,8 +20,8 @@ from viewer.ending import temporary_folder
 from viewer.readers import sqlite_scan
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.guard import guard
-from viewer.readers.plain import odd_tables, plain_copy
 from viewer.readers.sniff import shown
+from viewer.readers.sqlite_copy import odd_tables, plain_copy
 from viewer.readers.sqlite_scan import quoted
 from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from viewer.readers.loose import host_of, pid_of
+from viewer.readers.raw_events import host_of, pid_of
 from viewer.readers.tables import Tables
 from viewer.trace.model import Gpu
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from viewer.readers.errors import Cancel, check
-from viewer.readers.identity import Identity
-from viewer.readers.loose import PROCESS_MASK, Codes, Loose, pid_of
+from viewer.readers.owners import Identity
+from viewer.readers.raw_events import PROCESS_MASK, Codes, Loose, pid_of
 from viewer.trace.events import Events, Int64, Kind, UInt32
 
 Keep = Callable[[Events], Events]

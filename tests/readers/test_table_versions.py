@@ -11,7 +11,7 @@ from tests.readers.exports import CALLS, COPIES, GRAPHS, KERNELS, NVTX, SWITCHES
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
 from viewer.readers import Cancelled, read
-from viewer.readers.opening import open_tables
+from viewer.readers.open_tables import open_tables
 from viewer.trace import Kind
 
 USUAL = {

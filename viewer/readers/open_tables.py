@@ -7,12 +7,12 @@ from pathlib import Path
 from viewer.readers.arrow import ArrowTables
 from viewer.readers.errors import Cancel, ReadError
 from viewer.readers.foreign import HOW_TO_EXPORT, foreign_tables
-from viewer.readers.forms import NewestForms
 from viewer.readers.schema import is_nsys
-from viewer.readers.shown import ShownTables
 from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.readers.sqlite import SqliteTables
+from viewer.readers.table_versions import NewestForms
 from viewer.readers.tables import Tables
+from viewer.readers.text_boundary import ShownTables
 
 
 def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | None = None) -> NewestForms:

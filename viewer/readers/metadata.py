@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from viewer.readers.interning import StringTable
-from viewer.readers.loose import PROCESS_MASK
+from viewer.readers.raw_events import PROCESS_MASK
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, NEWEST_KNOWN, RANK_VARIABLES, TABLE_OF, parse_version
 from viewer.readers.tables import FARTHEST_NS, Tables
 from viewer.trace.events import Kind

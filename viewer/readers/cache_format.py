@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewer import private
-from viewer.readers import sealed
+from viewer.readers import checksums
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
@@ -35,7 +35,7 @@ class Writer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._sums: dict[str, sealed.Sums] = {}
+        self._sums: dict[str, checksums.Sums] = {}
         self._written: dict[Kind, tuple[Events, dict[str, Any]]] = {}
 
     def put(self, events: Events) -> Events:
@@ -88,19 +88,19 @@ class Writer:
             out.write(json.dumps(meta).encode())
         for name in (_NAMES, _DIAGNOSTICS, _META):
             self._sum(folder / name)
-        sealed.seal(folder, place, self._sums)
+        checksums.seal(folder, place, self._sums)
 
     def _sum(self, file: Path) -> pa.Buffer:
         """Map a file that was written, and take its sums."""
-        content = sealed.map_plain(file)
-        self._sums[file.name] = sealed.sums(content)
+        content = checksums.map_plain(file)
+        self._sums[file.name] = checksums.sums(content)
         return content
 
 
 def path_in(folder: Path) -> str:
     """Return the path of the trace that is stored in a folder, "" where it is not told."""
     try:
-        return str(json.loads(bytes(sealed.map_plain(folder / _META))).get("path", ""))
+        return str(json.loads(bytes(checksums.map_plain(folder / _META))).get("path", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 from viewer.ending import temporary_folder
-from viewer.readers.beside import apart
 from viewer.readers.errors import Cancel, Cancelled, ReadError, check
+from viewer.readers.file_thread import apart
 from viewer.readers.guard import guard
 from viewer.readers.schema import is_nsys
 from viewer.readers.sniff import shown

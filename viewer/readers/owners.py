@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewer.readers.boards import Boards
-from viewer.readers.facts import FileFacts
-from viewer.readers.loose import PROCESS_MASK, UNIFIED_MEMORY, Key, Loose, pid_of
+from viewer.readers.gpu_info import Boards
+from viewer.readers.metadata import FileFacts
+from viewer.readers.raw_events import PROCESS_MASK, UNIFIED_MEMORY, Key, Loose, pid_of
 from viewer.trace.events import GPU_KINDS, Kind
 from viewer.trace.model import GUESSED_RANK, UNIFIED_NAME, Gpu, Process, Stream, Thread, Track
 

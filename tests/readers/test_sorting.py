@@ -9,7 +9,7 @@ from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, proc
 from viewer.readers import read
 from viewer.trace import Kind
 
-settling = importlib.import_module("viewer.readers.settling")
+settling = importlib.import_module("viewer.readers.sorting")
 PIDS = (10, 20)
 
 
