@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from viewer.demo.columns import Int64
-from viewer.demo.identity import VM
-from viewer.demo.writer import Writer
+from viewer.demo.export_writer import Writer
+from viewer.demo.ids import VM
+from viewer.demo.row_arrays import Int64
 
 LIMIT_S = 20.0
 """What the whole report of each may take."""

@@ -9,7 +9,7 @@ import pytest
 
 from viewer.cli import main
 from viewer.rows.matching import topmost
-from viewer.rows.model import RowKind
+from viewer.rows.row import RowKind
 from viewer.rows.tree import build_rows
 
 KERNELS = (RowKind.FAMILY, RowKind.KERNEL_NAME)

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.drawing.test_columns import a_window_on, disjoint
-from viewer.drawing.columns import columns
+from tests.drawing.test_pixel_columns import a_window_on, disjoint
 from viewer.drawing.kept_columns import KeptColumns
 from viewer.drawing.lanes import Lane
+from viewer.drawing.pixel_columns import columns
 
 EMPTY = Lane(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint16))
 

@@ -21,8 +21,8 @@ from viewer.cli.console import plain_console
 from viewer.cli.opening import chosen_window
 from viewer.cli.tables import Column, FittedTable
 from viewer.drawing.format import format_count, format_ns, format_share
-from viewer.drawing.grid import Cell, Grid
-from viewer.drawing.vital_grids import (
+from viewer.drawing.spec_table import Cell, Grid
+from viewer.drawing.summary_tables import (
     class_grid,
     copy_grid,
     kernel_grid,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from viewer.demo.columns import Column, Int64, Rows, flat, pick, threads_of
-from viewer.demo.identity import CONTEXT, Strings, global_pids, streams
+from viewer.demo.ids import CONTEXT, Strings, global_pids, streams
 from viewer.demo.kernels import KERNELS
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
+from viewer.demo.row_arrays import Column, Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import Lap
 
 NO_STREAM = 4_294_967_295

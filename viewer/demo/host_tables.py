@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewer.demo.columns import Int64, Rows, flat, pick, threads_of
-from viewer.demo.identity import THREADS_START_NS, Strings, cpus, global_tids
+from viewer.demo.ids import THREADS_START_NS, Strings, cpus, global_tids
 from viewer.demo.loops import SAMPLE_LAPS, SAMPLE_TEXT
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
+from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import Lap
 
 NVTX_PUSH_POP = 59

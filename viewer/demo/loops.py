@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.demo.plants import Plant, plant
+from viewer.demo.injected_faults import Plant, plant
 from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
 
 LAYERS = 5

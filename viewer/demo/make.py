@@ -9,15 +9,15 @@ from pathlib import Path
 
 import platformdirs
 
+from viewer.demo.capture import closing, opening
 from viewer.demo.cuda_tables import CudaTables
+from viewer.demo.export_writer import FAILURES, Writer
 from viewer.demo.host_tables import HostTables
-from viewer.demo.identity import Strings
+from viewer.demo.ids import Strings
 from viewer.demo.loops import SAMPLE_LAPS
 from viewer.demo.oddities import write_oddities
 from viewer.demo.options import DemoOptions
-from viewer.demo.session import closing, opening
 from viewer.demo.simulation import Job
-from viewer.demo.writer import FAILURES, Writer
 
 DEFAULT_LAPS = {"megatron": 8, "distca": 20}
 _SESSION_TAIL_NS = 18_000_000

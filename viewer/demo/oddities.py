@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from viewer.demo.identity import CONTEXT, global_pids, global_tids
+from viewer.demo.ids import CONTEXT, global_pids, global_tids
 from viewer.demo.options import ODDITIES, Oddity
 
 FORMS = {

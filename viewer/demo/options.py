@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from viewer.demo.plants import PLANTS, Plant
+from viewer.demo.injected_faults import PLANTS, Plant
 
 Oddity = Literal[
     "versioned-tables", "environment-rank", "mpi-ranks", "unread-tables", "migrations", "nsys-messages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.rows.model import Row, RowKind
+from viewer.rows.row import Row, RowKind
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4

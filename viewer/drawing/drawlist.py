@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from viewer.drawing.columns import Bars, Columns
+from viewer.drawing.pixel_columns import Bars, Columns
 
 MIN_EDGE_PX = 4
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.drawing.lanes import Lane
 from viewer.drawing.layout import PlacedRow
-from viewer.rows.model import EventRef, Row
+from viewer.rows.row import EventRef, Row
 
 MAX_SLOP_PX = 2
 

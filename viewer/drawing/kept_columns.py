@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from viewer.drawing.columns import Bars, Columns, columns
 from viewer.drawing.lanes import Lane
+from viewer.drawing.pixel_columns import Bars, Columns, columns
 from viewer.drawing.scale import Scale
 
 

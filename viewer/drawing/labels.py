@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from viewer.drawing.format import format_ns
-from viewer.rows.model import RowKind
+from viewer.rows.row import RowKind
 from viewer.trace.names import short_name, strip_arguments
 
 MAX_LABELS = 500

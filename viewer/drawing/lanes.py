@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from viewer.rows.model import RowEvents
+from viewer.rows.row import RowEvents
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 

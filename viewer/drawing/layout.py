@@ -8,7 +8,7 @@ from typing import Protocol
 
 from viewer.drawing.bands import Band, bands, height_of
 from viewer.rows.matching import Word, missing, words_of
-from viewer.rows.model import Row
+from viewer.rows.row import Row
 
 
 @dataclass(frozen=True, slots=True)

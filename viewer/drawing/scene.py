@@ -14,7 +14,6 @@ from viewer.analysis.launches.blocking_calls import is_pageable
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import MAX_LANES, Band, CurveBand, EventBand, StateBand
-from viewer.drawing.columns import Bars, Columns
 from viewer.drawing.curve import Curve, curve_layer
 from viewer.drawing.drawlist import DrawList, bar_layers, column_layer, draw_list
 from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find, nearest_edge
@@ -23,10 +22,11 @@ from viewer.drawing.labels import MAX_LABELS, MIN_LABEL_PX, Label, fitted
 from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
+from viewer.drawing.pixel_columns import Bars, Columns
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.states import CoarseParts, recorded_only, state_columns, state_layer
 from viewer.drawing.waits import wait_layer, waiting_px
-from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.rows.row import Row, RowEvents, RowKind
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.collectives.match import Collectives
-from viewer.drawing.columns import Bars
 from viewer.drawing.drawlist import Layer
 from viewer.drawing.lanes import Lane
+from viewer.drawing.pixel_columns import Bars
 from viewer.drawing.scale import Scale
-from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.rows.row import Row, RowEvents, RowKind
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from viewer.demo.writer import APPLICATION_ID
+from viewer.demo.export_writer import APPLICATION_ID
 
 HEAD_BYTES = 1 << 16
 """So much of a file tells what it is."""

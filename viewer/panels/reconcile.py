@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QW
 from viewer.analysis.summary.reconcile import Reconciled, What, reconcile
 from viewer.analysis.time.scope import Scope
 from viewer.drawing.format import MINUS, format_share
-from viewer.drawing.grid import Cell, Grid, Head, Tone
+from viewer.drawing.spec_table import Cell, Grid, Head, Tone
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.sheet import Sheet
 from viewer.state import ViewState

@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from viewer.drawing.grid import Cell, Grid, Head
+from viewer.drawing.spec_table import Cell, Grid, Head
 from viewer.drawing.spreadsheet import harmless
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.table_view import DenseTable

@@ -24,10 +24,9 @@ from viewer.analysis.summary.metric import Evidence, Vital
 from viewer.analysis.summary.summary import Vitals, vitals
 from viewer.analysis.time.scope import range_scope
 from viewer.drawing.format import format_share, format_value
-from viewer.drawing.grid import Grid
 from viewer.drawing.palette import Palette
-from viewer.drawing.theme import Theme
-from viewer.drawing.vital_grids import (
+from viewer.drawing.spec_table import Grid
+from viewer.drawing.summary_tables import (
     class_grid,
     copy_grid,
     kernel_grid,
@@ -36,6 +35,7 @@ from viewer.drawing.vital_grids import (
     sync_grid,
     time_grid,
 )
+from viewer.drawing.theme import Theme
 from viewer.panels.one_line import OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.reconcile import ReconcilePage

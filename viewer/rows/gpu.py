@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.study import Projection, Study
-from viewer.rows.model import Row, RowEvents, RowKind
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
-from viewer.rows.tables import of_several, of_slice
+from viewer.rows.row import Row, RowEvents, RowKind
+from viewer.rows.row_events import of_several, of_slice
 from viewer.trace import GPU_KINDS, Gpu, Kind, Stream
 from viewer.trace.events import Int64
 from viewer.trace.model import UNIFIED_NAME

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from viewer.rows.model import Row, RowKind
+from viewer.rows.row import Row, RowKind
 
 Word = re.Pattern[str]
 MOST_NAMES, MOST_NUMBERS = 40, 10

@@ -21,7 +21,7 @@ class Named:
     ----------
     tables : mapping of Kind to Events
     kind, index
-        As in `viewer.rows.model.RowEvents`.
+        As in `viewer.rows.row.RowEvents`.
     """
 
     def __init__(

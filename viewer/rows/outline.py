@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.nvtx_texts import is_library_domain
-from viewer.rows.model import RowEvents
-from viewer.rows.tables import of_slice
+from viewer.rows.row import RowEvents
+from viewer.rows.row_events import of_slice
 from viewer.trace import Kind, Trace
 from viewer.trace.names import normalise_numbers
 

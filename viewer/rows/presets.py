@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from viewer.rows.gpu import COMMUNICATION_DETAIL
-from viewer.rows.model import Row, RowKind
+from viewer.rows.row import Row, RowKind
 
 Choice = tuple[frozenset[str], frozenset[str]]
 """Keys of the rows that are unfolded, and of those that are hidden."""

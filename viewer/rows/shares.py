@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals
-from viewer.rows.model import Row, RowEvents, RowKind
+from viewer.rows.row import Row, RowEvents, RowKind
 
 _SIBLINGS = (
     (RowKind.KERNELS, RowKind.MEMORY),

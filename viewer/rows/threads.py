@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from viewer.rows.model import Row, RowKind
-from viewer.rows.tables import of_slice
+from viewer.rows.row import Row, RowKind
+from viewer.rows.row_events import of_slice
 from viewer.trace import Kind, Thread, Trace
 from viewer.trace.events import Int64
 

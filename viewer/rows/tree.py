@@ -7,8 +7,8 @@ from functools import partial
 
 from viewer.analysis.study import Study
 from viewer.rows.gpu import gpu_row, projection_rows
-from viewer.rows.model import Row, RowKind
 from viewer.rows.outline import outline
+from viewer.rows.row import Row, RowKind
 from viewer.rows.threads import event_counts, threads_row
 from viewer.trace import Gpu, Process, Trace
 

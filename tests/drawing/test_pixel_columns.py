@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewer.drawing.columns import columns
 from viewer.drawing.lanes import Lane
+from viewer.drawing.pixel_columns import columns
 from viewer.drawing.scale import Scale
 
 

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from tests.demo.load import calls, operations, table, tables
-from viewer.demo.schema import ENUMS, TABLES
+from viewer.demo.export_schema import ENUMS, TABLES
 
 REAL = ("gpuid-is-not-cudaid", "nothing-recorded-2026", "torchrun-2xh100-nccl")
 """Exports of schema 3.23, 3.24 and 3.25: a table's columns are those of one of them."""

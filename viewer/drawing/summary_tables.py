@@ -22,7 +22,7 @@ from viewer.drawing.format import (
     format_share,
     format_value,
 )
-from viewer.drawing.grid import Cell, Grid, Head, Tone
+from viewer.drawing.spec_table import Cell, Grid, Head, Tone
 from viewer.trace.names import short_name
 
 ALL_GPUS = "All GPUs"

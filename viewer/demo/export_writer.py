@@ -15,8 +15,8 @@ import adbc_driver_sqlite.dbapi as adbc
 import numpy as np
 import pyarrow as pa
 
-from viewer.demo.columns import Column, Rows
-from viewer.demo.schema import ENUMS, TABLES, create_statement
+from viewer.demo.export_schema import ENUMS, TABLES, create_statement
+from viewer.demo.row_arrays import Column, Rows
 
 _ARROW_TYPES = {"INTEGER": pa.int64(), "TEXT": pa.string(), "REAL": pa.float64()}
 _ENUM_TYPES = {"id": "INTEGER", "name": "TEXT", "label": "TEXT"}

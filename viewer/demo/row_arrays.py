@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from viewer.demo.identity import global_tids
+from viewer.demo.ids import global_tids
 from viewer.demo.program import Do, Step
 from viewer.demo.simulation import Lap
 

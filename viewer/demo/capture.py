@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from viewer.demo.columns import Rows
+from viewer.demo.export_schema import ENUMS, PRODUCT_VERSION, SCHEMA_VERSION
 from viewer.demo.host_tables import NCCL_DOMAIN
-from viewer.demo.identity import (
+from viewer.demo.ids import (
     CONTEXT,
     DEFAULT_STREAM,
     THREAD_NAMES,
@@ -23,7 +23,7 @@ from viewer.demo.identity import (
     streams,
 )
 from viewer.demo.options import DemoOptions
-from viewer.demo.schema import ENUMS, PRODUCT_VERSION, SCHEMA_VERSION
+from viewer.demo.row_arrays import Rows
 
 SESSION_START_UTC_NS = 1_767_225_600_000_000_000
 NVTX_DOMAIN_CREATE = 75

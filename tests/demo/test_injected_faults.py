@@ -7,7 +7,7 @@ from viewer.analysis.stalls.causes import IDLE_CAUSES
 from viewer.analysis.stalls.stalls import IDLE
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions
-from viewer.demo.plants import METRICS, PLANTS, RANGES, TINY_KERNELS, WAIT_MS
+from viewer.demo.injected_faults import METRICS, PLANTS, RANGES, TINY_KERNELS, WAIT_MS
 from viewer.readers import read
 from viewer.trace import Kind
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from viewer.rows.model import RowEvents
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
+from viewer.rows.row import RowEvents
 from viewer.trace import Kind, Trace
 
 _KINDS = tuple(Kind)
