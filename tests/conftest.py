@@ -56,7 +56,7 @@ def _no_leaked_threads(monkeypatch):
     """Fail a test that leaves a thread running; what waits for its turn never has it in another test."""
     from PySide6.QtCore import QThread
 
-    from viewer.state.work import join_all
+    from viewer.state.jobs import join_all
 
     before = set(threading.enumerate())
     started: list[weakref.ref[QThread]] = []

@@ -16,9 +16,9 @@ from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, pixels, study_of
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
-from viewer.app.opening import Opened
 from viewer.app.settings import Settings
-from viewer.app.theme import Look
+from viewer.app.theme_manager import Look
+from viewer.app.trace_loader import Opened
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind, build_rows
 from viewer.state import Hover

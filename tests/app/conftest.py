@@ -9,9 +9,9 @@ from PySide6.QtGui import QFont, QPalette
 from tests.timeline.make import study_of, training
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
-from viewer.app.opening import Opened
 from viewer.app.settings import Settings
-from viewer.app.theme import Look
+from viewer.app.theme_manager import Look
+from viewer.app.trace_loader import Opened
 from viewer.rows import build_rows
 
 

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
-from viewer.app.opening import Opened
 from viewer.app.picture_dialog import CHOSEN, IN_VIEW, LAP, SELECTION, WHOLE, PictureDialog
-from viewer.app.saving import open_traces
+from viewer.app.save_questions import open_traces
+from viewer.app.trace_loader import Opened
 from viewer.drawing.theme import LIGHT
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
@@ -212,7 +212,7 @@ def test_the_window_writes_over_no_trace_and_asks_about_other_files(
     trace = tmp_path / "trace.sqlite"
     trace.write_bytes(b"SQLite format 3\0")
     path.symlink_to(trace)
-    monkeypatch.setattr("viewer.app.saving.open_traces", lambda: [trace])
+    monkeypatch.setattr("viewer.app.save_questions.open_traces", lambda: [trace])
     save = saves(window, monkeypatch, path)[what]
     asked["yes"] = True
     save()

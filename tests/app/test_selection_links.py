@@ -10,7 +10,7 @@ from viewer.panels.details import DetailsPanel
 from viewer.panels.events import EventsPanel
 from viewer.rows import EventRef
 from viewer.rows.presets import launch_rows
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
 from viewer.analysis.iterations import detect
-from viewer.app import films, session_store, sessions
+from viewer.app import session_store, sessions, trace_controller
 from viewer.app.session_store import fingerprint, read_session, sessions_folder, stored_path, write_atomically
 from viewer.cli import main
 from viewer.rows import EventRef, RowKind
@@ -256,7 +256,7 @@ def sent(visit, trace, monkeypatch):
     window = visit(trace)
     work_on(window)
     file = trace.with_name("run.lightbox.json")
-    monkeypatch.setattr(films, "ask_where_to_save", lambda *_: file)
+    monkeypatch.setattr(trace_controller, "ask_where_to_save", lambda *_: file)
     window.actions_by_id["save-session"].trigger()
     window.state.notes.delete({0})
     window.close()
@@ -312,7 +312,7 @@ def test_a_missing_trace_is_asked_for(open_window, sent, trace, tmp_path, monkey
         asked.append(opened.trace_name)
         return away
 
-    monkeypatch.setattr(films, "ask_for_trace", answer)
+    monkeypatch.setattr(trace_controller, "ask_for_trace", answer)
     window = open_window()
     with qtbot.waitSignal(window.opening.opened, timeout=60_000):
         window.open(sent)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QDialog
 from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, process, write
 from viewer import readers
 from viewer.analysis.study import Study
-from viewer.app import opening
+from viewer.app import trace_loader
 from viewer.app.go_to import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.iterations import IterationsPanel
@@ -20,7 +20,7 @@ from viewer.readers import Cancelled
 from viewer.rows import EventRef, RowKind
 from viewer.state import Note
 from viewer.state.bookmarks import set_bookmark
-from viewer.state.measured import measurement_frame
+from viewer.state.measurement_table import measurement_frame
 from viewer.trace import Kind
 
 WAIT_S, WAIT_MS = 20, 60_000
@@ -45,7 +45,9 @@ class Steps:
     def let(self, step):
         """Let a step come, and wait for what the reading says."""
         opening = self.window.opening
-        with self._qtbot.waitSignal(opening.filled if step == ALL_ROWS else opening.ended, timeout=WAIT_MS):
+        with self._qtbot.waitSignal(
+            trace_loader.filled if step == ALL_ROWS else trace_loader.ended, timeout=WAIT_MS
+        ):
             for gate in self._gates[: step - 1]:
                 gate.set()
 
@@ -92,8 +94,8 @@ def steps_of(open_window, monkeypatch, qtbot):
         assert gates[1].wait(WAIT_S)
         prepare(study)
 
-    monkeypatch.setattr(opening, "EARLY_FROM_EVENTS", 0)
-    monkeypatch.setattr(opening, "read", read)
+    monkeypatch.setattr(trace_loader, "EARLY_FROM_EVENTS", 0)
+    monkeypatch.setattr(trace_loader, "read", read)
     monkeypatch.setattr(Study, "prepare", wait_and_prepare)
     yield lambda path: Steps(open_window(), path, qtbot, gates)
     for gate in gates:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.benchmarks.figures import Figure, median, p95, print_json, timed
 from viewer.analysis.study import Study
-from viewer.app.opening import Opened, warm_up
+from viewer.app.trace_loader import Opened, warm_up
 from viewer.drawing.layout import row_height
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -26,7 +26,7 @@ from viewer.readers import read
 from viewer.rows import build_rows
 from viewer.rows.presets import PRESETS
 from viewer.state import Hover, ViewState
-from viewer.state.work import is_anything_running
+from viewer.state.jobs import is_anything_running
 from viewer.timeline.paint.paint_rows import make_frame, paint_frame
 from viewer.timeline.timeline import Timeline
 

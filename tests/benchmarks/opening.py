@@ -16,12 +16,12 @@ from PySide6.QtWidgets import QApplication
 from tests.benchmarks.figures import Figure, peak_bytes, print_json, private_bytes
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
-from viewer.app.opening import Opened
 from viewer.app.run import be_responsive
 from viewer.app.settings import Settings
-from viewer.app.theme import Look
+from viewer.app.theme_manager import Look
+from viewer.app.trace_loader import Opened
 from viewer.rows.presets import PRESETS
-from viewer.state.work import is_anything_running
+from viewer.state.jobs import is_anything_running
 from viewer.trace import Kind
 
 LONGEST_BLOCK_MS = 100

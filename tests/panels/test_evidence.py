@@ -15,7 +15,7 @@ from viewer.panels.details import DetailsPanel, follow_link
 from viewer.panels.diagnostics import DiagnosticsPanel, FindingCard, badge_of, recorded_text
 from viewer.readers import read
 from viewer.rows import EventRef
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
 

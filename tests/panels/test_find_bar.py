@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 
 from tests.panels.make import looking_at
 from viewer.panels.find_bar import FindBar
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
 

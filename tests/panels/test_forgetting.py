@@ -8,7 +8,7 @@ from viewer.panels.panel import MEASURING
 from viewer.panels.slices import SlicesPanel
 from viewer.panels.vitals import VitalsPanel
 from viewer.rows import build_rows
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from viewer.analysis.time.time_breakdown import PARTS
 from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
 from viewer.panels.panel import MEASURING
 from viewer.rows.tree import build_rows
-from viewer.state import ViewState, work
+from viewer.state import ViewState, jobs
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
     panel.marker.activated.emit(other)
     panel.marker.activated.emit(0)
     assert panel.steady.text() == said
-    qtbot.waitUntil(lambda: not work.is_anything_running())
+    qtbot.waitUntil(lambda: not jobs.is_anything_running())
     qtbot.wait(0)
     assert panel.state.marker == 0
 

@@ -12,7 +12,7 @@ from viewer.panels.events import EventsPanel
 from viewer.panels.slices import SlicesPanel
 from viewer.readers import read
 from viewer.rows import EventRef
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 
 TRACES = (
     "all-tables-empty",

@@ -8,7 +8,7 @@ from viewer.analysis.summary.summary import vitals
 from viewer.analysis.time.scope import range_scope
 from viewer.panels.slice_view import WantedSlices, slice_view
 from viewer.panels.slices import SlicesPanel
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from viewer.panels.reconcile import parse_share
 from viewer.panels.sheet import Sheet
 from viewer.panels.vitals import SECTIONS, VitalsPanel
 from viewer.readers import read
-from viewer.state.work import join_all
+from viewer.state.jobs import join_all
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewer.state import TimeAxis
-from viewer.state import window as window_module
+from viewer.state import time_axis as window_module
 
 SECOND = 1_000_000_000
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.opening import Opened, Opening
+from viewer.app.trace_loader import Opened, Opening
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
 from viewer.panels.comparison import ComparisonPanel

@@ -12,13 +12,13 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from viewer.app.picture_dialog import PictureDialog
-from viewer.app.saving import may_write
+from viewer.app.save_questions import may_write
 from viewer.export import kinds
 from viewer.export.report import html_report, report_facts
 from viewer.export.tables import TableError, write_table
 from viewer.export.whole import write_whole
 from viewer.plain import visible
-from viewer.state.work import Asked, Worker
+from viewer.state.jobs import Asked, Worker
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow

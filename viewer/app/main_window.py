@@ -26,21 +26,21 @@ from viewer.app.actions import Command, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
-from viewer.app.dropping import DropHint, local_files, one_at_a_time
+from viewer.app.drag_drop import DropHint, local_files, one_at_a_time
 from viewer.app.exports import save_table
-from viewer.app.films import Films
-from viewer.app.fitting import fit_to_screen, limit_docks
 from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
 from viewer.app.notices import NoticeBar, ProgressStrip
-from viewer.app.opening import Opening
 from viewer.app.sessions import SessionKeeper
 from viewer.app.settings import Settings
 from viewer.app.status import StatusBar
-from viewer.app.theme import Look
+from viewer.app.theme_manager import Look
 from viewer.app.tool_bar import ToolBar
+from viewer.app.trace_controller import Films
+from viewer.app.trace_loader import Opening
 from viewer.app.welcome import Welcome
+from viewer.app.window_geometry import fit_to_screen, limit_docks
 from viewer.drawing.theme import Theme
 from viewer.panels.diagnostics import DiagnosticsPanel
 from viewer.panels.events import EventsPanel
@@ -48,7 +48,7 @@ from viewer.panels.find_bar import FindBar
 from viewer.panels.measurements import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
-from viewer.state import ViewState, work
+from viewer.state import ViewState, jobs
 from viewer.timeline.plain_text import for_title
 from viewer.timeline.timeline import Renderer, Timeline
 from viewer.trace import Trace
@@ -375,7 +375,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
         self.films.leave()
         self.opening.shut_down()
-        work.join_all()
+        jobs.join_all()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.saving import may_write
-from viewer.app.theme import Look
+from viewer.app.save_questions import may_write
+from viewer.app.theme_manager import Look
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.export.files import FORMATS, picture_bytes

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
-from viewer.app.ending import Ending
 from viewer.app.icons import app_icon
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
-from viewer.app.theme import Look
+from viewer.app.shutdown import Ending
+from viewer.app.theme_manager import Look
 from viewer.timeline.timeline import Renderer
 
 _SWITCH_S = 0.00005

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from viewer.app import session_store as store
-from viewer.app.saving import may_write
+from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
 from viewer.export.kinds import SESSION
 from viewer.export.whole import write_whole

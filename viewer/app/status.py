@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from viewer.analysis.recording.finding import Finding
-from viewer.app.theme import css
+from viewer.app.theme_manager import css
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.diagnostics import summary_of

@@ -16,7 +16,7 @@ from viewer.drawing.theme import Theme
 from viewer.export.view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Window
-from viewer.state.measured import measurement_frame, part_text
+from viewer.state.measurement_table import measurement_frame, part_text
 from viewer.timeline.cards.range_table import RangeTable
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics

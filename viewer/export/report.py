@@ -25,7 +25,7 @@ from viewer.export.picture import picture, png_bytes
 from viewer.export.view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Measurement, Note, Window
-from viewer.state.measured import measurement_frame
+from viewer.state.measurement_table import measurement_frame
 from viewer.timeline.cards.card_text import gpu_names
 
 PICTURE_WIDTH, PICTURE_SCALE = 1400, 1.5

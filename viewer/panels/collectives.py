@@ -15,9 +15,9 @@ from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.navigation import show_range
 from viewer.state.places import go_to_event, reveal_gpu
-from viewer.state.work import Worker
 from viewer.timeline.plain_text import tip
 from viewer.trace import Kind
 

@@ -14,7 +14,7 @@ from viewer.drawing.format import format_change, format_difference, format_share
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
-from viewer.state.work import Worker
+from viewer.state.jobs import Worker
 from viewer.timeline.plain_text import PlainLabel
 
 

@@ -16,8 +16,8 @@ from viewer.panels.detail_facts import Details, Section, details_of_event, detai
 from viewer.panels.panel import Panel
 from viewer.rows import EventRef
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.places import go_to_event
-from viewer.state.work import Worker
 from viewer.timeline.paint.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 

@@ -23,8 +23,8 @@ from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.places import reveal_gpu
-from viewer.state.work import Worker
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 

@@ -18,7 +18,7 @@ from viewer.panels.event_set import GROUPS, EventSet, Positions
 
 if TYPE_CHECKING:
     # State needs Qt; `lightbox events` works without it.
-    from viewer.state.work import Asked
+    from viewer.state.jobs import Asked
 
 BINS_PER_DECADE = 8
 _LONGEST = int(np.iinfo(np.int64).max)

@@ -34,8 +34,8 @@ from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import Panel
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState
+from viewer.state.jobs import Asked, Worker
 from viewer.state.places import home_row
-from viewer.state.work import Asked, Worker
 from viewer.timeline.plain_text import PlainLabel, tip
 
 TYPING_PAUSE_MS = 150

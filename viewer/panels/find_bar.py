@@ -12,8 +12,8 @@ from viewer.drawing.format import format_count
 from viewer.panels.one_line import OneLine
 from viewer.rows import Row
 from viewer.state import ViewState
+from viewer.state.jobs import Asked, Worker
 from viewer.state.places import go_to_event
-from viewer.state.work import Asked, Worker
 from viewer.timeline.plain_text import PlainLabel
 
 TYPING_PAUSE_MS = 150

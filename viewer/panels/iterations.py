@@ -19,8 +19,8 @@ from viewer.panels.lap_chart import LapChart
 from viewer.panels.one_line import Choice
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.navigation import go_to_lap
-from viewer.state.work import Worker
 from viewer.timeline.plain_text import PlainLabel, tip
 
 _LEAST_MARKER = 240

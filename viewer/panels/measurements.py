@@ -20,7 +20,7 @@ from viewer.drawing.format import (
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
-from viewer.state.measured import measurement_frame, numbers_of, part_text
+from viewer.state.measurement_table import measurement_frame, numbers_of, part_text
 from viewer.state.navigation import show_range
 from viewer.timeline.plain_text import PlainLabel
 

@@ -15,7 +15,7 @@ from viewer.drawing.spec_table import Cell, Grid, Head, Tone
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.sheet import Sheet
 from viewer.state import ViewState
-from viewer.state.work import Worker
+from viewer.state.jobs import Worker
 from viewer.timeline.plain_text import PlainLabel
 
 SUBJECTS: tuple[What, ...] = ("idle", "communication", "compute", "copies")

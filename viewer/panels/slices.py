@@ -28,9 +28,9 @@ from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.navigation import show_range
 from viewer.state.places import home_row
-from viewer.state.work import Worker
 from viewer.trace import Kind
 
 TYPING_PAUSE_MS = 150

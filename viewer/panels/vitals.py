@@ -42,8 +42,8 @@ from viewer.panels.reconcile import ReconcilePage
 from viewer.panels.sheet import Sheet
 from viewer.rows import RowKind
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
-from viewer.state.work import Worker
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 

@@ -3,8 +3,8 @@
 from viewer.state.measurements import Measurement, Measurements
 from viewer.state.notes import Note, Notes
 from viewer.state.rows import RowState
-from viewer.state.view import Hover, ViewState
-from viewer.state.window import TimeAxis, Window
+from viewer.state.time_axis import TimeAxis, Window
+from viewer.state.view_state import Hover, ViewState
 
 __all__ = [
     "Hover",

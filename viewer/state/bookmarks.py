@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.state.window import Window
+from viewer.state.time_axis import Window
 
 if TYPE_CHECKING:
-    from viewer.state.view import ViewState
+    from viewer.state.view_state import ViewState
 
 NUMBERS = range(1, 10)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.study import Study
-from viewer.state.view import ViewState
+from viewer.state.view_state import ViewState
 
 
 class AxisLink(QObject):

@@ -11,8 +11,8 @@ from viewer.analysis.time.measure import clip_window
 from viewer.analysis.time.scope import lap_scope, range_scope
 from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
-from viewer.state.view import ViewState
-from viewer.state.window import Window
+from viewer.state.time_axis import Window
+from viewer.state.view_state import ViewState
 
 if TYPE_CHECKING:
     from viewer.analysis.time.iteration_bounds import Laps

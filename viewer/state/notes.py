@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from viewer.analysis.study import Study
 from viewer.rows import EventRef
 from viewer.state.history import Edited, History
-from viewer.state.window import Window
+from viewer.state.time_axis import Window
 
 COLOURS = {"Red": "#d13b4c", "Violet": "#7c5cd6", "Blue": "#2563eb", "Teal": "#12857a", "Amber": "#b7791f",
            "Grey": "#64748b"}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viewer.rows import EventRef, Row, RowKind
 from viewer.state.navigation import event_window, show_range
-from viewer.state.view import ViewState
+from viewer.state.view_state import ViewState
 from viewer.trace import GPU_KINDS, Kind
 
 _OF_THREAD = {

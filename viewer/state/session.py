@@ -14,8 +14,8 @@ from viewer.rows.presets import PRESETS
 from viewer.state.bookmarks import Bookmark
 from viewer.state.measurements import Measurement
 from viewer.state.notes import Note
-from viewer.state.view import ViewState
-from viewer.state.window import Window
+from viewer.state.time_axis import Window
+from viewer.state.view_state import ViewState
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from viewer.state.bookmarks import NUMBERS, Bookmark
 from viewer.state.measurements import Measurement
 from viewer.state.notes import COLOURS, Note
 from viewer.state.session import LapChoice, RowChoice, Session
-from viewer.state.window import Window
+from viewer.state.time_axis import Window
 from viewer.trace import Kind
 
 SCHEMA = 1

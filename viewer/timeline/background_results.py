@@ -14,7 +14,7 @@ from viewer.analysis.stalls.stalls import Slices
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
-from viewer.state.work import Worker
+from viewer.state.jobs import Worker
 
 
 class Insight(QObject):

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from viewer.app.ending import Ending
 from viewer.app.session_store import read_session, sessions_folder
+from viewer.app.shutdown import Ending
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
-from viewer.app import opening, run
+from viewer.app import run
+from viewer.app import trace_loader
 
 doing, path = sys.argv[1], Path(sys.argv[2])
 

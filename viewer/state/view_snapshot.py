@@ -8,8 +8,8 @@ from viewer.analysis.time.scope import range_scope
 from viewer.rows import EventRef
 from viewer.state.navigation import event_window
 from viewer.state.session import Session, apply_session, carried_over, find_event, take_session
-from viewer.state.view import ViewState
-from viewer.state.window import Steps, Window
+from viewer.state.time_axis import Steps, Window
+from viewer.state.view_state import ViewState
 
 
 @dataclass(frozen=True, slots=True)

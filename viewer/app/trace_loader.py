@@ -19,10 +19,10 @@ from viewer.drawing.scene import Scene
 from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
+from viewer.state.jobs import REST_MS, Worker, end_or_leave, unasked
 from viewer.state.memory import give_back
 from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
-from viewer.state.work import REST_MS, Worker, end_or_leave, unasked
 from viewer.trace import Kind, Trace
 
 log = logging.getLogger("viewer.app")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from viewer.app.opening import Opened
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
+from viewer.app.trace_loader import Opened
 from viewer.plain import visible
-from viewer.state.carrying import carry_over, take_hand
+from viewer.state.jobs import unasked
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
-from viewer.state.work import unasked
+from viewer.state.view_snapshot import carry_over, take_hand
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow

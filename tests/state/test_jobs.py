@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from viewer.state import work
-from viewer.state.work import Worker, is_anything_running, join_all, unasked
+from viewer.state import jobs
+from viewer.state.jobs import Worker, is_anything_running, join_all, unasked
 
 WAIT_S = 10
 
@@ -86,7 +86,7 @@ class Steps:
 @pytest.fixture
 def steps(qapp, monkeypatch):
     made = Steps()
-    monkeypatch.setattr(work, "give_back", lambda: made.told.append("memory is given back"))
+    monkeypatch.setattr(jobs, "give_back", lambda: made.told.append("memory is given back"))
     yield made
     for event in made.go_on.values():
         event.set()
@@ -125,7 +125,7 @@ def test_what_is_asked_for_does_not_wait_and_what_is_not_waits_for_it(steps, wor
     qtbot.waitUntil(lambda: steps.told[-1] == "c begins")
     steps.go_on["a"].set()
     qtbot.waitUntil(lambda: not held["a"].is_busy)
-    qtbot.wait(2 * work.REST_MS)
+    qtbot.wait(2 * jobs.REST_MS)
     assert steps.told == ["a begins", "c begins", "a ends"]
     steps.go_on["c"].set()
     qtbot.waitUntil(lambda: steps.told[-1] == "b begins")
@@ -181,6 +181,6 @@ def test_nothing_begins_any_more_after_all_was_given_up(steps, qtbot):
     steps.go_on["a"].set()
     join_all()
     assert not is_anything_running()
-    qtbot.wait(2 * work.REST_MS)
+    qtbot.wait(2 * jobs.REST_MS)
     assert steps.told in (["a begins", "a is given up"], ["a begins", "a ends"])
     assert seen == []

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QRect, Qt
 
-from viewer.app.fitting import MOST_OF_HEIGHT, fit_to_screen, fitted, limit_docks
+from viewer.app.window_geometry import MOST_OF_HEIGHT, fit_to_screen, fitted, limit_docks
 
 FREE = QRect(0, 30, 800, 420)
 

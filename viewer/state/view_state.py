@@ -14,7 +14,7 @@ from viewer.state.history import History
 from viewer.state.measurements import Measurements
 from viewer.state.notes import Notes
 from viewer.state.rows import RowState
-from viewer.state.window import TimeAxis, Window
+from viewer.state.time_axis import TimeAxis, Window
 
 if TYPE_CHECKING:
     from viewer.analysis.find import Found

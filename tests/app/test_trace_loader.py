@@ -12,9 +12,9 @@ from PySide6.QtGui import QDropEvent
 from tests.timeline.make import study_of, training
 from viewer import readers
 from viewer.analysis.study import Study
-from viewer.app import opening
+from viewer.app import trace_loader
 from viewer.app.comparison import start_comparison
-from viewer.app.opening import Opened
+from viewer.app.trace_loader import Opened
 from viewer.readers import Cancelled, ReadError
 from viewer.rows import RowKind, build_rows
 from viewer.state import Note
@@ -46,7 +46,7 @@ class Reader:
 @pytest.fixture
 def reader(monkeypatch):
     made = Reader()
-    monkeypatch.setattr(opening, "read", made)
+    monkeypatch.setattr(trace_loader, "read", made)
     yield made
     for event in made.go_on.values():
         event.set()
@@ -111,7 +111,7 @@ def test_an_error_of_ours_is_told_and_can_be_copied(window, crashes, monkeypatch
     def broken(*_, **__):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(opening, "read", broken)
+    monkeypatch.setattr(trace_loader, "read", broken)
     with qtbot.waitSignal(window.opening.failed) as told, qtbot.waitSignal(crashes.happened) as happened:
         window.open(Path("any.sqlite"))
     assert "any.sqlite cannot be opened" in told.args[0]
@@ -139,7 +139,7 @@ def test_a_file_is_opened_by_dropping_it(open_window, reader, qtbot):
 
 
 def test_the_demo_is_one_click_away(open_window, qtbot, monkeypatch, demo_path):
-    monkeypatch.setattr(opening, "default_demo", lambda: demo_path)
+    monkeypatch.setattr(trace_loader, "default_demo", lambda: demo_path)
     window = open_window()
     with qtbot.waitSignal(window.opening.opened, timeout=60_000):
         window.welcome.demo_requested.emit()
@@ -190,8 +190,8 @@ def in_two_parts(monkeypatch, demo_path):
 
         return readers.read(path, progress, cancelled, cache=False, early=and_wait)
 
-    monkeypatch.setattr(opening, "EARLY_FROM_EVENTS", 0)
-    monkeypatch.setattr(opening, "read", read_slowly)
+    monkeypatch.setattr(trace_loader, "EARLY_FROM_EVENTS", 0)
+    monkeypatch.setattr(trace_loader, "read", read_slowly)
     yield demo_path, go_on
     go_on.set()
 
@@ -365,7 +365,7 @@ def test_rows_are_made_ready_after_the_trace_hangs_and_no_more_when_another_is_o
             pass
         asked_of.append(len(opened.roots))
 
-    monkeypatch.setattr(opening, "warm_up", endless)
+    monkeypatch.setattr(trace_loader, "warm_up", endless)
     window = open_window()
     reader.go_on["slow"].set()
     with qtbot.waitSignal(window.opening.opened):
@@ -382,13 +382,13 @@ def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
 ):
     path, go_on = in_two_parts
     window = open_window()
-    made, make = threading.Event(), opening._scene
+    made, make = threading.Event(), trace_loader._scene
 
     def scene(*given):
         made.set()
         return make(*given)
 
-    monkeypatch.setattr(opening, "_scene", scene)
+    monkeypatch.setattr(trace_loader, "_scene", scene)
     go_on.set()
     window.open(path)
     assert made.wait(WAIT_S)
@@ -398,15 +398,15 @@ def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
 
 def test_who_cancels_just_before_all_rows_are_shown_waits_for_nobody(open_window, reader, monkeypatch, qtbot):
     window = open_window()
-    made, go_on, make = threading.Event(), threading.Event(), opening._scene
+    made, go_on, make = threading.Event(), threading.Event(), trace_loader._scene
 
     def scene(*given):
         made.set()
         assert go_on.wait(WAIT_S)
         return make(*given)
 
-    monkeypatch.setattr(opening, "EARLY_FROM_EVENTS", 0)
-    monkeypatch.setattr(opening, "_scene", scene)
+    monkeypatch.setattr(trace_loader, "EARLY_FROM_EVENTS", 0)
+    monkeypatch.setattr(trace_loader, "_scene", scene)
     reader.go_on["slow"].set()
     window.open(Path("slow.sqlite"))
     assert made.wait(WAIT_S)
