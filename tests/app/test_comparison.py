@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
 from viewer.app.comparison import Comparison, PairBar, start_comparison
-from viewer.panels.comparison import ComparisonPanel
+from viewer.panels.comparison_panel import ComparisonPanel
 
 
 @pytest.fixture

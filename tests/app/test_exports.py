@@ -12,7 +12,7 @@ from viewer.app.trace_loader import Opened
 from viewer.drawing.theme import LIGHT
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
-from viewer.export.view import present_view
+from viewer.export.picture_view import present_view
 from viewer.rows import build_rows
 from viewer.state import ViewState
 

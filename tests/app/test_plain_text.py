@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from tests.conftest import ROOT
-from viewer.panels.details import DetailsPanel
+from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import RowKind
 from viewer.trace import Kind

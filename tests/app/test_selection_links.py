@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QToolButton
 
 from viewer.app.actions import COMMANDS
 from viewer.app.command_palette import CommandPalette, matching
-from viewer.panels.details import DetailsPanel
-from viewer.panels.events import EventsPanel
+from viewer.panels.details_panel import DetailsPanel
+from viewer.panels.events_panel import EventsPanel
 from viewer.rows import EventRef
 from viewer.rows.presets import launch_rows
 from viewer.state.jobs import join_all

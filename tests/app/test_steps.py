@@ -12,9 +12,9 @@ from viewer.analysis.study import Study
 from viewer.app import trace_loader
 from viewer.app.go_to import go_to
 from viewer.drawing.times import TimeError
-from viewer.panels.iterations import IterationsPanel
-from viewer.panels.measurements import MeasurementsPanel
-from viewer.panels.notes import NotesPanel
+from viewer.panels.iterations_panel import IterationsPanel
+from viewer.panels.measurements_panel import MeasurementsPanel
+from viewer.panels.notes_panel import NotesPanel
 from viewer.panels.panel import GIVEN_UP
 from viewer.readers import Cancelled
 from viewer.rows import EventRef, RowKind

@@ -127,7 +127,7 @@ def test_a_file_that_is_called_almost_like_a_command_is_opened(tmp_path, monkeyp
     (tmp_path / "reprot").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
     opened = []
-    monkeypatch.setattr("viewer.cli.window.open_window", lambda path, _: opened.append(path) or 0)
+    monkeypatch.setattr("viewer.cli.window_command.open_window", lambda path, _: opened.append(path) or 0)
     assert main(["reprot"]) == 0
     assert opened == [Path("reprot")]
 
@@ -215,7 +215,9 @@ def test_a_file_that_is_called_like_a_command(demo_path, tmp_path, monkeypatch, 
     (tmp_path / "report").write_bytes(demo_path.read_bytes())
     monkeypatch.chdir(tmp_path)
     opened = []
-    monkeypatch.setattr("viewer.cli.window.open_window", lambda path, renderer: opened.append(path) or 0)
+    monkeypatch.setattr(
+        "viewer.cli.window_command.open_window", lambda path, renderer: opened.append(path) or 0
+    )
     assert main(["./report"]) == 0
     assert main(["report"]) == 2
     assert opened == [Path("report")]
@@ -224,7 +226,7 @@ def test_a_file_that_is_called_like_a_command(demo_path, tmp_path, monkeypatch, 
 def test_the_first_word_is_a_command_or_a_trace(monkeypatch):
     opened = []
     monkeypatch.setattr(
-        "viewer.cli.window.open_window", lambda path, renderer: opened.append((path, renderer)) or 0
+        "viewer.cli.window_command.open_window", lambda path, renderer: opened.append((path, renderer)) or 0
     )
     assert main([]) == 0
     assert main(["x.sqlite"]) == 0

@@ -230,10 +230,10 @@ def test_doctor_checks_the_same(lightbox, tmp_path):
 
 
 def test_doctor_names_what_is_missing(monkeypatch, capsys):
-    from viewer.cli import doctor, main
+    from viewer.cli import doctor_command, main
 
-    monkeypatch.setattr(doctor, "drawing_problem", lambda: "missing for Qt: libodd")
+    monkeypatch.setattr(doctor_command, "drawing_problem", lambda: "missing for Qt: libodd")
     assert main(["doctor"]) == 1
     assert "missing for Qt: libodd" in capsys.readouterr().out
-    monkeypatch.setattr(doctor, "is_installed", lambda: False)
+    monkeypatch.setattr(doctor_command, "is_installed", lambda: False)
     assert main(["doctor"]) == 0

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from viewer.demo import DemoOptions, make_demo
+from viewer.export.atomic import is_stream, replacing, write_whole
 from viewer.export.html import page
 from viewer.export.kinds import DEMO, HEAD_BYTES, PAGE, PICTURES, SESSION, TABLES, is_of_kind
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
-from viewer.export.tables import table_bytes
-from viewer.export.whole import is_stream, replacing, write_whole
+from viewer.export.table_files import table_bytes
 
 KINDS = [PAGE, SESSION, DEMO, *PICTURES.values(), *TABLES.values()]
 FRAME = pd.DataFrame({"name": ["a", "b, c"], "ns": [1, 2]})
@@ -30,8 +30,8 @@ def trace(tmp_path):
 def samples(tmp_path_factory, demo_study, qapp):
     """A file of each kind, as Lightbox writes it, by kind."""
     from viewer.app.session_store import session_text
-    from viewer.export.files import picture_bytes
     from viewer.export.first_view import first_view
+    from viewer.export.picture_files import picture_bytes
     from viewer.state.session import Session
 
     view = first_view(demo_study)

@@ -12,10 +12,10 @@ from viewer.analysis.core.intervals import window
 from viewer.cli import main
 from viewer.drawing.format import format_ns, format_share
 from viewer.export.first_view import first_view
-from viewer.export.foot import round_length, wrapped
+from viewer.export.footer import round_length, wrapped
 from viewer.export.picture import HEADER_WIDTH, Sheet, picture
+from viewer.export.picture_view import Extras, PictureError
 from viewer.export.vector import svg_bytes
-from viewer.export.view import Extras, PictureError
 from viewer.rows import RowKind, build_rows
 from viewer.rows.shares import share
 from viewer.state import Measurement, Note

@@ -11,8 +11,8 @@ from PySide6.QtGui import QFont
 
 from viewer.export import vector
 from viewer.export.first_view import first_view
+from viewer.export.picture_view import PictureError
 from viewer.export.vector import pdf_bytes, svg_bytes
-from viewer.export.view import PictureError
 
 SVG = "{http://www.w3.org/2000/svg}"
 

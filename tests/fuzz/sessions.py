@@ -105,9 +105,9 @@ def _taken(opened: SessionFile, folder):
 
 
 def _paint(state):
-    from viewer.export.files import picture_bytes
     from viewer.export.first_view import first_view
-    from viewer.export.view import PictureError
+    from viewer.export.picture_files import picture_bytes
+    from viewer.export.picture_view import PictureError
 
     view = first_view(state.study, state.axis.window)
     try:

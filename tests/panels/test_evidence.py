@@ -9,10 +9,10 @@ from tests.panels.make import looking_at, row_of
 from viewer.analysis.recording.alignment import align
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
-from viewer.panels.collectives import CollectivesPanel, headline, members_text
-from viewer.panels.detail_facts import details_of_event, details_of_slice
-from viewer.panels.details import DetailsPanel, follow_link
-from viewer.panels.diagnostics import DiagnosticsPanel, FindingCard, badge_of, recorded_text
+from viewer.panels.collectives_panel import CollectivesPanel, headline, members_text
+from viewer.panels.details_panel import DetailsPanel, follow_link
+from viewer.panels.diagnostics_panel import DiagnosticsPanel, FindingCard, badge_of, recorded_text
+from viewer.panels.selection_details import details_of_event, details_of_slice
 from viewer.readers import read
 from viewer.rows import EventRef
 from viewer.state.jobs import join_all

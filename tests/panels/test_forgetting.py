@@ -3,10 +3,10 @@
 import pytest
 
 from tests.panels.make import looking_at
-from viewer.panels.collectives import CollectivesPanel
+from viewer.panels.collectives_panel import CollectivesPanel
 from viewer.panels.panel import MEASURING
-from viewer.panels.slices import SlicesPanel
-from viewer.panels.vitals import VitalsPanel
+from viewer.panels.stalls_panel import SlicesPanel
+from viewer.panels.summary_panel import VitalsPanel
 from viewer.rows import build_rows
 from viewer.state.jobs import join_all
 

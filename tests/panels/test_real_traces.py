@@ -5,11 +5,11 @@ import pytest
 
 from tests.panels.make import looking_at
 from viewer.analysis.study import Study
-from viewer.panels.collectives import CollectivesPanel
-from viewer.panels.details import DetailsPanel
-from viewer.panels.diagnostics import DiagnosticsPanel
-from viewer.panels.events import EventsPanel
-from viewer.panels.slices import SlicesPanel
+from viewer.panels.collectives_panel import CollectivesPanel
+from viewer.panels.details_panel import DetailsPanel
+from viewer.panels.diagnostics_panel import DiagnosticsPanel
+from viewer.panels.events_panel import EventsPanel
+from viewer.panels.stalls_panel import SlicesPanel
 from viewer.readers import read
 from viewer.rows import EventRef
 from viewer.state.jobs import join_all

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from viewer.app.trace_loader import Opened, Opening
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
-from viewer.panels.comparison import ComparisonPanel
+from viewer.panels.comparison_panel import ComparisonPanel
 from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.link import AxisLink

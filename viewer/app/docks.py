@@ -9,16 +9,16 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabWidget, QToolButton, QWidget
 
-from viewer.panels.collectives import CollectivesPanel
-from viewer.panels.details import DetailsPanel
-from viewer.panels.diagnostics import DiagnosticsPanel
-from viewer.panels.events import EventsPanel
-from viewer.panels.iterations import IterationsPanel
-from viewer.panels.measurements import MeasurementsPanel
-from viewer.panels.notes import NotesPanel
+from viewer.panels.collectives_panel import CollectivesPanel
+from viewer.panels.details_panel import DetailsPanel
+from viewer.panels.diagnostics_panel import DiagnosticsPanel
+from viewer.panels.events_panel import EventsPanel
+from viewer.panels.iterations_panel import IterationsPanel
+from viewer.panels.measurements_panel import MeasurementsPanel
+from viewer.panels.notes_panel import NotesPanel
 from viewer.panels.panel import Panel
-from viewer.panels.slices import SlicesPanel
-from viewer.panels.vitals import VitalsPanel
+from viewer.panels.stalls_panel import SlicesPanel
+from viewer.panels.summary_panel import VitalsPanel
 from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel
 

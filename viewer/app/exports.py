@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QFileDialog
 from viewer.app.picture_dialog import PictureDialog
 from viewer.app.save_questions import may_write
 from viewer.export import kinds
-from viewer.export.report import html_report, report_facts
-from viewer.export.tables import TableError, write_table
-from viewer.export.whole import write_whole
+from viewer.export.atomic import write_whole
+from viewer.export.report_page import html_report, report_facts
+from viewer.export.table_files import TableError, write_table
 from viewer.plain import visible
 from viewer.state.jobs import Asked, Worker
 

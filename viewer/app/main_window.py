@@ -42,10 +42,10 @@ from viewer.app.trace_loader import Opening
 from viewer.app.welcome import Welcome
 from viewer.app.window_geometry import fit_to_screen, limit_docks
 from viewer.drawing.theme import Theme
-from viewer.panels.diagnostics import DiagnosticsPanel
-from viewer.panels.events import EventsPanel
+from viewer.panels.diagnostics_panel import DiagnosticsPanel
+from viewer.panels.events_panel import EventsPanel
 from viewer.panels.find_bar import FindBar
-from viewer.panels.measurements import MeasurementsPanel
+from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import Row
 from viewer.state import ViewState, jobs

@@ -29,13 +29,13 @@ from viewer.app.save_questions import may_write
 from viewer.app.theme_manager import Look
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import DARK, LIGHT
-from viewer.export.files import FORMATS, picture_bytes
+from viewer.export.atomic import write_whole
 from viewer.export.first_view import chosen_rows
 from viewer.export.kinds import PICTURES as PICTURE_KINDS
 from viewer.export.picture import picture
+from viewer.export.picture_files import FORMATS, picture_bytes
+from viewer.export.picture_view import Extras, PictureError, View, present_view
 from viewer.export.vector import svg_bytes
-from viewer.export.view import Extras, PictureError, View, present_view
-from viewer.export.whole import write_whole
 from viewer.plain import visible
 from viewer.rows import Row
 from viewer.state import ViewState

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from viewer.app import session_store as store
 from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
+from viewer.export.atomic import write_whole
 from viewer.export.kinds import SESSION
-from viewer.export.whole import write_whole
 from viewer.plain import visible
 from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session

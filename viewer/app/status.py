@@ -12,7 +12,7 @@ from viewer.analysis.recording.finding import Finding
 from viewer.app.theme_manager import css
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.panels.diagnostics import summary_of
+from viewer.panels.diagnostics_panel import summary_of
 from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel, tip, without_key
 

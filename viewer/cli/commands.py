@@ -104,7 +104,7 @@ def _open(
     renderer: RendererOption = Renderer.AUTO,
 ) -> int:
     """Open a window, on a trace or empty. It is what `lightbox TRACE` does."""
-    from viewer.cli.window import open_window
+    from viewer.cli.window_command import open_window
 
     return open_window(trace, renderer.value)
 
@@ -130,8 +130,8 @@ def _demo(
     renderer: RendererOption = Renderer.AUTO,
 ) -> int:
     """Open the built-in trace of an eight-rank training job."""
-    from viewer.cli.demo import demo_options, write_demo
-    from viewer.cli.window import open_window
+    from viewer.cli.demo_command import demo_options, write_demo
+    from viewer.cli.window_command import open_window
 
     options = demo_options(iterations, events, like.value, shift or [], lose or [], clean)
     if out is None:
@@ -158,13 +158,13 @@ def _report(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Print the facts and numbers of a trace, or write them as a page with pictures."""
-    from viewer.cli.opening import check_window, open_study
+    from viewer.cli.open_study import check_window, open_study
 
     check_window(range_, iteration)
     if page is not None and as_json:
         raise typer.BadParameter("--html and --json cannot both be given")
     from viewer.cli.qt import refuse_drawing
-    from viewer.cli.report import print_report, write_html
+    from viewer.cli.report_command import print_report, write_html
 
     if page is not None:
         from viewer.cli.output import print_path, refuse_output
@@ -187,8 +187,8 @@ def _compare(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Print the vitals of two traces side by side, with their differences."""
-    from viewer.cli.compare import print_comparison
-    from viewer.cli.opening import open_study
+    from viewer.cli.compare_command import print_comparison
+    from viewer.cli.open_study import open_study
 
     print_comparison(open_study(first, rules), open_study(second, rules), as_json)
     return 0
@@ -233,12 +233,12 @@ def _shot(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Draw the timeline into a PNG, SVG or PDF file; no display is needed."""
-    from viewer.cli.opening import check_window, open_study
+    from viewer.cli.open_study import check_window, open_study
 
     check_window(range_, iteration)
     from viewer.cli.output import picture_format, print_path, refuse_output
     from viewer.cli.qt import refuse_drawing
-    from viewer.cli.shot import EXTRAS, Shot, check, take
+    from viewer.cli.shot_command import EXTRAS, Shot, check, take
     from viewer.export.kinds import PICTURES
 
     form = picture_format(out, force)
@@ -281,10 +281,10 @@ def _events(
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """List the events of rows, each with all that is under it."""
-    from viewer.cli.opening import check_window, open_study
+    from viewer.cli.open_study import check_window, open_study
 
     check_window(range_, iteration)
-    from viewer.cli.events import Asked, check_durations, print_events
+    from viewer.cli.events_command import Asked, check_durations, print_events
 
     check_durations(duration)
     most = limit if limit is not None or as_csv else LISTED
@@ -302,7 +302,7 @@ def _cache(
     ] = None,
 ) -> int:
     """Show or remove what is stored of traces, so that they open at once."""
-    from viewer.cli.cache import clear_cache, limit_cache, print_cache
+    from viewer.cli.cache_command import clear_cache, limit_cache, print_cache
 
     if list_ + clear + (limit is not None) > 1:
         raise typer.BadParameter("--list, --clear and --limit exclude each other")
@@ -318,7 +318,7 @@ def _cache(
 @app.command("renderer", cls=Command, hidden=True)
 def _print_renderer() -> int:
     """Print the name of the OpenGL renderer; `doctor` asks for it in a process that may die of it."""
-    from viewer.cli.doctor import print_renderer
+    from viewer.cli.doctor_command import print_renderer
 
     print_renderer()
     return 0
@@ -329,6 +329,6 @@ def _doctor(
     trace: Annotated[Path | None, typer.Argument(metavar="[TRACE]", help="A trace to look into.")] = None,
 ) -> int:
     """Say what was found on this machine, and what a trace lacks."""
-    from viewer.cli.doctor import print_doctor
+    from viewer.cli.doctor_command import print_doctor
 
     return print_doctor(trace)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
+from viewer.export.atomic import STDOUT, is_stream
 from viewer.export.kinds import PICTURES, Kind
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
-from viewer.export.whole import STDOUT, is_stream
 
 
 def refuse_output(path: Path, kind: Kind, traces: Iterable[Path], force: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from viewer.analysis.study import Study
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.export.view import PictureError, View
+from viewer.export.picture_view import PictureError, View
 from viewer.rows import Row
 from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from viewer.export.atomic import facts, is_stream
 from viewer.export.kinds import Kind, is_of_kind
-from viewer.export.whole import facts, is_stream
 from viewer.readers.cache import cache_folder
 
 _BESIDE = ("", "-wal", "-shm", "-journal")

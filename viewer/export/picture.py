@@ -15,8 +15,8 @@ from viewer.analysis.time.scope import Scope
 from viewer.drawing.layout import place
 from viewer.drawing.scale import AxisPixels, snap_px
 from viewer.drawing.scene import Scene
-from viewer.export import foot
-from viewer.export.view import PictureError, View
+from viewer.export import footer
+from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.headers.header_values import bases, figure_in
 from viewer.timeline.headers.paint_header import Look, paint_header
@@ -85,7 +85,7 @@ class Sheet:
     @property
     def caption(self) -> str:
         """The line that says what the picture is taken from."""
-        return "  ·  ".join(foot.caption(self.view))
+        return "  ·  ".join(footer.caption(self.view))
 
     def paint(self, painter: QPainter) -> None:
         """Paint the whole page in device pixels."""
@@ -105,25 +105,25 @@ class Sheet:
             y += block.height
         painter.restore()
 
-    def _blocks(self) -> list[foot.Block]:
+    def _blocks(self) -> list[footer.Block]:
         view, extras = self.view, self.view.extras
         blocks = [
-            foot.scale_bar_block(view, self._axis) if extras.scale_bar else None,
+            footer.scale_bar_block(view, self._axis) if extras.scale_bar else None,
             self._legend() if extras.legend else None,
-            foot.card_block(view, self._width) if extras.card else None,
-            foot.measurements_block(view, self._width) if extras.table else None,
-            foot.caption_block(view, self._width),
+            footer.card_block(view, self._width) if extras.card else None,
+            footer.measurements_block(view, self._width) if extras.table else None,
+            footer.caption_block(view, self._width),
         ]
         return [block for block in blocks if block is not None]
 
-    def _legend(self) -> foot.Block:
+    def _legend(self) -> footer.Block:
         theme, palette = self.view.theme, self.scene.palette
         classes = self.view.study.classes.held
 
         def paint(painter: QPainter, rect: QRect) -> None:
             legend.paint_legend(painter, rect, theme, palette, classes)
 
-        return foot.Block(legend.HEIGHT, paint)
+        return footer.Block(legend.HEIGHT, paint)
 
     def _frame(self) -> Frame:
         view, d = self.view, self.dpr

@@ -15,7 +15,7 @@ from PySide6.QtSvg import QSvgGenerator
 from viewer import __version__
 from viewer.drawing.scene import Scene
 from viewer.export.picture import Sheet
-from viewer.export.view import PictureError, View
+from viewer.export.picture_view import PictureError, View
 from viewer.timeline.paint.fonts import family, fonts_for, metrics
 
 MAX_SHAPES = 400_000

@@ -7,7 +7,7 @@ from typing import Literal
 
 import typer
 
-from viewer.cli.opening import refuse_missing
+from viewer.cli.open_study import refuse_missing
 from viewer.cli.qt import refuse_window
 from viewer.plain import visible
 

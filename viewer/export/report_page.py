@@ -22,7 +22,7 @@ from viewer.drawing.format import format_count, format_ns, format_share, format_
 from viewer.export import html
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture, png_bytes
-from viewer.export.view import PictureError, View
+from viewer.export.picture_view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Measurement, Note, Window
 from viewer.state.measurement_table import measurement_frame

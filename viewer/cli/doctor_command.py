@@ -11,7 +11,7 @@ from rich.table import Table
 
 from viewer import __version__
 from viewer.cli.console import plain_console
-from viewer.cli.opening import open_study
+from viewer.cli.open_study import open_study
 from viewer.cli.qt import ask_renderer, drawing_problem, has_display, is_installed, window_problem
 from viewer.drawing.format import format_bytes, format_count, format_ns
 

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QV
 from viewer.analysis.kernels.name_stats import neighbour
 from viewer.analysis.launches.links import other_ends
 from viewer.drawing.theme import Theme
-from viewer.panels.detail_facts import Details, Section, details_of_event, details_of_slice
 from viewer.panels.panel import Panel
+from viewer.panels.selection_details import Details, Section, details_of_event, details_of_slice
 from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.jobs import Worker

@@ -12,7 +12,7 @@ from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import COLUMNS, columns_for
 from viewer.panels.event_set import gather
 from viewer.panels.event_view import Wanted, frame_of, histogram_of, list_events, parse_durations
-from viewer.panels.events import EventsPanel
+from viewer.panels.events_panel import EventsPanel
 from viewer.state.jobs import join_all
 from viewer.trace import Kind
 

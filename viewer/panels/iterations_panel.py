@@ -15,7 +15,7 @@ from viewer.analysis.time.iteration_bounds import Laps
 from viewer.analysis.time.scope import lap_scope
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
 from viewer.panels.frame_table import Column, FrameTable
-from viewer.panels.lap_chart import LapChart
+from viewer.panels.iteration_chart import LapChart
 from viewer.panels.one_line import Choice
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState

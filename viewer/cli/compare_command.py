@@ -13,7 +13,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.summary.compare import PER_LAP, Compared, compare
 from viewer.analysis.summary.summary import Vitals, vitals
 from viewer.cli.console import plain_console
-from viewer.cli.tables import Column, FittedTable
+from viewer.cli.console_tables import Column, FittedTable
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.plain import visible
 from viewer.trace import GPU_KINDS

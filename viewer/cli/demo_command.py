@@ -11,7 +11,7 @@ import typer
 
 from viewer.demo import DemoOptions, default_demo, make_demo
 from viewer.drawing.times import TimeError, parse_ns
-from viewer.export.whole import is_stream, open_stream, replacing
+from viewer.export.atomic import is_stream, open_stream, replacing
 
 
 def demo_options(

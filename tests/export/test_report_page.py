@@ -17,7 +17,7 @@ from viewer.analysis.study import Study
 from viewer.cli import main
 from viewer.drawing.format import format_ns
 from viewer.export import html
-from viewer.export.report import html_report, report_facts, without_people
+from viewer.export.report_page import html_report, report_facts, without_people
 from viewer.readers import read
 from viewer.state import Measurement
 

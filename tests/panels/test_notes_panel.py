@@ -6,7 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
 from tests.timeline.make import MS, state_of, training
-from viewer.panels.notes import NotesPanel
+from viewer.panels.notes_panel import NotesPanel
 from viewer.rows import RowKind
 from viewer.state import Note
 

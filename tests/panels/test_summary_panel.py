@@ -10,9 +10,9 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.scope import lap_scope, range_scope
 from viewer.analysis.time.time_breakdown import PARTS
 from viewer.demo import DemoOptions, make_demo
-from viewer.panels.reconcile import parse_share
-from viewer.panels.sheet import Sheet
-from viewer.panels.vitals import SECTIONS, VitalsPanel
+from viewer.panels.reconcile_page import parse_share
+from viewer.panels.spec_table_view import Sheet
+from viewer.panels.summary_panel import SECTIONS, VitalsPanel
 from viewer.readers import read
 from viewer.state.jobs import join_all
 

@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 
 from tests.timeline.make import study_of, training
 from viewer.analysis.time.measure import parts_of
-from viewer.export.report import html_report, report_facts
-from viewer.panels.measurements import COLUMNS, MeasurementsPanel, total_text
+from viewer.export.report_page import html_report, report_facts
+from viewer.panels.measurements_panel import COLUMNS, MeasurementsPanel, total_text
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState
 

@@ -26,7 +26,7 @@ from viewer.panels.event_view import parse_durations
 from viewer.panels.frame_table import Column, FrameTable
 from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
-from viewer.panels.slice_view import SliceView, WantedSlices, slice_view
+from viewer.panels.stall_view import SliceView, WantedSlices, slice_view
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.state.navigation import show_range

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from viewer.export.tables import MOST_MARKDOWN_ROWS, TableError, markdown, write_table
-from viewer.export.whole import write_whole
+from viewer.export.atomic import write_whole
+from viewer.export.table_files import MOST_MARKDOWN_ROWS, TableError, markdown, write_table
 
 
 @pytest.fixture

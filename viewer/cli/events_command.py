@@ -12,8 +12,8 @@ import typer
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope, lap_scope, range_scope
 from viewer.cli.console import plain_console
-from viewer.cli.opening import chosen_window
-from viewer.cli.tables import Column, FittedTable
+from viewer.cli.console_tables import Column, FittedTable
+from viewer.cli.open_study import chosen_window
 from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from viewer.drawing.scene import Scene
 from viewer.export.picture import picture, png_bytes
+from viewer.export.picture_view import View
 from viewer.export.vector import pdf_bytes, svg_bytes
-from viewer.export.view import View
 
 FORMATS = (".png", ".svg", ".pdf")
 

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from viewer.analysis.time.time_breakdown import PARTS
-from viewer.panels.iterations import EACH, IterationsPanel, candidate_text, lap_frame
+from viewer.panels.iterations_panel import EACH, IterationsPanel, candidate_text, lap_frame
 from viewer.panels.panel import MEASURING
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState, jobs

@@ -6,8 +6,8 @@ import pytest
 from tests.panels.make import looking_at
 from viewer.analysis.summary.summary import vitals
 from viewer.analysis.time.scope import range_scope
-from viewer.panels.slice_view import WantedSlices, slice_view
-from viewer.panels.slices import SlicesPanel
+from viewer.panels.stall_view import WantedSlices, slice_view
+from viewer.panels.stalls_panel import SlicesPanel
 from viewer.state.jobs import join_all
 
 

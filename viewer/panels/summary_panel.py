@@ -38,8 +38,8 @@ from viewer.drawing.summary_tables import (
 from viewer.drawing.theme import Theme
 from viewer.panels.one_line import OneLine
 from viewer.panels.panel import MEASURING, Panel
-from viewer.panels.reconcile import ReconcilePage
-from viewer.panels.sheet import Sheet
+from viewer.panels.reconcile_page import ReconcilePage
+from viewer.panels.spec_table_view import Sheet
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.jobs import Worker

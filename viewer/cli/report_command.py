@@ -18,8 +18,8 @@ from viewer.analysis.summary.summary import SECTIONS, Vitals, vitals
 from viewer.analysis.time.scope import Scope, lap_scope, range_scope
 from viewer.analysis.time.time_breakdown import PARTS
 from viewer.cli.console import plain_console
-from viewer.cli.opening import chosen_window
-from viewer.cli.tables import Column, FittedTable
+from viewer.cli.console_tables import Column, FittedTable
+from viewer.cli.open_study import chosen_window
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, Grid
 from viewer.drawing.summary_tables import (
@@ -49,7 +49,7 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
     Raises
     ------
     typer.BadParameter, typer.TyperException
-        As `viewer.cli.opening.chosen_window`.
+        As `viewer.cli.open_study.chosen_window`.
     """
     window, lap = chosen_window(study, range_text, lap)
     try:
@@ -72,15 +72,15 @@ def write_html(study: Study, range_text: str | None, lap: int | None, path: Path
     Raises
     ------
     typer.BadParameter, typer.TyperException
-        As `viewer.cli.opening.chosen_window`.
+        As `viewer.cli.open_study.chosen_window`.
     OSError
         If the file cannot be written.
     """
     window, lap = chosen_window(study, range_text, lap)
     from PySide6.QtGui import QGuiApplication
 
-    from viewer.export.report import html_report, report_facts
-    from viewer.export.whole import write_whole
+    from viewer.export.atomic import write_whole
+    from viewer.export.report_page import html_report, report_facts
 
     app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from viewer.drawing.spreadsheet import csv_text
-from viewer.export.whole import write_whole
+from viewer.export.atomic import write_whole
 
 MOST_MARKDOWN_ROWS = 1000
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")

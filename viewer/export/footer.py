@@ -13,7 +13,7 @@ from viewer import __version__
 from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, format_ns
 from viewer.drawing.scale import AxisPixels
 from viewer.drawing.theme import Theme
-from viewer.export.view import PictureError, View
+from viewer.export.picture_view import PictureError, View
 from viewer.plain import visible
 from viewer.state import Window
 from viewer.state.measurement_table import measurement_frame, part_text

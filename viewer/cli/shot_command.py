@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from viewer.cli.opening import EVER_NS, chosen_window
+from viewer.cli.open_study import EVER_NS, chosen_window
 from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def named(text: str, form: str) -> tuple[str, str]:
 
 
 def take(study: Study, shot: Shot, out: Path, form: str) -> None:
-    """Paint the picture offscreen and write it in one of the `viewer.export.files.FORMATS`.
+    """Paint the picture offscreen and write it in one of the `viewer.export.picture_files.FORMATS`.
 
     Raises
     ------
@@ -90,11 +90,11 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
     from PySide6.QtGui import QGuiApplication
 
     from viewer.drawing.theme import DARK, LIGHT
-    from viewer.export.files import picture_bytes
+    from viewer.export.atomic import write_whole
     from viewer.export.first_view import first_view
-    from viewer.export.foot import window_text
-    from viewer.export.view import Extras, PictureError
-    from viewer.export.whole import write_whole
+    from viewer.export.footer import window_text
+    from viewer.export.picture_files import picture_bytes
+    from viewer.export.picture_view import Extras, PictureError
     from viewer.state import Measurement, Note
 
     selection = _spans(study, [shot.selection] if shot.selection is not None else [])

@@ -13,7 +13,7 @@ from viewer.analysis.time.scope import Scope
 from viewer.drawing.format import MINUS, format_share
 from viewer.drawing.spec_table import Cell, Grid, Head, Tone
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.panels.sheet import Sheet
+from viewer.panels.spec_table_view import Sheet
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.timeline.plain_text import PlainLabel
