@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LOWER_HALF = (
     "trace",
     "assets",
-    "private",
-    "ending",
-    "plain",
+    "private_files",
+    "process_end",
+    "printable",
     "readers",
     "analysis",
     "demo",

@@ -23,7 +23,7 @@ from viewer.app.trace_loader import Opened, Opening
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
 from viewer.panels.comparison_panel import ComparisonPanel
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state import ViewState
 from viewer.state.link import AxisLink
 from viewer.timeline.paint.fonts import STRONG, font

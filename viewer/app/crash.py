@@ -17,7 +17,7 @@ import platformdirs
 import PySide6
 from PySide6.QtCore import QObject, Signal, qVersion
 
-from viewer import __version__, private
+from viewer import __version__, private_files
 
 log = logging.getLogger("viewer")
 LINES_KEPT = 400
@@ -62,11 +62,11 @@ class CrashGuard(QObject):
         sys.excepthook = self._on_exception
         threading.excepthook = self._on_thread_exception
         try:
-            private.make_folder(self._folder)
+            private_files.make_folder(self._folder)
             path = self._folder / "crash.txt"
             self.last_crash = path.read_text(errors="replace") if path.exists() else ""
             self._file = path.open("w")
-            private.close_to_others(self._folder)
+            private_files.close_to_others(self._folder)
             faulthandler.enable(self._file)
         except OSError as error:
             log.warning("no crash file: %s", error)

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtWidgets import QWidget
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.timeline.plain_text import PlainLabel
 
 INSET = 12

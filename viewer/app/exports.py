@@ -17,7 +17,7 @@ from viewer.export import kinds
 from viewer.export.atomic import write_whole
 from viewer.export.report_page import html_report, report_facts
 from viewer.export.table_files import TableError, write_table
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state.jobs import Asked, Worker
 
 if TYPE_CHECKING:

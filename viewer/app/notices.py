@@ -8,7 +8,7 @@ from typing import Literal
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QToolButton, QWidget
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.timeline.plain_text import PlainLabel
 
 STEPS = 1000

@@ -36,7 +36,7 @@ from viewer.export.picture import picture
 from viewer.export.picture_files import FORMATS, picture_bytes
 from viewer.export.picture_view import Extras, PictureError, View, present_view
 from viewer.export.vector import svg_bytes
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.state.navigation import lap_to_fit

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from viewer.export.kinds import Kind
 from viewer.export.outputs import ForeignOutputError, OutputError, check_output
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state import ViewState
 
 

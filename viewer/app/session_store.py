@@ -13,7 +13,7 @@ from typing import Any
 
 import platformdirs
 
-from viewer import __version__, private
+from viewer import __version__, private_files
 from viewer.state.session import Session
 from viewer.state.session_json import SessionError, from_dict, to_dict
 from viewer.state.session_text import plain_values
@@ -160,12 +160,12 @@ def write_atomically(path: Path, text: str) -> None:
     """
     is_own = path.parent == sessions_folder()
     if is_own:
-        private.make_folder(path.parent)
+        private_files.make_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}{_PART}")
     part.unlink(missing_ok=True)
     try:
-        with private.create(part) if is_own else part.open("wb") as stream:
+        with private_files.create(part) if is_own else part.open("wb") as stream:
             stream.write(text.encode("utf-8", "surrogatepass"))
             stream.flush()
             os.fsync(stream.fileno())

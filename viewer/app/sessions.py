@@ -14,7 +14,7 @@ from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
 from viewer.export.atomic import write_whole
 from viewer.export.kinds import SESSION
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session
 from viewer.state.session_json import NewerSessionError, SessionError

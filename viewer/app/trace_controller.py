@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
 from viewer.app.trace_loader import Opened
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state.jobs import unasked
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError

@@ -6,7 +6,7 @@ import time
 
 import typer
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.readers import cache
 
 GIB = 2**30

@@ -15,7 +15,7 @@ from viewer.analysis.summary.summary import Vitals, vitals
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import Column, FittedTable
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.trace import GPU_KINDS
 
 

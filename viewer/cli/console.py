@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from viewer.plain import visible_lines
+from viewer.printable import visible_lines
 
 UNLIMITED = 10_000
 

@@ -19,7 +19,7 @@ from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import EventSet, Positions, gather
 from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows
 from viewer.trace import Kind

@@ -13,8 +13,8 @@ import typer
 
 from viewer.cli.commands import app
 from viewer.cli.usage import HELP, said
-from viewer.ending import end
-from viewer.plain import visible
+from viewer.printable import visible
+from viewer.process_end import end
 
 NOT_A_COMMAND = (*HELP, "--version")
 STOPPED = 130

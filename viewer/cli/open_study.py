@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from viewer.drawing.format import format_ns
 from viewer.drawing.times import TimeError, parse_lap, parse_range
-from viewer.plain import visible
+from viewer.printable import visible
 
 EVER_NS = (-(2**62), 2**62)
 

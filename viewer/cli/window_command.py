@@ -9,7 +9,7 @@ import typer
 
 from viewer.cli.open_study import refuse_missing
 from viewer.cli.qt import refuse_window
-from viewer.plain import visible
+from viewer.printable import visible
 
 LONGEST_NAME = 120
 

@@ -14,7 +14,7 @@ from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, fo
 from viewer.drawing.scale import AxisPixels
 from viewer.drawing.theme import Theme
 from viewer.export.picture_view import PictureError, View
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state import Window
 from viewer.state.measurement_table import measurement_frame, part_text
 from viewer.timeline.cards.range_table import RangeTable

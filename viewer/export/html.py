@@ -14,7 +14,7 @@ from viewer import __version__
 from viewer.analysis.time.time_breakdown import PARTS
 from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
-from viewer.plain import visible_lines
+from viewer.printable import visible_lines
 
 TITLES = {
     "compute_only_ns": "compute", "hidden_comm_ns": "hidden comm.", "exposed_comm_ns": "exposed comm.",

@@ -23,7 +23,7 @@ from viewer.export import html
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture, png_bytes
 from viewer.export.picture_view import PictureError, View
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.state import Measurement, Note, Window
 from viewer.state.measurement_table import measurement_frame
 from viewer.timeline.cards.card_text import gpu_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyle, QStyleOptionComboBox
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.timeline.paint.fonts import WORD_ENDS
 from viewer.timeline.plain_text import PlainLabel
 

@@ -22,7 +22,7 @@ from typing import Self
 import platformdirs
 import pyarrow as pa
 
-from viewer import private
+from viewer import private_files
 from viewer.readers import cache_format, checksums, nsys
 from viewer.readers.errors import Cancel
 from viewer.readers.open_tables import open_tables
@@ -96,9 +96,9 @@ class Entry:
             It cannot be made.
         """
         if "LIGHTBOX_CACHE_DIR" not in os.environ:
-            private.make_folder(cache_folder())
-        private.make_folder(_traces())
-        private.make_folder(self.folder)
+            private_files.make_folder(cache_folder())
+        private_files.make_folder(_traces())
+        private_files.make_folder(self.folder)
 
     def export(self, cancelled: Cancel | None = None) -> Path | None:
         """Return the export that nsys made of a report if it is there; a damaged one is removed.
@@ -129,7 +129,7 @@ class Storing:
         self._writer: cache_format.Writer | None = None
         try:
             entry.make()
-            self._part = private.make_part(entry.folder)
+            self._part = private_files.make_part(entry.folder)
             self._writer = cache_format.Writer(self._part)
         except OSError:
             pass
@@ -195,10 +195,10 @@ def set_limit(size: int) -> None:
         It cannot be written.
     """
     if not cache_folder().is_dir():
-        private.make_folder(cache_folder())
-    part = private.make_part(cache_folder())
+        private_files.make_folder(cache_folder())
+    part = private_files.make_part(cache_folder())
     try:
-        with private.create(part / _LIMIT) as out:
+        with private_files.create(part / _LIMIT) as out:
             out.write(json.dumps({"largest_bytes": size}).encode())
         (part / _LIMIT).replace(cache_folder() / _LIMIT)
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewer import private
+from viewer import private_files
 from viewer.readers import checksums
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
@@ -84,7 +84,7 @@ class Writer:
         }
         for name in _OWNERS:
             meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
-        with private.create(folder / _META) as out:
+        with private_files.create(folder / _META) as out:
             out.write(json.dumps(meta).encode())
         for name in (_NAMES, _DIAGNOSTICS, _META):
             self._sum(folder / name)
@@ -138,7 +138,7 @@ def _events(content: pa.Buffer, kind: Kind, facts: Mapping[str, Any]) -> Events:
 
 def _write(file: Path, table: pa.Table) -> None:
     """Write a table as one batch, so that each column is one piece of memory when mapped."""
-    with private.create(file) as out, pa.ipc.new_file(out, table.schema) as writer:
+    with private_files.create(file) as out, pa.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(len(table), 1))
 
 

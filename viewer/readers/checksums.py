@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from viewer import private
+from viewer import private_files
 from viewer.readers.errors import Cancel, check
 
 Sums = tuple[int, list[int]]
@@ -63,7 +63,7 @@ def seal(folder: Path, place: Path, files: Mapping[str, Sums]) -> None:
         The list cannot be written.
     """
     listed = json.dumps({"place": _name(place), "files": files}).encode()
-    with private.create(folder / _LIST) as out:
+    with private_files.create(folder / _LIST) as out:
         out.write(b"%08x\n" % zlib.crc32(listed) + listed)
 
 

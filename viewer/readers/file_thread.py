@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from viewer.ending import leave_behind
+from viewer.process_end import leave_behind
 from viewer.readers.errors import Cancel, check
 
 _T = TypeVar("_T")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from viewer import private
+from viewer import private_files
 from viewer.readers import checksums
 from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError, check
 from viewer.readers.schema import parse_version
@@ -100,8 +100,8 @@ def export(
     if nsys is None:
         raise ReadError(_without_nsys(report, written_by))
     try:
-        private.make_folder(folder)
-        part = private.make_part(folder)
+        private_files.make_folder(folder)
+        part = private_files.make_part(folder)
     except OSError as error:
         raise ReadError(_not_written(folder, error)) from error
     try:
@@ -223,9 +223,9 @@ def _made(part: Path) -> Path | None:
 
 def _put(made: Path, folder: Path) -> Path:
     """Seal a finished export and move it to its place, whole."""
-    staged = private.make_part(made.parent)
+    staged = private_files.make_part(made.parent)
     made.rename(staged / made.name)
-    private.close_to_others(staged)
+    private_files.close_to_others(staged)
     checksums.seal(staged, folder / EXPORT, checksums.sums_in(staged))
     # Another program may have been faster, and be reading what it made: that is as good.
     if (found := exported(folder)) is not None:

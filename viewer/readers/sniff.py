@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.readers.errors import ReadError
 from viewer.readers.foreign import HOW_TO_EXPORT, foreign_folder, what_else
 

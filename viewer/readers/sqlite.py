@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
 
-from viewer.ending import temporary_folder
+from viewer.process_end import temporary_folder
 from viewer.readers import sqlite_scan
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.guard import guard

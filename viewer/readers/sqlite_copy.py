@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from viewer.ending import temporary_folder
+from viewer.process_end import temporary_folder
 from viewer.readers.errors import Cancel, Cancelled, ReadError, check
 from viewer.readers.file_thread import apart
 from viewer.readers.guard import guard

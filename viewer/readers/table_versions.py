@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from viewer.plain import visible
+from viewer.printable import visible
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.schema import is_read, without_version
 from viewer.readers.tables import Columns, Field, Tables

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewer.plain import UNSEEN_RE2, visible, visible_lines
+from viewer.printable import UNSEEN_RE2, visible, visible_lines
 from viewer.readers.errors import Cancel
 from viewer.readers.tables import Columns, Field, Tables
 

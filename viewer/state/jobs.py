@@ -17,7 +17,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
-from viewer.ending import leave_behind
+from viewer.process_end import leave_behind
 from viewer.state.memory import give_back
 
 log = logging.getLogger("viewer.state")

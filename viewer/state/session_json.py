@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from viewer.plain import visible, visible_lines
+from viewer.printable import visible, visible_lines
 from viewer.rows import EventRef
 from viewer.state.bookmarks import NUMBERS, Bookmark
 from viewer.state.measurements import Measurement

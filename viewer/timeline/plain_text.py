@@ -8,7 +8,7 @@ from html import escape
 from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
-from viewer.plain import visible, visible_lines
+from viewer.printable import visible, visible_lines
 
 
 class PlainLabel(QLabel):

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from viewer import private
+from viewer import private_files
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no such modes on Windows")
 
@@ -26,9 +26,9 @@ def modes(folder):
 
 def test_what_is_made_is_readable_by_its_user_alone(tmp_path, umask):
     folder = tmp_path / "above" / "below"
-    private.make_folder(folder)
-    part = private.make_part(folder)
-    with private.create(part / "file") as out:
+    private_files.make_folder(folder)
+    part = private_files.make_part(folder)
+    with private_files.create(part / "file") as out:
         out.write(b"content")
     found = modes(tmp_path / "above")
     assert found == {"above": "0o700", "below": "0o700", part.name: "0o700", "file": "0o600"}
@@ -37,7 +37,7 @@ def test_what_is_made_is_readable_by_its_user_alone(tmp_path, umask):
 def test_a_file_is_never_written_over(tmp_path):
     (tmp_path / "file").write_text("before")
     with pytest.raises(FileExistsError):
-        private.create(tmp_path / "file")
+        private_files.create(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "before"
 
 
@@ -50,7 +50,7 @@ def test_what_was_made_before_is_closed_to_others(tmp_path):
     (folder / "link").symlink_to(elsewhere)
     for path in (folder, folder / "inner"):
         path.chmod(0o755)
-    private.make_folder(folder)
+    private_files.make_folder(folder)
     found = modes(folder)
     assert [found[name] for name in ("folder", "inner", "file", "file2")] == [
         "0o700", "0o700", "0o600", "0o600",
@@ -63,8 +63,8 @@ def test_a_disk_without_modes_is_no_obstacle(tmp_path, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "chmod", refuse)
-    private.make_folder(tmp_path / "folder")
-    with private.create(tmp_path / "folder" / "file") as out:
+    private_files.make_folder(tmp_path / "folder")
+    with private_files.create(tmp_path / "folder" / "file") as out:
         out.write(b"content")
-    private.close_to_others(tmp_path / "folder")
+    private_files.close_to_others(tmp_path / "folder")
     assert (tmp_path / "folder" / "file").read_bytes() == b"content"

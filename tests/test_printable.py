@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.plain import visible, visible_lines
+from viewer.printable import visible, visible_lines
 from viewer.readers.text_boundary import visible_texts
 
 BIDI = "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
