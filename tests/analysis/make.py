@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from viewer.trace import Events, Gpu, Kind, Names, Process, Session, Stream, Thread, Trace, Track
+from viewer.trace import CaptureSession, Events, Gpu, Kind, Names, Process, Stream, Thread, Trace, Track
 
 CORRELATED = {
     Kind.KERNEL: {
@@ -114,7 +114,7 @@ class TraceMaker:
         events = {kind: self._events(kind, owners.get(kind, len(self.streams))) for kind in Kind}
         return Trace(
             path=Path("made-by-hand.sqlite"),
-            session=Session(duration_ns=self.session_ns),
+            session=CaptureSession(duration_ns=self.session_ns),
             names=Names(list(self.names)),
             processes=tuple(Process(p, 100 + p, "python", p, (100 + p) << 24) for p in range(count)),
             gpus=tuple(Gpu(i, p, d, "H200") for (p, d), i in self.gpus.items()),

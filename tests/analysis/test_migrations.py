@@ -12,7 +12,7 @@ def migrations(maker, start, count, step):
 
 def test_migrations_alone_are_no_iterations():
     maker = migrations(TraceMaker().kernel(0, 50), 100, 768, 30)
-    assert Study(maker.trace()).laps() is None
+    assert Study(maker.trace()).iterations() is None
 
 
 def test_a_rhythm_is_the_same_with_migrations_in_between():
@@ -22,11 +22,11 @@ def test_a_rhythm_is_the_same_with_migrations_in_between():
                 maker.kernel(step * 2_000 + place * 100, step * 2_000 + place * 100 + 50, f"k{place}")
         return maker
 
-    plain = Study(kernels(TraceMaker()).trace()).laps()
+    plain = Study(kernels(TraceMaker()).trace()).iterations()
     between = kernels(TraceMaker())
     for place in (310, 2_730, 2_760, 9_110):
         migrations(between, place, 5, 21)
-    assert plain.count == Study(between.trace()).laps().count == 8
+    assert plain.count == Study(between.trace()).iterations().count == 8
 
 
 def test_a_marker_is_kept_when_most_of_the_time_goes_to_migrations():
@@ -36,5 +36,5 @@ def test_a_marker_is_kept_when_most_of_the_time_goes_to_migrations():
         maker.range(begin, begin + 500, f"step {step}").call(begin + 10, begin + 20, correlation=step + 1)
         maker.kernel(begin + 30, begin + 200, correlation=step + 1)
         migrations(maker, begin + 1_000, 200, 30)
-    laps = Study(maker.trace()).laps()
-    assert (laps.marker, laps.count, laps.guess) == ("step #", 6, False)
+    iterations = Study(maker.trace()).iterations()
+    assert (iterations.marker, iterations.count, iterations.guess) == ("step #", 6, False)

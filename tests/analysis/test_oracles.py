@@ -64,7 +64,7 @@ def real(request, shared_trace, real_study, tmp_path):
     return real_study(request.param), path, copy
 
 
-def test_idle_slices_are_the_rows_of_gpu_starv(nsys, real):
+def test_idle_stalls_are_the_rows_of_gpu_starv(nsys, real):
     study, path, copy = real
     expected = defaultdict(list)
     for row in nsys("analyze", "-r", "gpu-starv:gap=0:rows=-1", "-f", "csv", str(copy)):

@@ -17,8 +17,8 @@ from tests.timeline.make import MS, pixels, study_of
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
-from viewer.app.theme_manager import Look
-from viewer.app.trace_loader import Opened
+from viewer.app.theme_manager import ThemeManager
+from viewer.app.trace_loader import LoadedTrace
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind, build_rows
 from viewer.state import Hover
@@ -109,17 +109,17 @@ class Sweep:
 
     def __init__(self, renderer, folder):
         self.app = QApplication.instance()
-        self.window = MainWindow(Settings(), Look(self.app, "light"), CrashGuard(folder), renderer)
+        self.window = MainWindow(Settings(), ThemeManager(self.app, "light"), CrashGuard(folder), renderer)
         self.window.show()
         study = study_of(made_trace())
-        self.window.films.hang(Opened(study, build_rows(study)))
+        self.window.trace_controller.show(LoadedTrace(study, build_rows(study)))
         self.window.state.set_overlays(frozenset())
         self.timeline, self.state = self.window.timeline, self.window.state
         # Its card lies over the strips.
         self.timeline.cards.selection.show_range = lambda *_: None
         self.compared, self.with_bar, self.wrong = 0, 0, []
 
-    def settle(self):
+    def sort_events(self):
         """Let the window be laid out and painted."""
         for _ in range(3):
             QCoreApplication.processEvents()
@@ -138,13 +138,13 @@ class Sweep:
             state.rows.set_expanded([r.key for r in root.walk()], root in unfolded)
         if chance.random() < 0.3:
             self.timeline.place.set_header_width(chance.randint(150, 420))
-        self.settle()
+        self.sort_events()
         bar = self.timeline.scroll_bar
         bar.setValue(chance.randint(0, bar.maximum()))
         state.axis.go(*state.axis.limits)
         state.set_hover(Hover(CUT_MS * MS))
         state.select(None)
-        self.settle()
+        self.sort_events()
 
     def check(self, what, strip, found, expected, within=0.0):
         """Note a place that is not where it belongs."""
@@ -178,7 +178,7 @@ class Sweep:
                     self.check(f"bar {ms}", canvas, begins, column(ms))
             self.check(f"bar {ms}", timeline.overview, picture.begins_in_overview(), column(ms), 0.55)
         self.state.select(tuple(ms * MS for ms in SELECTED_MS))
-        self.settle()
+        self.sort_events()
         chosen = Picture(self.window)
         half = max(1, int(picture.dpr)) // 2
         for ms in SELECTED_MS:
@@ -203,7 +203,7 @@ def main(renderer, sizes, folder):
     app.setStyle("Fusion")
     chance = random.Random(7)
     sweep = Sweep(renderer, Path(folder))
-    sweep.settle()
+    sweep.sort_events()
     for _ in range(int(sizes)):
         sweep.drag_to(chance)
         sweep.look()

@@ -10,8 +10,8 @@ from tests.timeline.make import study_of, training
 from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
-from viewer.app.theme_manager import Look
-from viewer.app.trace_loader import Opened
+from viewer.app.theme_manager import ThemeManager
+from viewer.app.trace_loader import LoadedTrace
 from viewer.rows import build_rows
 
 
@@ -29,7 +29,7 @@ def crashes(tmp_path):
 def look(qapp):
     """The light theme; the application is itself again afterwards."""
     font, palette = QFont(qapp.font()), QPalette(qapp.palette())
-    made = Look(qapp, "light")
+    made = ThemeManager(qapp, "light")
     yield made
     made.deleteLater()
     qapp.setStyleSheet("")
@@ -60,14 +60,14 @@ def open_window(qtbot, look, crashes):
 
 @pytest.fixture
 def opened():
-    """A trace of two ranks and three laps, ready to be looked at."""
+    """A trace of two ranks and three iterations, ready to be looked at."""
     study = study_of(training())
-    return Opened(study, build_rows(study))
+    return LoadedTrace(study, build_rows(study))
 
 
 @pytest.fixture
 def window(open_window, opened):
     """A window on that trace."""
     made = open_window()
-    made.films.hang(opened)
+    made.trace_controller.show(opened)
     return made

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
-from viewer.app.comparison import Comparison, PairBar, start_comparison
+from viewer.app.comparison import ComparisonController, PairBar, start_comparison
 from viewer.panels.comparison_panel import ComparisonPanel
 
 
@@ -37,7 +37,7 @@ def test_the_other_trace_lies_below_on_the_same_axis(window, comparison, qtbot):
     assert same_time(comparison)
 
 
-def test_vitals_stand_side_by_side(comparison, qtbot):
+def test_summary_stand_side_by_side(comparison, qtbot):
     panel = comparison.dock.widget()
     assert isinstance(panel, ComparisonPanel)
     qtbot.waitUntil(lambda: len(panel.table.frame_model.frame) > 0, timeout=20_000)
@@ -53,12 +53,12 @@ def test_it_ends_without_a_trace(window, comparison, qtbot):
     assert window.timeline.isVisible()
     assert comparison.has_ended
     window.state.axis.zoom(0.5, 10_000_000)
-    window.films.close()
+    window.trace_controller.close()
     assert window.pages.currentWidget() is window.welcome
 
 
 def test_closing_the_trace_ends_it(window, comparison):
-    window.films.close()
+    window.trace_controller.close()
     assert comparison.has_ended
     assert window.pages.currentWidget() is window.welcome
 
@@ -67,7 +67,7 @@ def test_one_comparison_at_a_time(window, comparison, demo_path, qtbot, monkeypa
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(demo_path), ""))
     window.actions_by_id["compare"].trigger()
     assert comparison.has_ended
-    running = [c for c in window.findChildren(Comparison) if not c.has_ended]
+    running = [c for c in window.findChildren(ComparisonController) if not c.has_ended]
     assert len(running) == 1
     qtbot.waitUntil(lambda: running[0].dock is not None, timeout=20_000)
 

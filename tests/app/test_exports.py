@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
-from viewer.app.picture_dialog import CHOSEN, IN_VIEW, LAP, SELECTION, WHOLE, PictureDialog
+from viewer.app.picture_dialog import CHOSEN, IN_VIEW, ITERATION, SELECTION, WHOLE, PictureDialog
 from viewer.app.save_questions import open_traces
-from viewer.app.trace_loader import Opened
+from viewer.app.trace_loader import LoadedTrace
 from viewer.drawing.theme import LIGHT
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
@@ -46,8 +46,10 @@ def test_what_is_chosen_is_what_is_seen(dialog, window):
     state = window.state
     dialog.window_box.setCurrentText(SELECTION)
     assert dialog.view().window_ns == (12 * MS, 17 * MS)
-    dialog.window_box.setCurrentText(LAP)
-    assert dialog.view().window_ns in {(state.laps.start_ns(n), state.laps.end_ns(n)) for n in range(3)}
+    dialog.window_box.setCurrentText(ITERATION)
+    assert dialog.view().window_ns in {
+        (state.iterations.start_ns(n), state.iterations.end_ns(n)) for n in range(3)
+    }
     dialog.window_box.setCurrentText(WHOLE)
     assert dialog.view().window_ns == state.axis.limits
     state.rows.set_pinned(state.rows.roots[1].key, True)
@@ -110,7 +112,7 @@ def test_the_report_is_written_beside_the_window(window, monkeypatch, tmp_path, 
     qtbot.waitUntil(lambda: "The report is saved" in window.notice.label.text(), timeout=20_000)
     page = (tmp_path / "r.html").read_text()
     assert "the hole" in page
-    assert "Vitals" in page
+    assert "Summary" in page
 
 
 def test_all_rows_shown_are_the_pinned_ones_too(dialog, window):
@@ -130,7 +132,7 @@ def test_the_report_is_of_what_was_open_when_it_was_asked_for(window, opened, mo
     window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
 
     def ask(*_):
-        window.films.close()
+        window.trace_controller.close()
         return str(tmp_path / "r"), ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
@@ -144,7 +146,7 @@ def test_the_dialog_of_pictures_goes_with_its_trace(window, monkeypatch, tmp_pat
     dialog = window.findChild(PictureDialog)
 
     def ask(*_):
-        window.films.close()
+        window.trace_controller.close()
         return str(tmp_path / "p.png"), ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
@@ -158,7 +160,7 @@ def test_the_dialog_of_pictures_goes_with_its_trace(window, monkeypatch, tmp_pat
 def test_a_first_picture_shows_what_the_window_shows_at_first(open_window, opened, demo_study, is_small):
     study = opened.study if is_small else demo_study
     window = open_window()
-    window.films.hang(opened if is_small else Opened(study, build_rows(study)))
+    window.trace_controller.show(opened if is_small else LoadedTrace(study, build_rows(study)))
     shown, drawn = present_view(window.state, LIGHT), first_view(study)
     assert drawn.window_ns == shown.window_ns
     assert [(row.key, unfolded) for row, unfolded in drawn.rows] == [
@@ -197,7 +199,7 @@ def saves(window, monkeypatch, path):
         "report": choose(window.actions_by_id["report"].trigger),
         "table": choose(lambda: window.save_table(pd.DataFrame({"a": [1], "b": [2]}))),
         "picture": choose(picture.save),
-        "session": choose(window.films.save_session),
+        "session": choose(window.trace_controller.save_session),
     }
 
 
@@ -240,11 +242,11 @@ def test_the_window_writes_over_no_trace_and_asks_about_other_files(
 def test_a_name_that_was_given_its_suffix_is_asked_about(window, asked, monkeypatch, tmp_path):
     path = tmp_path / "x.lightbox.json"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "x"), ""))
-    window.films.save_session()
+    window.trace_controller.save_session()
     assert asked["texts"] == []
     first = path.read_bytes()
     window.state.measurements.keep(2 * MS, 5 * MS, "the hole")
-    window.films.save_session()
+    window.trace_controller.save_session()
     assert asked["texts"] == [f"{path} is there already. Replace it?"]
     assert path.read_bytes() == first
 

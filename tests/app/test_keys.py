@@ -50,16 +50,16 @@ def test_iterations_by_key(focused):
     fit = focused.actions_by_id["fit-lap"]
     assert fit.iconText() == "3 iterations"
     press(focused, Qt.Key.Key_BracketLeft)
-    assert state.lap == 2
+    assert state.iteration == 2
     press(focused, Qt.Key.Key_BracketLeft)
     press(focused, Qt.Key.Key_BracketLeft)
-    assert state.lap == 0
+    assert state.iteration == 0
     assert fit.iconText() == "Iteration 0 of 0–2"
-    laps = state.laps
+    iterations = state.iterations
     start, end = state.axis.window
-    assert start <= laps.start_ns(0) < laps.end_ns(0) <= end
-    assert end - start < 1.1 * (laps.end_ns(0) - laps.start_ns(0))
-    state.axis.go(laps.start_ns(0), laps.start_ns(0) + MS)
+    assert start <= iterations.start_ns(0) < iterations.end_ns(0) <= end
+    assert end - start < 1.1 * (iterations.end_ns(0) - iterations.start_ns(0))
+    state.axis.go(iterations.start_ns(0), iterations.start_ns(0) + MS)
     press(focused, Qt.Key.Key_Backslash)
     assert state.axis.window == (start, end)
 
@@ -86,7 +86,7 @@ def test_select_zoom_keep_undo(window):
     assert len(state.measurements.items) == 1
 
 
-def test_slices_forth_and_back(window):
+def test_stalls_forth_and_back(window):
     state = window.state
     state.axis.go(*state.axis.limits)
     press(window, Qt.Key.Key_G)
@@ -289,7 +289,7 @@ def test_what_a_key_cannot_do_is_said(window):
     window.state.axis.go(*window.state.axis.limits)
     window.state.select((window.state.axis.limits[1] - 1, window.state.axis.limits[1]))
     press(window, Qt.Key.Key_G)
-    assert "No later idle slice" in status.currentMessage()
+    assert "No later idle stall" in status.currentMessage()
     press(window, Qt.Key.Key_T)
     assert "Point at a row" in status.currentMessage()
     press(window, Qt.Key.Key_Period)
@@ -318,8 +318,8 @@ def test_a_range_is_kept_once_and_shown(window):
 def test_the_key_of_a_panel_in_front_leaves_it_there(window):
     for _ in range(2):
         press(window, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
-        assert window.is_panel_shown("Slices")
-        assert not window.is_panel_shown("Vitals")
+        assert window.is_panel_shown("Stalls")
+        assert not window.is_panel_shown("Summary")
 
 
 def test_hidden_rows_are_told_and_shown_again(window):

@@ -372,7 +372,7 @@ def test_a_session_whose_trace_cannot_be_read_is_not_applied_to_the_next(visit, 
     work_on(window)
     file = tmp_path / "mine.lightbox.json"
     window.sessions.save_to(file)
-    window.films.close()
+    window.trace_controller.close()
     trace.rename(kept := tmp_path / "kept.sqlite")
     trace.write_bytes(kept.read_bytes()[:9000])
     with qtbot.waitSignal(window.opening.failed, timeout=60_000):
@@ -389,7 +389,7 @@ def test_no_session_of_another_trace_is_written_under_the_name_chosen(visit, tra
     name = str(trace.with_name("mine.lightbox.json"))
 
     def ask(*_):
-        window.films.hang(opened)
+        window.trace_controller.show(opened)
         return name, ""
 
     monkeypatch.setattr(sessions.QFileDialog, "getSaveFileName", ask)
@@ -417,8 +417,8 @@ def test_iterations_by_the_marker_of_a_session_are_found_beside_the_window(visit
         found.append((candidate, threading.current_thread() is threading.main_thread()))
         return original(study, candidate)
 
-    original = detect.find_laps
-    monkeypatch.setattr(detect, "find_laps", find)
+    original = detect.find_iterations
+    monkeypatch.setattr(detect, "find_iterations", find)
     assert visit(trace).state.marker == 1
     assert (1, False) in found
     assert (1, True) not in found

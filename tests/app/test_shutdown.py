@@ -34,7 +34,7 @@ def when(ready, then):
     return timer
 
 def window():
-    return next(w for w in QApplication.topLevelWidgets() if w.objectName() == "" and hasattr(w, "films"))
+    return next(w for w in QApplication.topLevelWidgets() if w.objectName() == "" and hasattr(w, "traces"))
 
 def work():
     state = window().state

@@ -45,14 +45,12 @@ class Steps:
     def let(self, step):
         """Let a step come, and wait for what the reading says."""
         opening = self.window.opening
-        with self._qtbot.waitSignal(
-            trace_loader.filled if step == ALL_ROWS else trace_loader.ended, timeout=WAIT_MS
-        ):
+        with self._qtbot.waitSignal(opening.filled if step == ALL_ROWS else opening.ended, timeout=WAIT_MS):
             for gate in self._gates[: step - 1]:
                 gate.set()
 
     def close(self):
-        self.window.films.close()
+        self.window.trace_controller.close()
         self.let_end()
         for gate in self._gates:
             gate.clear()
@@ -227,8 +225,8 @@ def test_what_waits_for_the_hand_comes_no_more_when_the_trace_is_closed(steps, q
     steps.to(GPUS)
     window.timeline.notes.write(Note(5, 5))
     steps.let(NUMBERS)
-    window.films.close()
-    assert window.films._next is None
+    window.trace_controller.close()
+    assert window.trace_controller._next is None
     assert window.state.study is None
 
 
@@ -243,7 +241,7 @@ def test_what_was_written_before_all_was_there_is_kept_for_the_next_time(steps, 
     if how == "cancelled":
         window.progress.button.click()
     if how == "replaced":
-        window.films.hang(opened)
+        window.trace_controller.show(opened)
         assert state.notes.items == ()
     if how == "quit":
         steps.release()
@@ -254,7 +252,7 @@ def test_what_was_written_before_all_was_there_is_kept_for_the_next_time(steps, 
     assert [note.text for note in state.notes.items] == ["here"]
     assert [(kept.start_ns, kept.end_ns) for kept in state.measurements.items] == [(10, 20)]
     assert set(state.bookmarks.items) == {1}
-    assert state.laps is not None
+    assert state.iterations is not None
 
 
 def test_what_is_kept_of_a_trace_stays_when_it_is_left_early(steps):
@@ -263,7 +261,7 @@ def test_what_is_kept_of_a_trace_stays_when_it_is_left_early(steps):
     api = next(row for row in state.rows.roots[0].walk() if row.kind is RowKind.API)
     state.reveal(api.key)
     state.notes.add(Note(5, 5, "first"))
-    state.set_lap(1)
+    state.set_iteration(1)
     steps.close()
     steps.to(GPUS)
     state.notes.add(Note(7, 7, "second"))
@@ -271,7 +269,7 @@ def test_what_is_kept_of_a_trace_stays_when_it_is_left_early(steps):
     steps.to(NUMBERS)
     assert [note.text for note in state.notes.items] == ["first", "second"]
     assert api.path()[-2].key in state.rows.expanded
-    assert state.lap == 1
+    assert state.iteration == 1
 
 
 @pytest.mark.parametrize("step", EARLY)
@@ -292,7 +290,7 @@ def test_nobody_is_told_that_an_iteration_is_not_there_before_they_are_counted(s
         go_to(state, "iteration 1")
     steps.to(NUMBERS)
     go_to(state, "iteration 1")
-    assert state.lap == 1
+    assert state.iteration == 1
 
 
 def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
@@ -305,10 +303,10 @@ def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
     window.progress.button.click()
     assert "Iterations and sums were not computed" in window.notice.label.text()
     assert window.state.study.partial
-    assert window.state.laps is None
+    assert window.state.iterations is None
     window.notice.button.click()
     steps.to(NUMBERS)
-    assert window.state.laps is not None
+    assert window.state.iterations is not None
 
 
 @pytest.mark.parametrize("step", EARLY)
@@ -324,10 +322,10 @@ def test_what_is_kept_before_all_is_there_is_listed_at_once(steps, step, qtbot):
         panel = window.findChild(kind)
         qtbot.waitUntil(lambda: panel._stack.currentWidget() is panel.body)  # noqa: B023
         assert panel.table.frame_model.rowCount() == 1
-    kept = measurement_frame(state.study, state.measurements.items, state.laps)
+    kept = measurement_frame(state.study, state.measurements.items, state.iterations)
     before = kept.iloc[0][["compute_only_ns", "idle_ns", "no_kernel_ns"]].tolist()
     steps.to(NUMBERS)
-    kept = measurement_frame(state.study, state.measurements.items, state.laps)
+    kept = measurement_frame(state.study, state.measurements.items, state.iterations)
     assert kept.iloc[0][["compute_only_ns", "idle_ns", "no_kernel_ns"]].tolist() == before
 
 
@@ -352,7 +350,7 @@ def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
     window.notice.button.click()
     assert box.iconText() == "Iterations follow"
     steps.to(NUMBERS)
-    assert box.iconText() == f"{state.laps.count} iterations"
+    assert box.iconText() == f"{state.iterations.count} iterations"
 
 
 def test_who_reads_the_rest_later_reads_it_through_the_same_session(steps, tmp_path, qtbot):

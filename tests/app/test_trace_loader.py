@@ -14,7 +14,7 @@ from viewer import readers
 from viewer.analysis.study import Study
 from viewer.app import trace_loader
 from viewer.app.comparison import start_comparison
-from viewer.app.trace_loader import Opened
+from viewer.app.trace_loader import LoadedTrace
 from viewer.readers import Cancelled, ReadError
 from viewer.rows import RowKind, build_rows
 from viewer.state import Note
@@ -171,7 +171,7 @@ def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
         window.open(demo_path)
     assert window.settings.recent() == (demo_path,)
     assert window.windowTitle().startswith(demo_path.name)
-    window.films.close()
+    window.trace_controller.close()
     assert window.pages.currentWidget() is window.welcome
     assert not any(dock.isVisible() for dock in window.docks)
 
@@ -203,7 +203,7 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
     with qtbot.waitSignal(window.opening.opened, timeout=60_000):
         window.open(path)
     assert state.study.trace.partial
-    assert state.laps is None
+    assert state.iterations is None
     assert window.progress.isVisible()
     assert "all else follows" in window.progress.label.text()
     low, high = state.axis.limits
@@ -220,7 +220,7 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
         pass
     assert not state.study.trace.partial
     assert not window.progress.isVisible()
-    assert state.laps is not None
+    assert state.iterations is not None
     assert state.axis.window == seen
     assert state.selection == seen
     assert first in state.rows.expanded
@@ -242,7 +242,7 @@ def test_who_cancels_half_way_is_told_what_is_missing(open_window, in_two_parts,
     with qtbot.waitSignal(window.opening.opened, timeout=60_000):
         pass
     assert not window.state.study.trace.partial
-    assert window.state.laps is not None
+    assert window.state.iterations is not None
 
 
 def test_what_is_asked_anew_of_half_a_trace_reads_the_rest(open_window, in_two_parts, qtbot):
@@ -278,7 +278,7 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
         window.open(path)
     assert state.study.partial
     assert not state.study.trace.partial
-    assert state.laps is None
+    assert state.iterations is None
     assert any(row.kind is RowKind.API for root in state.rows.roots for row in root.walk())
     assert "numbers follow" in window.progress.label.text()
     assert window.actions_by_id["fit-lap"].iconText() == "Iterations follow"
@@ -296,7 +296,7 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     assert state.study.partial
     with qtbot.waitSignal(window.opening.ended, timeout=60_000):
         window.notice.button.click()
-    qtbot.waitUntil(lambda: state.laps is not None)
+    qtbot.waitUntil(lambda: state.iterations is not None)
     assert not state.study.partial
     assert first in state.rows.expanded
     assert state.axis.window == (low, low + 1_000_000)
@@ -309,8 +309,13 @@ def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
     open_window, in_two_parts, monkeypatch, qtbot
 ):
     counting = []
-    for where in ("candidates.candidates", "find_laps.find_laps", "launches._keys", "study.find_holes"):
-        module, name = where.split(".")
+    for where in (
+        "iterations.markers.candidates",
+        "iterations.detect.find_iterations",
+        "launches.launches._keys",
+        "study.find_stream_gaps",
+    ):
+        module, name = where.rsplit(".", 1)
         count = getattr(importlib.import_module(f"viewer.analysis.{module}"), name)
 
         def told(*given, name=name, count=count):
@@ -323,8 +328,8 @@ def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
     window = open_window()
     with qtbot.waitSignal(window.opening.ended, timeout=60_000):
         window.open(path)
-    qtbot.waitUntil(lambda: window.state.laps is not None)
-    assert {name for name, _ in counting} == {"candidates", "find_laps", "_keys", "find_holes"}
+    qtbot.waitUntil(lambda: window.state.iterations is not None)
+    assert {name for name, _ in counting} == {"candidates", "find_iterations", "_keys", "find_stream_gaps"}
     assert not any(by_window for _, by_window in counting)
 
 
@@ -336,7 +341,7 @@ def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_tw
     window.state.measurements.keep(*window.state.axis.window)
     window.state.axis.pan(window.state.axis.limits[1])
     window.opening.cancel()
-    window.films.hang(opened)
+    window.trace_controller.show(opened)
     low, high = opened.study.trace.window_ns
     assert window.state.axis.window == (low, high)
     assert window.state.measurements.items == ()
@@ -425,9 +430,12 @@ def test_nothing_that_is_held_outlives_its_trace(window, opened, qtbot):
     begin = canvas.rect().center()
     menu = timeline.notes.menu(canvas, QPointF(begin))
     menu.popup(begin)
-    window.films.hang(opened)
+    window.trace_controller.show(opened)
     assert not menu.isVisible()
-    for film in (lambda: window.films.hang(replace(opened, fingerprint="other")), window.films.close):
+    for film in (
+        lambda: window.trace_controller.show(replace(opened, fingerprint="other")),
+        window.trace_controller.close,
+    ):
         qtbot.mousePress(canvas, left, pos=begin)
         move(canvas, begin + QPoint(40, 0), left)
         assert state.selection is not None
@@ -447,17 +455,17 @@ def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crash
         move(window.timeline.canvas, QPoint(300, placed.y + placed.height // 2))
         study = study_of(training(ranks=1))
         with qtbot.assertNotEmitted(crashes.happened):
-            window.films.hang(Opened(study, build_rows(study)))
+            window.trace_controller.show(LoadedTrace(study, build_rows(study)))
         assert window.row_in_hand() in (None, *(r for root in window.state.rows.roots for r in root.walk()))
         study = study_of(training())
-        window.films.hang(Opened(study, build_rows(study)))
+        window.trace_controller.show(LoadedTrace(study, build_rows(study)))
 
 
 def test_what_is_typed_into_a_note_stays_with_its_trace(window, opened):
     state, notes = window.state, window.timeline.notes
     notes.write(Note(1_000_000, 1_000_000))
     notes.editor.setPlainText("why so late?")
-    window.films.hang(opened)
+    window.trace_controller.show(opened)
     assert [note.text for note in state.notes.items] == ["why so late?"]
 
 

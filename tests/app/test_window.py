@@ -68,7 +68,7 @@ def test_recent_files_are_those_that_exist_latest_first(tmp_path):
 
 def test_layout_and_overlays_are_restored(open_window, opened):
     window = open_window()
-    window.films.hang(opened)
+    window.trace_controller.show(opened)
     window.resize(1111, 777)
     window.timeline.place.set_header_width(280)
     window.state.set_overlay("idle", False)
@@ -78,7 +78,7 @@ def test_layout_and_overlays_are_restored(open_window, opened):
     assert (again.width(), again.height()) == (1111, 777)
     assert again.timeline.place.header_width == 280
     assert again.state.overlays == {"exposed"}
-    again.films.hang(opened)
+    again.trace_controller.show(opened)
     assert again.docks[0].isHidden()
     assert not again.docks[1].isHidden()
 
@@ -136,7 +136,7 @@ def test_going_to_a_time(window, text, window_ns):
 
 def test_going_to_an_iteration(window):
     go_to(window.state, "iteration 2")
-    assert window.state.lap == 2
+    assert window.state.iteration == 2
     with pytest.raises(TimeError, match="no iteration 3"):
         go_to(window.state, "iteration 3")
 
@@ -195,14 +195,14 @@ def test_a_hard_crash_is_offered_at_the_next_start(tmp_path):
 
 def test_files_that_need_a_word_are_told_of(window, opened, monkeypatch):
     study = Study(replace(opened.study.trace, path=Path("new.sqlite"), notes=("a newer schema",)))
-    window.films.hang(replace(opened, study=study, roots=build_rows(study)))
+    window.trace_controller.show(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text() == "a newer schema"
     assert window.windowTitle().startswith("new.sqlite")
 
 
 def test_a_bad_rule_is_told_with_its_line(window, opened):
     study = Study(opened.study.trace, Rules.parse("[attention]\ngemm\n(oops\n", "mine"))
-    window.films.hang(replace(opened, study=study, roots=build_rows(study)))
+    window.trace_controller.show(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text().startswith("Class rules, line 3: (oops: ")
     assert study.classes.class_name(int(study.trace.kernels.name_id[0])) == "attention"
 

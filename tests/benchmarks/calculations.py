@@ -32,7 +32,7 @@ def main(path: Path) -> None:
     app = QApplication([])
     study = Study(read(path))
     low, high = study.trace.window_ns
-    study.laps()
+    study.iterations()
     _ = study.parts
     parts_of(study, low, high)
     rng = np.random.default_rng(1)

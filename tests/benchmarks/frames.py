@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.benchmarks.figures import Figure, median, p95, print_json, timed
 from viewer.analysis.study import Study
-from viewer.app.trace_loader import Opened, warm_up
+from viewer.app.trace_loader import LoadedTrace, warm_up
 from viewer.drawing.layout import row_height
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -49,14 +49,14 @@ def main(path: Path, renderer: str, scale: float) -> None:
     app = QApplication([])
     app.setStyle("Fusion")
     study = Study(read(path))
-    study.laps()
+    study.iterations()
     study.prepare()
     state = ViewState()
     timeline = Timeline(state, renderer)  # type: ignore[arg-type]
     roots = build_rows(study)
     timeline.prepared = Scene(study)
     timeline.prepared.prepare_states()
-    warm_up(Opened(study, roots, False, scene=timeline.prepared), lambda: False)
+    warm_up(LoadedTrace(study, roots, False, scene=timeline.prepared), lambda: False)
     state.set_study(study, roots)
     state.rows.set_expanded(PRESETS["everything"](roots)[0], True)
     state.set_overlays(frozenset(("idle", "exposed")))
@@ -154,7 +154,7 @@ def _parts(timeline: Timeline, group: str, zoom: str) -> list[Figure]:
         frames.append(
             make_frame(
                 scene, canvas.placed, scale, grid.rows, canvas.theme, dpr=grid.dpr, origin_y=grid.y,
-                overlays=state.overlays, laps=state.laps,
+                overlays=state.overlays, iterations=state.iterations,
             )
         )  # fmt: skip
 

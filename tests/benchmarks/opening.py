@@ -18,8 +18,8 @@ from viewer.app.crash import CrashGuard
 from viewer.app.main_window import MainWindow
 from viewer.app.run import be_responsive
 from viewer.app.settings import Settings
-from viewer.app.theme_manager import Look
-from viewer.app.trace_loader import Opened
+from viewer.app.theme_manager import ThemeManager
+from viewer.app.trace_loader import LoadedTrace
 from viewer.rows.presets import PRESETS
 from viewer.state.jobs import is_anything_running
 from viewer.trace import Kind
@@ -83,7 +83,7 @@ def main(path: Path, which: str) -> None:
     """Open a trace, wait until nothing is being computed any more, unfold everything."""
     be_responsive()
     app = QApplication([])
-    window = MainWindow(Settings(), Look(app, "light"), CrashGuard(), "raster")
+    window = MainWindow(Settings(), ThemeManager(app, "light"), CrashGuard(), "raster")
     window.resize(1600, 900)
     window.show()
     app.processEvents()
@@ -97,7 +97,7 @@ def main(path: Path, which: str) -> None:
         waiting.append(step)
         paints.last = 0.0  # What was painted before shows the step before.
 
-    def opened(result: Opened) -> None:
+    def opened(result: LoadedTrace) -> None:
         hung("early" if result.partial else "numbers")
 
     window.opening.opened.connect(opened)
@@ -114,7 +114,7 @@ def main(path: Path, which: str) -> None:
 
     _wait(is_shown)
     _wait(lambda: not is_anything_running() and not window.opening.is_warming)
-    settled = time.perf_counter() - began
+    sorted_events = time.perf_counter() - began
     blocked, felt = heart.take()
     study = window.state.study
     assert study is not None
@@ -136,7 +136,7 @@ def main(path: Path, which: str) -> None:
             ),
             Figure(group, "whole picture", whole, "s"),
             Figure(group, "iterations and sums", shown["numbers"], "s"),
-            Figure(group, "everything computed", settled, "s"),
+            Figure(group, "everything computed", sorted_events, "s"),
             Figure(group, "longest block of the window", blocked, "ms", LONGEST_BLOCK_MS),
             Figure(group, f"blocks over {FELT_MS} ms", felt, ""),
             Figure(group, "block when everything is unfolded", unfolded, "ms"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from viewer.demo.export_writer import Writer
+from viewer.demo.export_writer import ExportWriter
 from viewer.demo.ids import VM
 from viewer.demo.row_arrays import Int64
 
@@ -32,13 +32,13 @@ def _process(pids: Int64 | int) -> Int64 | int:
     return VM | (pids << 24)
 
 
-def _names(writer: Writer, kernels: int = 1) -> None:
+def _names(writer: ExportWriter, kernels: int = 1) -> None:
     texts = ["cudaLaunchKernel_v7000", "read", *(f"void kernel_{i}<float>(int)" for i in range(kernels))]
     writer.add(_STRINGS, {"id": np.arange(1, len(texts) + 1), "value": texts})
 
 
 def _launches(
-    writer: Writer,
+    writer: ExportWriter,
     count: int,
     *,
     pid: Int64 | int = _PID,
@@ -72,33 +72,35 @@ def _launches(
     )  # fmt: skip
 
 
-def _ranges(writer: Writer, start: Int64, end: Int64, texts: list[str] | str, **more: Int64 | int) -> None:
+def _ranges(
+    writer: ExportWriter, start: Int64, end: Int64, texts: list[str] | str, **more: Int64 | int
+) -> None:
     named = [texts] * len(start) if isinstance(texts, str) else texts
     columns = {"eventType": _PUSH_POP, "globalTid": _process(_PID) | _PID, "domainId": 0} | more
     writer.add(_NVTX, {"start": start, "end": end, "text": named, **columns})
 
 
-def _streams(writer: Writer, n: int) -> None:
+def _streams(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n, stream=np.arange(n) + 7)
 
 
-def _streams_at_once(writer: Writer, n: int) -> None:
+def _streams_at_once(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n, stream=np.arange(n) + 7, length_ns=n * _STEP_NS)
 
 
-def _contexts(writer: Writer, n: int) -> None:
+def _contexts(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n, context=np.arange(n) + 1)
 
 
-def _threads(writer: Writer, n: int) -> None:
+def _threads(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n, tid=_PID + np.arange(n))
 
 
-def _os_threads(writer: Writer, n: int) -> None:
+def _os_threads(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, 10)
     at = np.arange(n, dtype=np.int64)
@@ -116,20 +118,20 @@ def _os_threads(writer: Writer, n: int) -> None:
     writer.add("ThreadNames", {"nameId": 2, "priority": 1, "globalTid": tids})
 
 
-def _devices(writer: Writer, n: int) -> None:
+def _devices(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, 4 * n, device=np.arange(4 * n) % n)
-    _boards(writer, n)
+    _physical_gpus(writer, n)
 
 
-def _ranks(writer: Writer, n: int) -> None:
+def _ranks(writer: ExportWriter, n: int) -> None:
     _names(writer)
     pids = _PID + np.arange(4 * n) % n
     _launches(writer, 4 * n, pid=pids, tid=pids)
-    _boards(writer, n)
+    _physical_gpus(writer, n)
 
 
-def _boards(writer: Writer, n: int) -> None:
+def _physical_gpus(writer: ExportWriter, n: int) -> None:
     at = np.arange(n)
     writer.add(
         "TARGET_INFO_GPU",
@@ -138,7 +140,7 @@ def _boards(writer: Writer, n: int) -> None:
     )  # fmt: skip
 
 
-def _processes(writer: Writer, n: int) -> None:
+def _processes(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, 10)
     pids = _PID + 1 + np.arange(n)
@@ -153,33 +155,33 @@ def _processes(writer: Writer, n: int) -> None:
     writer.add("PROCESSES", {"globalPid": _process(pids), "pid": pids, "name": ["cc1plus"] * n})
 
 
-def _kernel_names(writer: Writer, n: int) -> None:
+def _kernel_names(writer: ExportWriter, n: int) -> None:
     _names(writer, n)
     _launches(writer, n, name=np.arange(n) + 3)
 
 
-def _range_names(writer: Writer, n: int) -> None:
+def _range_names(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n)
     start = 1_000_000 + np.arange(n, dtype=np.int64) * _STEP_NS - 9_000
     _ranges(writer, start, start + 4_000, [f"part{chr(97 + i % 26)}x{i}x" for i in range(n)])
 
 
-def _nested(writer: Writer, n: int) -> None:
+def _nested(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n)
     at = np.arange(n, dtype=np.int64)
     _ranges(writer, at * 10, 2_000_000 + n * _STEP_NS - at * 10, "recurse")
 
 
-def _overlapping(writer: Writer, n: int) -> None:
+def _overlapping(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n)
     start = np.arange(n, dtype=np.int64) * 10
     _ranges(writer, start, start + n * _STEP_NS, "request", eventType=60)
 
 
-def _domains(writer: Writer, n: int) -> None:
+def _domains(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n)
     start = 1_000_000 + np.arange(n, dtype=np.int64) * _STEP_NS - 9_000
@@ -191,14 +193,14 @@ def _domains(writer: Writer, n: int) -> None:
     )  # fmt: skip
 
 
-def _iterations(writer: Writer, n: int) -> None:
+def _iterations(writer: ExportWriter, n: int) -> None:
     _names(writer)
     _launches(writer, n)
     start = 1_000_000 + np.arange(n, dtype=np.int64) * _STEP_NS - 9_000
     _ranges(writer, start, start + 4_000, [f"step {i}" for i in range(n)])
 
 
-KINDS: Mapping[str, tuple[Callable[[Writer, int], None], int]] = {
+KINDS: Mapping[str, tuple[Callable[[ExportWriter, int], None], int]] = {
     "streams": (_streams, 100_000),
     "streams-at-once": (_streams_at_once, 100_000),
     "contexts": (_contexts, 100_000),
@@ -220,7 +222,7 @@ KINDS: Mapping[str, tuple[Callable[[Writer, int], None], int]] = {
 def write(path: Path, kind: str, size: int | None = None) -> Path:
     """Write a trace of one kind, by default as large as a report has to bear; return its path."""
     make, usual = KINDS[kind]
-    with Writer(path) as writer:
+    with ExportWriter(path) as writer:
         make(writer, usual if size is None else size)
     return path
 

@@ -170,7 +170,7 @@ def test_report_of_an_iteration(demo_path, demo_study, capsys):
     by_number = json.loads(capsys.readouterr().out)["window"]
     assert main(["report", str(demo_path), "--json", "--range", "iteration 1"]) == 0
     assert json.loads(capsys.readouterr().out)["window"] == by_number
-    assert by_number["start_ns"] == demo_study.laps().start_ns(1)
+    assert by_number["start_ns"] == demo_study.iterations().start_ns(1)
 
 
 def test_a_bad_rule_is_told_with_its_line_and_the_rest_still_work(demo_path, capsys, monkeypatch, tmp_path):

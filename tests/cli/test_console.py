@@ -12,10 +12,15 @@ def test_what_rich_takes_for_markup_is_printed(tmp_path, capsys):
     ]
     calls = [exports.call(start=1000 * i + 10, end=1000 * i + 20, correlationId=i) for i in range(1, 9)]
     kernels = [exports.kernel(start=1000 * i + 30, end=1000 * i + 800, correlationId=i) for i in range(1, 9)]
-    board = {"id": 0, "name": "[/x] H200", "busLocation": "", "cuDevice": 0, "smCount": 132}
+    physical_gpu = {"id": 0, "name": "[/x] H200", "busLocation": "", "cuDevice": 0, "smCount": 132}
     path = exports.write(
         tmp_path / "trace.sqlite",
-        {exports.KERNELS: kernels, exports.CALLS: calls, exports.NVTX: steps, "TARGET_INFO_GPU": [board]},
+        {
+            exports.KERNELS: kernels,
+            exports.CALLS: calls,
+            exports.NVTX: steps,
+            "TARGET_INFO_GPU": [physical_gpu],
+        },
         names,
     )
     assert main(["report", str(path)]) == 0

@@ -43,13 +43,13 @@ def test_longest_first_and_no_more_than_asked_for(demo_path, demo_study, capsys)
 
 
 def test_filters_by_name_duration_and_iteration(demo_path, demo_study, capsys):
-    laps = demo_study.laps()
+    iterations = demo_study.iterations()
     words = ("--row", "rank 3/Stream 7", "--iteration", "1", "--name", "flash", "--duration", ">100us")
     frame = table(demo_path, capsys, *words)
     assert len(frame)
     assert frame["name"].str.contains("flash").all()
     assert (frame["duration_ns"] > 100_000).all()
-    low, high = laps.starts[3, 1], laps.starts[3, 2]
+    low, high = iterations.starts[3, 1], iterations.starts[3, 2]
     assert ((frame["start_ns"] + frame["duration_ns"] > low) & (frame["start_ns"] < high)).all()
 
 

@@ -25,8 +25,8 @@ def test_a_range_beyond_the_recording_is_one_range_in_every_table(demo_path, dem
     assert said.count("Range clipped to the recording: 0 to") == 1
     idle = sum(int(p.totals(0, recorded)[4]) for p in demo_study.parts)
     share = format_share(idle / recorded / len(demo_study.parts))
-    vitals = said[said.index("Vitals: range, clipped to the recording") :]
-    assert share in next(line for line in vitals.splitlines() if line.strip().startswith("All GPUs"))
+    summary = said[said.index("Summary: range, clipped to the recording") :]
+    assert share in next(line for line in summary.splitlines() if line.strip().startswith("All GPUs"))
 
 
 def test_json_and_events_say_that_they_are_clipped(demo_path, recorded, capsys):

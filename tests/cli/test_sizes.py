@@ -48,7 +48,7 @@ def test_work_grows_with_the_size_and_not_with_its_square(kind, tmp_path, monkey
             study = Study(read(path))
             report(study)
             assert study.findings
-            assert len(study.slices().table.columns)
+            assert len(study.stalls().table.columns)
             assert build_rows(study)
 
         return lines_run(all_of_it)

@@ -8,7 +8,7 @@ from viewer.analysis.collectives.late_ranks import compare_ranks
 from viewer.analysis.collectives.match import find_collectives
 from viewer.analysis.recording.findings import findings
 from viewer.analysis.study import Study
-from viewer.analysis.summary.summary import vitals
+from viewer.analysis.summary.summary import summary
 from viewer.demo import DemoOptions, ground_truth, job
 from viewer.demo.simulation import group_members
 from viewer.readers import read
@@ -28,37 +28,37 @@ def study(make):
     return once
 
 
-def test_laps_are_the_simulated_ones(study):
+def test_iterations_are_the_simulated_ones(study):
     truth = ground_truth(job(DemoOptions()))
-    laps = study().laps()
-    assert laps.starts[:, :-1].tolist() == truth.lap_start_ns.tolist()
-    assert laps.starts[:, -1].tolist() == truth.end_ns.tolist()
-    flags = {lap: flag for lap, flag in enumerate(laps.flags) if flag}
+    iterations = study().iterations()
+    assert iterations.starts[:, :-1].tolist() == truth.iteration_start_ns.tolist()
+    assert iterations.starts[:, -1].tolist() == truth.end_ns.tolist()
+    flags = {iteration: flag for iteration, flag in enumerate(iterations.flags) if flag}
     assert flags == dict.fromkeys(truth.warm_up, "warm-up") | dict.fromkeys(truth.checkpoints, "checkpoint")
-    assert list(laps.steady.indices) == [lap for lap in range(8) if lap not in flags]
+    assert list(iterations.steady.indices) == [iteration for iteration in range(8) if iteration not in flags]
 
 
 def test_a_clean_job_has_nothing_to_flag(study):
     clean = study(clean=True)
-    laps = clean.laps()
-    assert not any(laps.flags)
-    assert len(laps.steady.indices) == 8
-    (ranks,) = compare_ranks(clean, laps, find_collectives(clean))
+    iterations = clean.iterations()
+    assert not any(iterations.flags)
+    assert len(iterations.steady.indices) == 8
+    (ranks,) = compare_ranks(clean, iterations, find_collectives(clean))
     assert ranks.spread < 0.01
-    assert [vital.key for vital in vitals(clean, laps).findings] == []
+    assert [metric.key for metric in summary(clean, iterations).findings] == []
     assert not [f for f in findings(clean) if f.severity == "error"]
 
 
-def test_five_laps_a_sample_are_found(study):
+def test_five_iterations_a_sample_are_found(study):
     distca = study(like="distca", iterations=15)
-    laps = distca.laps()
+    iterations = distca.iterations()
     truth = ground_truth(job(DemoOptions(like="distca", iterations=15)))
-    assert laps.count == 15
-    assert laps.starts[:, :-1].tolist() == truth.lap_start_ns.tolist()
+    assert iterations.count == 15
+    assert iterations.starts[:, :-1].tolist() == truth.iteration_start_ns.tolist()
 
 
 def test_the_slow_rank_is_found_and_confirmed(study):
-    (ranks,) = compare_ranks(study(), study().laps(), find_collectives(study()))
+    (ranks,) = compare_ranks(study(), study().iterations(), find_collectives(study()))
     assert ranks.slowest == 5
     assert ranks.spread == pytest.approx(0.06, abs=0.005)
     assert ranks.waits_least
@@ -78,10 +78,10 @@ def test_tensor_parallel_waits_are_those_of_the_simulation(study, tensor):
     groups = {group.gpus for group in held.groups if len(group.gpus) > 1}
     assert {tuple(range(r, r + tensor)) for r in range(0, 8, tensor)} <= groups
     planted = {}
-    for lap in job(DemoOptions(**options)).run():
-        for i, step in enumerate(lap.program.steps):
+    for iteration in job(DemoOptions(**options)).run():
+        for i, step in enumerate(iteration.program.steps):
             for members in group_members(step.group, 8, tensor) if step.group else ():
-                starts = lap.gpu_start_ns[i, members]
+                starts = iteration.gpu_start_ns[i, members]
                 for rank, start in zip(members, starts.tolist(), strict=True):
                     planted[rank, start] = int(starts.max()) - start if len(members) > 1 else None
     kernels = trace.kernels

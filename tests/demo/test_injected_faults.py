@@ -7,22 +7,22 @@ from viewer.analysis.stalls.causes import IDLE_CAUSES
 from viewer.analysis.stalls.stalls import IDLE
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions
-from viewer.demo.injected_faults import METRICS, PLANTS, RANGES, TINY_KERNELS, WAIT_MS
+from viewer.demo.injected_faults import FAULTS, METRICS, RANGES, TINY_KERNELS, WAIT_MS
 from viewer.readers import read
 from viewer.trace import Kind
 
-RANKS, LAPS = 4, 3
+RANKS, ITERATIONS = 4, 3
 
 
 @pytest.fixture(scope="module", params=["healthy job", "job with its own faults"])
 def idle_of(request, make):
-    """A function from a fault to the idle slices of a job that has it, with names for indices."""
+    """A function from a fault to the idle stalls of a job that has it, with names for indices."""
     clean = request.param == "healthy job"
 
     def table(kind):
-        path = make(ranks=RANKS, iterations=LAPS, plant=kind, clean=clean, slow_rank=None)
+        path = make(ranks=RANKS, iterations=ITERATIONS, fault=kind, clean=clean, slow_rank=None)
         study = Study(read(path, cache=False))
-        found = study.slices().table
+        found = study.stalls().table
         found = found[(found["kind"] == IDLE) & (found["lap"] > 0)].copy()
         for column, events in (
             ("inside", Kind.NVTX),
@@ -48,14 +48,14 @@ def share(found, of):
 
 def test_a_busy_cpu(idle_of):
     found = planted(idle_of, "busy-cpu")
-    assert len(found) == RANKS * (LAPS - 1)
+    assert len(found) == RANKS * (ITERATIONS - 1)
     assert set(found["cause"]) == {"host code"}
     assert set(found["drained_by"]) == {"cudaDeviceSynchronize"}
 
 
 def test_numbers_fetched_one_by_one(idle_of):
     found = planted(idle_of, "item")
-    assert len(found) == METRICS * RANKS * (LAPS - 1)
+    assert len(found) == METRICS * RANKS * (ITERATIONS - 1)
     named = (found["cause"] == "synchronise") & (found["drained_by"] == "cudaStreamSynchronize")
     assert share(found, named) > 0.85
 
@@ -68,27 +68,27 @@ def test_an_allocation(idle_of):
 
 def test_tiny_kernels(idle_of):
     found = planted(idle_of, "tiny-kernels")
-    assert len(found) > 0.9 * TINY_KERNELS * RANKS * (LAPS - 1)
+    assert len(found) > 0.9 * TINY_KERNELS * RANKS * (ITERATIONS - 1)
     assert share(found, found["cause"] == "launch-bound") > 0.97
 
 
 def test_an_event_that_comes_late(idle_of):
     found = idle_of("event-wait")
     found = found[found["cause"] == "GPU side"]
-    assert len(found) == RANKS * (LAPS - 1)
+    assert len(found) == RANKS * (ITERATIONS - 1)
     assert np.allclose(found["duration_ns"], WAIT_MS * 1e6, atol=2_000)
     assert set(found["awaited"]) == {"cudaStreamWaitEvent"}
 
 
 def test_not_everything_is_a_synchronisation(idle_of):
-    for kind in PLANTS:
+    for kind in FAULTS:
         found = idle_of(kind)
         assert set(found["cause"]) <= set(IDLE_CAUSES)
         assert share(found, found["cause"] == "synchronise") < 0.35, kind
 
 
 @pytest.mark.parametrize(
-    "options", [{"tensor": 0}, {"plant": "earthquake"}, {"plant": "item", "like": "distca"}]
+    "options", [{"tensor": 0}, {"fault": "earthquake"}, {"fault": "item", "like": "distca"}]
 )
 def test_nonsense_is_refused(options):
     with pytest.raises(ValueError, match=r"group|fault"):

@@ -62,8 +62,8 @@ def test_what_is_not_read_is_named(study):
 
 def test_migrations_mark_nothing_and_miss_no_launch(study):
     plain, paged = study(), study("migrations")
-    assert paged.laps().marker == plain.laps().marker
-    assert paged.laps().starts.tolist() == plain.laps().starts.tolist()
+    assert paged.iterations().marker == plain.iterations().marker
+    assert paged.iterations().starts.tolist() == plain.iterations().starts.tolist()
     copies = paged.trace.events[Kind.MEMCPY]
     moved = copies.migrations()
     assert (int(moved.sum()), set(copies.columns["bytes"][moved].tolist())) == (

@@ -101,7 +101,7 @@ def test_others_wait_for_the_slow_rank(path):
 
 
 def steady(path):
-    """(start, end) of laps 5 and 6 on rank 0's clock."""
+    """(start, end) of iterations 5 and 6 on rank 0's clock."""
     frame = table(path, "NVTX_EVENTS")
     starts = frame[(frame["rank"] == 0) & frame.name.isin(["Iteration 5", "Iteration 7"])].start.tolist()
     return min(starts), max(starts)
@@ -125,19 +125,19 @@ def test_communication_both_hides_and_shows(path, rank):
     assert 0.05 < parts["idle"] < 0.15
 
 
-def test_the_optimizer_is_a_sea_of_tiny_kernels_fed_just_in_time(path):
+def test_the_optimizer_is_a_burst_of_tiny_kernels_fed_just_in_time(path):
     start, _ = steady(path)
     frame = launched(path)
     ranges = table(path, "NVTX_EVENTS")
     step = ranges[(ranges["rank"] == 2) & (ranges.name == "optimizer") & (ranges.start > start)].iloc[0]
     frame = frame[(frame["rank"] == 2) & (frame.call_start > step.start) & (frame.call_start < step.end)]
-    sea = frame[~frame.name.str.startswith("nccl", na=True)].sort_values("start").iloc[4:]
-    length = (sea.end - sea.start).to_numpy()
+    burst = frame[~frame.name.str.startswith("nccl", na=True)].sort_values("start").iloc[4:]
+    length = (burst.end - burst.start).to_numpy()
     hundreds = np.convolve(length, np.ones(100) / 100, "valid")
-    assert len(sea) >= 150
+    assert len(burst) >= 150
     assert hundreds.max() < 10_000
-    assert (sea.start.to_numpy()[1:] - sea.end.to_numpy()[:-1]).max() < 1_000_000
-    assert (sea.start - sea.call_end).median() < 3_000
+    assert (burst.start.to_numpy()[1:] - burst.end.to_numpy()[:-1]).max() < 1_000_000
+    assert (burst.start - burst.call_end).median() < 3_000
 
 
 def test_the_host_is_ahead_of_the_gpu_in_forward_and_backward(path):
@@ -215,17 +215,17 @@ def test_truth_is_what_the_file_says(path):
     truth = ground_truth(job(DemoOptions()))
     own, ranges = launched(path), table(path, "NVTX_EVENTS")
     for rank in range(8):
-        laps = ranges[(ranges["rank"] == rank) & ranges.name.str.fullmatch(r"Iteration \d+", na=False)]
-        laps = laps.sort_values("start")
+        iterations = ranges[(ranges["rank"] == rank) & ranges.name.str.fullmatch(r"Iteration \d+", na=False)]
+        iterations = iterations.sort_values("start")
         mine = own[own["rank"] == rank]
         found = [
             mine.start[(mine.call_start > a) & (mine.call_end < b)].min()
-            for a, b in zip(laps.start, laps.end, strict=True)
+            for a, b in zip(iterations.start, iterations.end, strict=True)
         ]
-        assert found == truth.lap_start_ns[rank].tolist()
+        assert found == truth.iteration_start_ns[rank].tolist()
         assert mine.end.max() == truth.end_ns[rank]
-    lengths = pd.Series(np.diff(truth.lap_start_ns, axis=1).mean(axis=0))
-    special = [lap for lap in truth.warm_up + truth.checkpoints if lap in lengths.index]
+    lengths = pd.Series(np.diff(truth.iteration_start_ns, axis=1).mean(axis=0))
+    special = [iteration for iteration in truth.warm_up + truth.checkpoints if iteration in lengths.index]
     usual = lengths.drop(special)
     assert 130e6 < usual.median() < 142e6
     assert (usual / usual.median() - 1).abs().max() < 0.05

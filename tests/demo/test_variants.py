@@ -28,7 +28,7 @@ def test_clean_is_healthy(make):
     assert "save_checkpoint" not in set(ranges.name)
     waits = ranges[ranges.name == "dataloader.next"]
     assert (waits.end - waits.start).max() < 1_000_000
-    lengths = np.diff(ground_truth(job(DemoOptions(clean=True))).lap_start_ns, axis=1)
+    lengths = np.diff(ground_truth(job(DemoOptions(clean=True))).iteration_start_ns, axis=1)
     assert lengths.max() / lengths.min() < 1.05
     kernels = operations(path)
     kernels = kernels[kernels.kind == "KERNEL"]
@@ -65,8 +65,8 @@ def test_distca_is_recorded_as_the_users_film(make, iterations):
         launched = calls(path)
         launched = launched[(launched["rank"] == 0) & (launched.start > start) & (launched.end < end)]
         inside = kernels[kernels.correlationId.isin(launched.correlationId)].sort_values("correlationId")
-        laps = np.split(inside.name.to_numpy(), 5)
-        assert all((lap == laps[0]).all() for lap in laps)
+        iterations = np.split(inside.name.to_numpy(), 5)
+        assert all((iteration == iterations[0]).all() for iteration in iterations)
 
 
 def test_a_shifted_clock_moves_only_its_gpu_rows(make):

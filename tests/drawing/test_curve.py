@@ -1,11 +1,11 @@
-"""The launch distance: its extremes, its columns, its place on the log scale."""
+"""The launch latency: its extremes, its columns, its place on the log scale."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.analysis.launches.latency import LaunchDistance
+from viewer.analysis.launches.latency import LaunchLatency
 from viewer.drawing.curve import BLOCK, Curve, Extremes, curve_layer, height_of
 from viewer.drawing.scale import Scale
 
@@ -28,7 +28,7 @@ def test_columns_hold_every_start_and_nothing_of_idle_time():
     rng = np.random.default_rng(7)
     times = np.sort(rng.integers(0, 1_000_000, 20_000))
     queued = rng.integers(0, 10**7, len(times))
-    distance = LaunchDistance(times, queued, np.empty(0, np.int64))
+    distance = LaunchLatency(times, queued, np.empty(0, np.int64))
     for window in ((0, 1_000_000), (300_000, 310_000), (500_000, 500_400)):
         scale = Scale(*window, 400)
         low, high = Curve.of(distance).columns(scale, np.zeros(400, np.float32))
@@ -40,7 +40,7 @@ def test_columns_hold_every_start_and_nothing_of_idle_time():
 
 
 def test_what_runs_on_keeps_its_distance_until_the_gpu_is_idle():
-    distance = LaunchDistance(np.array([10, 50]), np.array([5_000, 0]), np.empty(0, np.int64))
+    distance = LaunchLatency(np.array([10, 50]), np.array([5_000, 0]), np.empty(0, np.int64))
     busy = np.repeat([0, 1, 1, 0, 0, 1, 1, 0, 0, 0], 1).astype(np.float32)
     low, high = Curve.of(distance).columns(Scale(0, 100, 10), busy)
     assert low.tolist() == high.tolist() == [-1, 5_000, 5_000, -1, -1, 0, 0, -1, -1, -1]

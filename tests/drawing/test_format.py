@@ -6,12 +6,12 @@ from viewer.drawing.format import (
     format_count,
     format_difference,
     format_instant,
-    format_lap_share,
+    format_iteration_share,
     format_ns,
     format_rate,
     format_share,
     format_value,
-    lap_share_text,
+    iteration_share_text,
 )
 
 
@@ -92,11 +92,11 @@ def test_differences_have_a_sign_and_the_unit_s_own_words():
 
 
 def test_a_range_over_several_iterations_is_a_multiple_of_one():
-    assert [format_lap_share(s) for s in (0.189, 1.25, 62.31, float("nan"))] == [
+    assert [format_iteration_share(s) for s in (0.189, 1.25, 62.31, float("nan"))] == [
         "18.9 %",
         "125.0 %",
         "62.3 ×",
         "–",
     ]
-    assert lap_share_text(0.189, "iteration 7") == "18.9 % of iteration 7"
-    assert lap_share_text(87.866, "iteration 343") == "87.9 × the length of iteration 343"
+    assert iteration_share_text(0.189, "iteration 7") == "18.9 % of iteration 7"
+    assert iteration_share_text(87.866, "iteration 343") == "87.9 × the length of iteration 343"

@@ -7,7 +7,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
 from viewer.drawing import LIGHT, Scale
 from viewer.drawing import states as states_module
-from viewer.drawing.states import CoarseParts, hatch, overlay_tile, state_columns, state_layer
+from viewer.drawing.states import CoarseBreakdown, hatch, overlay_tile, state_columns, state_layer
 
 
 def parts(stretch=1):
@@ -67,7 +67,7 @@ def test_the_table_for_whole_traces_agrees_with_the_search(monkeypatch):
     monkeypatch.setattr(states_module, "COARSE_FROM_INTERVALS", 1)
     monkeypatch.setattr(states_module, "COARSE_BITS", 12)
     held = parts()
-    coarse = CoarseParts.of(held)
+    coarse = CoarseBreakdown.of(held)
     for scale in (Scale(0, 9_900, 20), Scale(-3000, 14_000, 17)):
         assert coarse.serves(scale)
         found, exact = coarse.columns(scale), state_columns(held, scale)
@@ -81,13 +81,13 @@ def test_the_table_holds_for_traces_of_any_length(monkeypatch, stretch):
     monkeypatch.setattr(states_module, "COARSE_FROM_INTERVALS", 1)
     monkeypatch.setattr(states_module, "COARSE_BITS", 12)
     held = parts(stretch)
-    coarse, scale = CoarseParts.of(held), Scale(0, 9_900 * stretch, 20)
+    coarse, scale = CoarseBreakdown.of(held), Scale(0, 9_900 * stretch, 20)
     assert coarse.serves(scale)
     assert np.abs(coarse.columns(scale) - state_columns(held, scale)).max() < 2 / 32
 
 
 def test_few_intervals_need_no_table():
-    assert CoarseParts.of(parts()) is None
+    assert CoarseBreakdown.of(parts()) is None
 
 
 def test_the_overlay_is_as_strong_as_the_share_of_the_column():

@@ -1,6 +1,6 @@
 import pytest
 
-from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
+from viewer.drawing.times import TimeError, parse_iteration, parse_ns, parse_range
 
 WINDOW = (100, 9_000_000_000)
 
@@ -57,8 +57,8 @@ def test_what_is_no_range_is_refused(text):
         parse_range(text, WINDOW)
 
 
-def test_a_lap_is_named_in_words():
-    assert parse_lap("iteration 7") == 7
-    assert parse_lap("Lap 12") == 12
-    assert parse_lap("7") is None
-    assert parse_lap("iteration -1") is None
+def test_an_iteration_is_named_in_words():
+    assert parse_iteration("iteration 7") == 7
+    assert parse_iteration("Iteration 12") == 12
+    assert parse_iteration("7") is None
+    assert parse_iteration("iteration -1") is None

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from viewer.demo import DemoOptions, make_demo
-from viewer.export.atomic import is_stream, replacing, write_whole
+from viewer.export.atomic import is_stream, replacing, write_atomic
 from viewer.export.html import page
 from viewer.export.kinds import DEMO, HEAD_BYTES, PAGE, PICTURES, SESSION, TABLES, is_of_kind
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
@@ -188,7 +188,7 @@ def test_a_file_that_is_read_only_stays_unless_meant(tmp_path):
 
 def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     path, link = tmp_path / "x.html", tmp_path / "link.html"
-    write_whole(path, b"1")
+    write_atomic(path, b"1")
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
@@ -196,7 +196,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     old = path.stat()
     os.utime(path, (1, 1))
     link.symlink_to(path.name)
-    write_whole(link, b"22")
+    write_atomic(link, b"22")
     assert link.is_symlink()
     assert path.read_bytes() == b"22"
     assert path.stat().st_mtime > 1
@@ -211,14 +211,14 @@ def test_a_file_that_is_replaced_keeps_its_owner(tmp_path):
     path = tmp_path / "x.html"
     path.touch()
     os.chown(path, 1234, 2345)
-    write_whole(path, b"1")
+    write_atomic(path, b"1")
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
 def test_a_link_that_leads_to_nothing_makes_the_file_there(tmp_path):
     link = tmp_path / "link.html"
     link.symlink_to("made.html")
-    write_whole(link, b"1")
+    write_atomic(link, b"1")
     assert link.is_symlink()
     assert (tmp_path / "made.html").read_bytes() == b"1"
 
@@ -249,6 +249,6 @@ def test_devices_and_pipes_are_streams(tmp_path):
     assert not is_stream(tmp_path)
     assert not is_stream(tmp_path / "none")
     with pytest.raises(OSError, match="No space") as found:
-        write_whole(type(tmp_path)("/dev/full"), b"x")
+        write_atomic(type(tmp_path)("/dev/full"), b"x")
     assert found.value.filename == "/dev/full"
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)

@@ -13,7 +13,7 @@ from viewer.cli import main
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.export import footer
 from viewer.export.first_view import chosen_rows, first_view
-from viewer.export.picture import HEADER_WIDTH, Sheet, picture
+from viewer.export.picture import HEADER_WIDTH, PicturePage, picture
 from viewer.export.picture_files import FORMATS, picture_bytes
 from viewer.export.picture_view import PictureError, View, present_view
 from viewer.rows import RowKind
@@ -76,7 +76,7 @@ def test_its_size_is_width_times_scale(demo_study, qapp, scale):
 def test_headers_and_rows_meet_on_the_same_pixel(demo_study, qapp):
     """The line above each process runs through headers and rows alike, whatever the scale."""
     for scale in (1.0, 1.25, 1.5, 2.0):
-        image = picture(replace(first_view(demo_study), laps=None), 900, scale)
+        image = picture(replace(first_view(demo_study), iterations=None), 900, scale)
         line = QColor(LIGHT.line).rgb()
         header_x, canvas_x = round(4 * scale), round(HEADER_WIDTH * scale) + 4
         bottom = image.height() - round(60 * scale)
@@ -137,9 +137,9 @@ def test_measurements_outside_the_picture_are_not_listed_in_it(demo_study, qapp)
     view = first_view(demo_study, (100_000_000, 120_000_000))
     outside = replace(view, measurements=[Measurement(1_000_000, 2_000_000, "before")])
     inside = replace(view, measurements=[Measurement(101_000_000, 102_000_000, "within")])
-    assert Sheet(outside, 1600).size == Sheet(view, 1600).size
+    assert PicturePage(outside, 1600).size == PicturePage(view, 1600).size
     assert picture(outside) == picture(view)
-    assert Sheet(inside, 1600).size.height() > Sheet(view, 1600).size.height()
+    assert PicturePage(inside, 1600).size.height() > PicturePage(view, 1600).size.height()
 
 
 def test_time_outside_the_recording_can_be_shown_and_is_not_counted(demo_study, qapp):

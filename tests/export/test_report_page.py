@@ -76,8 +76,8 @@ def test_its_numbers_are_those_of_the_json_report(demo_path, demo_study, page, c
     assert main(["report", str(demo_path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     text = " ".join(read_page(page).text)
-    for lap in facts["iterations"]:
-        assert format_ns(lap["duration_ns"]) in text
+    for iteration in facts["iterations"]:
+        assert format_ns(iteration["duration_ns"]) in text
     scope = report_facts(demo_study).scope
     for of_gpu in scope.parts(demo_study).tolist():
         assert all(format_ns(ns) in text for ns in of_gpu)
@@ -175,6 +175,6 @@ def test_columns_are_called_what_they_hold_and_sums_by_cause_say_how_they_count(
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", page)
     assert "vital" in heads
     assert "main cause" in heads
-    assert "whole slices" in heads
+    assert "whole stalls" in heads
     assert "<tr><th>number</th>" not in page
     assert WHOLE in page

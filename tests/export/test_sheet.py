@@ -13,7 +13,7 @@ from viewer.cli import main
 from viewer.drawing.format import format_ns, format_share
 from viewer.export.first_view import first_view
 from viewer.export.footer import round_length, wrapped
-from viewer.export.picture import HEADER_WIDTH, Sheet, picture
+from viewer.export.picture import HEADER_WIDTH, PicturePage, picture
 from viewer.export.picture_view import Extras, PictureError
 from viewer.export.vector import svg_bytes
 from viewer.rows import RowKind, build_rows
@@ -29,7 +29,7 @@ def texts(svg):
 
 @pytest.fixture
 def view(demo_study, qapp):
-    return first_view(demo_study, lap=1)
+    return first_view(demo_study, iteration=1)
 
 
 def test_shares_of_rows_are_those_of_the_time_shown(demo_path, demo_study, tmp_path, capsys, qapp):
@@ -90,11 +90,11 @@ def test_the_caption_lets_it_be_checked(view):
 
 
 def test_parts_are_left_out(view):
-    whole = Sheet(view, 1000).size
-    bare = Sheet(replace(view, extras=Extras(headers=False, ruler=False, legend=False)), 1000)
+    whole = PicturePage(view, 1000).size
+    bare = PicturePage(replace(view, extras=Extras(headers=False, ruler=False, legend=False)), 1000)
     assert bare.size.height() < whole.height() - 50
     assert bare.frame.scale.width == 1000
-    assert Sheet(view, 1000).frame.scale.width == 1000 - HEADER_WIDTH
+    assert PicturePage(view, 1000).frame.scale.width == 1000 - HEADER_WIDTH
     held = texts(svg_bytes(replace(view, extras=Extras(headers=False)), 1000).decode())
     assert "Rank 0" not in held
     assert any(
@@ -106,8 +106,8 @@ def test_parts_are_left_out(view):
 def test_measurements_have_room_below_the_rows(view):
     low, high = view.window_ns
     kept = (Measurement(low, high, "one"), Measurement(low, high, "two"))
-    plain = Sheet(replace(view, extras=Extras(table=False)), 1000)
-    held = Sheet(replace(view, measurements=kept, extras=Extras(table=False)), 1000)
+    plain = PicturePage(replace(view, extras=Extras(table=False)), 1000)
+    held = PicturePage(replace(view, measurements=kept, extras=Extras(table=False)), 1000)
     assert held.size.height() >= plain.size.height() + 2 * 15
     assert held.frame.rows == plain.frame.rows
 
@@ -135,8 +135,8 @@ def test_too_narrow_for_its_tables_is_said(view):
 def test_200_rows_are_one_picture(view, demo_study):
     rows = [(row, True) for root in build_rows(demo_study) for row in root.walk()][:200]
     assert len(rows) == 200
-    assert picture(replace(view, rows=rows), 1000).size() == Sheet(replace(view, rows=rows), 1000).size
-    assert Sheet(replace(view, rows=rows), 1000, 2).size.width() == QSize(2000, 0).width()
+    assert picture(replace(view, rows=rows), 1000).size() == PicturePage(replace(view, rows=rows), 1000).size
+    assert PicturePage(replace(view, rows=rows), 1000, 2).size.width() == QSize(2000, 0).width()
 
 
 @pytest.mark.parametrize(

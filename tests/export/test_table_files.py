@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from viewer.export.atomic import write_whole
+from viewer.export.atomic import write_atomic
 from viewer.export.table_files import MOST_MARKDOWN_ROWS, TableError, markdown, write_table
 
 
@@ -51,7 +51,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     path.write_bytes(b"old")
     monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        write_whole(path, b"new")
+        write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["x.csv"]
 

@@ -19,9 +19,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def view(demo_study, qapp):
-    laps = demo_study.laps()
-    low, high = laps.start_ns(1), laps.end_ns(1)
-    return replace(first_view(demo_study, lap=1), selection=(low, (low + high) // 2))
+    iterations = demo_study.iterations()
+    low, high = iterations.start_ns(1), iterations.end_ns(1)
+    return replace(first_view(demo_study, iteration=1), selection=(low, (low + high) // 2))
 
 
 def texts(svg):

@@ -53,7 +53,7 @@ def worked_on():
     rows.set_pinned(key, True)
     rows.set_hidden([rows.roots[0].key], True)
     state.set_overlay("idle", True)
-    state.set_lap(1)
+    state.set_iteration(1)
     state.set_steady_choice(frozenset({0, 2}))
     state.axis.go(10 * MS, 30 * MS)
     state.measurements.keep(12 * MS, 13 * MS, "hole")

@@ -12,7 +12,7 @@ from viewer.demo import DemoOptions, make_demo
 from viewer.panels.collectives_panel import CollectivesPanel, headline, members_text
 from viewer.panels.details_panel import DetailsPanel, follow_link
 from viewer.panels.diagnostics_panel import DiagnosticsPanel, FindingCard, badge_of, recorded_text
-from viewer.panels.selection_details import details_of_event, details_of_slice
+from viewer.panels.selection_details import details_of_event, details_of_stall
 from viewer.readers import read
 from viewer.rows import EventRef
 from viewer.state.jobs import join_all
@@ -153,11 +153,11 @@ def test_a_range_has_its_projections_and_the_parts_inside(demo_study, qapp):
     assert set(lines) == {"Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle"}
 
 
-def test_a_copy_says_whether_it_hid_and_a_slice_its_cause(demo_study, qapp):
+def test_a_copy_says_whether_it_hid_and_a_stall_its_cause(demo_study, qapp):
     assert "Could it hide?" in titles(details_of_event(demo_study, EventRef(Kind.MEMCPY, 0)))
-    slices = demo_study.slices(0)
-    number = int(slices.select(kinds=["idle"], causes=["waiting"])[0])
-    assert "waiting" in details_of_slice(demo_study, 0, number).text
+    stalls = demo_study.stalls(0)
+    number = int(stalls.select(kinds=["idle"], causes=["waiting"])[0])
+    assert "waiting" in details_of_stall(demo_study, 0, number).text
 
 
 def test_details_follow_the_selection_step_and_link(demo_study, shown, qtbot):
@@ -179,5 +179,5 @@ def test_details_follow_the_selection_step_and_link(demo_study, shown, qtbot):
     assert state.rows.row(state.chosen.row_key).kind == "api"
     assert follow_link(state)
     assert state.chosen.index == kernel
-    state.choose_slice(3)
-    qtbot.waitUntil(lambda: panel.details is not None and "Slice" in panel.details.subtitle)
+    state.choose_stall(3)
+    qtbot.waitUntil(lambda: panel.details is not None and "Stall" in panel.details.subtitle)

@@ -5,8 +5,8 @@ import pytest
 from tests.panels.make import looking_at
 from viewer.panels.collectives_panel import CollectivesPanel
 from viewer.panels.panel import MEASURING
-from viewer.panels.stalls_panel import SlicesPanel
-from viewer.panels.summary_panel import VitalsPanel
+from viewer.panels.stalls_panel import StallsPanel
+from viewer.panels.summary_panel import SummaryPanel
 from viewer.rows import build_rows
 from viewer.state.jobs import join_all
 
@@ -17,7 +17,7 @@ def joined():
     join_all()
 
 
-@pytest.mark.parametrize("kind", [VitalsPanel, SlicesPanel, CollectivesPanel])
+@pytest.mark.parametrize("kind", [SummaryPanel, StallsPanel, CollectivesPanel])
 def test_another_trace_clears_badge_and_numbers_at_once(kind, demo_study, qtbot):
     panel = kind(looking_at(demo_study))
     qtbot.addWidget(panel)
@@ -34,13 +34,13 @@ def test_another_trace_clears_badge_and_numbers_at_once(kind, demo_study, qtbot)
     assert panel._stack.currentWidget() is panel.body
 
 
-@pytest.mark.parametrize("kind", [SlicesPanel, CollectivesPanel])
+@pytest.mark.parametrize("kind", [StallsPanel, CollectivesPanel])
 def test_a_dock_behind_others_computes_when_it_comes_to_the_front(kind, demo_study, qtbot):
     panel = kind(looking_at(demo_study))
     qtbot.addWidget(panel)
     panel.set_behind(True)
     panel.show()
-    panel.state.laps_changed.emit()
+    panel.state.iterations_changed.emit()
     assert not panel._worker.is_busy
     panel.set_behind(False)
     assert panel._worker.is_busy

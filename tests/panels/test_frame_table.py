@@ -6,13 +6,13 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QStyleOptionHeader, QStyleOptionViewItem
 
-from viewer.panels.frame_table import LEAST_WORDS, Column, FrameTable
+from viewer.panels.frame_table import LEAST_WORDS, FrameTable, TableColumn
 
-LONG = "8 idle slices of 59.6 ms between iterations, waiting, inside save_checkpoint and more of it"
+LONG = "8 idle stalls of 59.6 ms between iterations, waiting, inside save_checkpoint and more of it"
 COLUMNS = (
-    Column("what", "What"),
-    Column("n", "Number", number=True),
-    Column("m", "Mean\nper GPU", number=True),
+    TableColumn("what", "What"),
+    TableColumn("n", "Number", number=True),
+    TableColumn("m", "Mean\nper GPU", number=True),
 )
 
 
@@ -33,7 +33,7 @@ def test_words_take_the_room_that_numbers_leave(qtbot, width):
 
 def test_a_mark_keeps_its_colour_in_a_selected_row(qtbot):
     red = 0xFFD64550
-    table = FrameTable((Column("k", "", lambda _: "●", colour=lambda _: red), COLUMNS[0]), "Table")
+    table = FrameTable((TableColumn("k", "", lambda _: "●", colour=lambda _: red), COLUMNS[0]), "Table")
     qtbot.addWidget(table)
     table.resize(400, 200)
     table.show()

@@ -1,11 +1,11 @@
-"""The Iterations dock on the demo: figures, flags, another marker, steady laps by hand."""
+"""The Iterations dock on the demo: figures, flags, another marker, steady iterations by hand."""
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from viewer.analysis.time.time_breakdown import PARTS
-from viewer.panels.iterations_panel import EACH, IterationsPanel, candidate_text, lap_frame
+from viewer.analysis.time.time_breakdown import CATEGORIES
+from viewer.panels.iterations_panel import EACH, IterationsPanel, candidate_text, iteration_frame
 from viewer.panels.panel import MEASURING
 from viewer.rows.tree import build_rows
 from viewer.state import ViewState, jobs
@@ -23,36 +23,38 @@ def panel(qtbot, demo_study):
     return panel
 
 
-def test_every_lap_is_listed_with_its_own_length(panel):
-    laps = panel.state.laps
+def test_every_iteration_is_listed_with_its_own_length(panel):
+    iterations = panel.state.iterations
     frame = panel.table.frame_model.frame
-    assert frame["lap"].tolist() == list(range(laps.count))
-    assert frame["duration_ns"].tolist() == laps.duration_ns.tolist()
-    shown = [panel.table.model().index(row, 0).data() for row in range(laps.count)]
-    assert shown == [str(lap) for lap in range(laps.count)]
-    assert "nan" not in {panel.table.model().index(r, c).data() for r in range(laps.count) for c in range(12)}
+    assert frame["lap"].tolist() == list(range(iterations.count))
+    assert frame["duration_ns"].tolist() == iterations.duration_ns.tolist()
+    shown = [panel.table.model().index(row, 0).data() for row in range(iterations.count)]
+    assert shown == [str(iteration) for iteration in range(iterations.count)]
+    assert "nan" not in {
+        panel.table.model().index(r, c).data() for r in range(iterations.count) for c in range(12)
+    }
 
 
-def test_parts_of_every_gpu_fill_its_lap(panel):
-    frame = lap_frame(panel.state.laps, panel.state.study, EACH)
-    parts = frame[[f"{p}_ns" for p in PARTS]].sum(axis=1)
+def test_parts_of_every_gpu_fill_its_iteration(panel):
+    frame = iteration_frame(panel.state.iterations, panel.state.study, EACH)
+    parts = frame[[f"{p}_ns" for p in CATEGORIES]].sum(axis=1)
     assert np.array_equal(parts.to_numpy(), (frame["end_ns"] - frame["start_ns"]).to_numpy())
-    assert len(frame) == panel.state.laps.count * len(panel.state.study.trace.gpus)
+    assert len(frame) == panel.state.iterations.count * len(panel.state.study.trace.gpus)
 
 
-def test_a_double_click_fits_the_lap(qtbot, panel):
+def test_a_double_click_fits_the_iteration(qtbot, panel):
     table = panel.table
     centre = table.visualRect(table.model().index(1, 1)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
-    laps = panel.state.laps
+    iterations = panel.state.iterations
     low, high = panel.state.axis.window
-    assert panel.state.lap == 1
-    assert low <= laps.start_ns(1) < laps.end_ns(1) <= high
-    assert high - low < 1.2 * (laps.end_ns(1) - laps.start_ns(1))
+    assert panel.state.iteration == 1
+    assert low <= iterations.start_ns(1) < iterations.end_ns(1) <= high
+    assert high - low < 1.2 * (iterations.end_ns(1) - iterations.start_ns(1))
 
 
-def test_steady_laps_are_chosen_by_hand_and_by_the_rule_again(qtbot, panel):
+def test_steady_iterations_are_chosen_by_hand_and_by_the_rule_again(qtbot, panel):
     ruled = panel.state.steady
     panel.table.selectRow(2)
     qtbot.mouseClick(panel.by_hand, Qt.MouseButton.LeftButton)
@@ -72,7 +74,7 @@ def test_another_marker_is_one_choice_away(panel, qtbot):
     panel.marker.activated.emit(other)
     assert "Finding" in panel.steady.text()
     qtbot.waitUntil(lambda: panel.state.marker == other)
-    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.laps.count))
+    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.iterations.count))
 
 
 def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
@@ -86,7 +88,7 @@ def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
     assert panel.state.marker == 0
 
 
-def test_the_laps_of_another_trace_are_listed_once_it_hangs_as_its_session_left_it(panel, qtbot):
+def test_the_iterations_of_another_trace_are_listed_once_it_hangs_as_its_session_left_it(panel, qtbot):
     filled = []
     fill = panel.table.set_frame
     panel.table.set_frame = lambda *given: (filled.append(1), fill(*given))
@@ -94,11 +96,11 @@ def test_the_laps_of_another_trace_are_listed_once_it_hangs_as_its_session_left_
     panel.badge_changed.connect(badges.append)
     study = panel.state.study
     panel.state.set_study(study, build_rows(study))
-    panel.state.set_lap(1)
+    panel.state.set_iteration(1)
     panel.state.set_steady_choice(frozenset({2}))
     assert panel._empty.text() == MEASURING
     assert panel._stack.currentWidget() is panel._empty
-    assert badges[-1] == str(panel.state.laps.count)
+    assert badges[-1] == str(panel.state.iterations.count)
     assert not filled
     qtbot.waitUntil(lambda: panel._stack.currentWidget() is panel.body)
     assert len(filled) == 1
@@ -111,12 +113,12 @@ def test_behind_others_it_counts_and_lists_nothing(panel, qtbot):
     panel.set_behind(True)
     listed = panel.table.frame_model.frame
     other = next(i for i, c in enumerate(panel.state.candidates) if i and c.what == "range")
-    panel.state.study.laps(other)
+    panel.state.study.iterations(other)
     panel.state.set_marker(other)
-    assert badges == [str(panel.state.laps.count)]
+    assert badges == [str(panel.state.iterations.count)]
     assert panel.table.frame_model.frame is listed
     panel.set_behind(False)
-    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.laps.count))
+    assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.iterations.count))
 
 
 def test_without_a_trace_it_says_what_to_do(qtbot):

@@ -28,12 +28,12 @@ def panel(qtbot, demo_study):
     return panel
 
 
-def lap_start(panel, lap=1):
-    return panel.state.laps.start_ns(lap)
+def iteration_start(panel, iteration=1):
+    return panel.state.iterations.start_ns(iteration)
 
 
 def test_the_numbers_are_those_of_the_range(panel):
-    start = lap_start(panel)
+    start = iteration_start(panel)
     panel.state.measurements.keep(start, start + 30 * MS)
     row = panel.table.frame_model.frame.iloc[0]
     parts = parts_of(panel.state.study, start, start + 30 * MS)
@@ -41,16 +41,16 @@ def test_the_numbers_are_those_of_the_range(panel):
     assert row["length_ns"] == 30 * MS
     assert row["idle_ns"] == int(parts[:, 4].sum()) // gpus
     assert row["no_kernel_ns"] == int(parts[:, 3:].sum()) // gpus
-    laps = panel.state.laps
-    assert row["lap_share"] == pytest.approx(30 * MS / (laps.end_ns(1) - laps.start_ns(1)))
+    iterations = panel.state.iterations
+    assert row["lap_share"] == pytest.approx(30 * MS / (iterations.end_ns(1) - iterations.start_ns(1)))
 
 
 def test_several_ranges_add_up_and_overlaps_count_once(panel):
-    start = lap_start(panel)
+    start = iteration_start(panel)
     kept = panel.state.measurements
     kept.keep(start, start + 10 * MS)
     kept.keep(start + 5 * MS, start + 20 * MS)
-    length = panel.state.laps.end_ns(1) - start
+    length = panel.state.iterations.end_ns(1) - start
     text = total_text(panel.state, kept.items)
     assert text.startswith("2 ranges, 20.00 ms (overlaps counted once), ")
     assert f"{20 * MS / length * 100:.1f} % of iteration 1" in text
@@ -58,7 +58,7 @@ def test_several_ranges_add_up_and_overlaps_count_once(panel):
 
 
 def test_a_range_over_several_iterations_is_no_percentage_of_one(panel):
-    state, study = panel.state, study_of(training(laps=7))
+    state, study = panel.state, study_of(training(iterations=7))
     state.set_study(study, build_rows(study))
     state.measurements.keep(0, 140 * MS)
     text = total_text(state, state.measurements.items)
@@ -69,7 +69,7 @@ def test_a_range_over_several_iterations_is_no_percentage_of_one(panel):
 
 
 def test_names_and_notes_are_edited_and_undone(panel):
-    start = lap_start(panel)
+    start = iteration_start(panel)
     kept = panel.state.measurements
     kept.keep(start, start + MS)
     model = panel.table.model()
@@ -84,7 +84,7 @@ def test_names_and_notes_are_edited_and_undone(panel):
 
 
 def test_a_double_click_shows_the_range(qtbot, panel):
-    start = lap_start(panel)
+    start = iteration_start(panel)
     panel.state.measurements.keep(start, start + MS)
     table = panel.table
     centre = table.visualRect(table.model().index(0, 2)).center()
@@ -94,7 +94,7 @@ def test_a_double_click_shows_the_range(qtbot, panel):
 
 
 def test_idle_is_given_as_a_share_and_each_gpu_on_hover(panel):
-    start = lap_start(panel)
+    start = iteration_start(panel)
     panel.state.measurements.keep(start, start + 30 * MS)
     model = panel.table.frame_model
     parts = parts_of(panel.state.study, start, start + 30 * MS)

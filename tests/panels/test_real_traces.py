@@ -9,7 +9,7 @@ from viewer.panels.collectives_panel import CollectivesPanel
 from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.events_panel import EventsPanel
-from viewer.panels.stalls_panel import SlicesPanel
+from viewer.panels.stalls_panel import StallsPanel
 from viewer.readers import read
 from viewer.rows import EventRef
 from viewer.state.jobs import join_all
@@ -32,21 +32,21 @@ TRACES = (
 @pytest.mark.parametrize("name", TRACES)
 def test_docks_on_a_real_trace(name, shared_trace, qapp, qtbot, caplog):
     state = looking_at(Study(read(shared_trace(name))))
-    panels = [k(state) for k in (EventsPanel, SlicesPanel, CollectivesPanel, DiagnosticsPanel, DetailsPanel)]
+    panels = [k(state) for k in (EventsPanel, StallsPanel, CollectivesPanel, DiagnosticsPanel, DetailsPanel)]
     for panel in panels:
         qtbot.addWidget(panel)
         panel.resize(1000, 250)
         panel.show()
 
-    def settle():
+    def sort_events():
         qtbot.waitUntil(lambda: not any(p._worker.is_busy for p in panels), timeout=20_000)
 
-    settle()
+    sort_events()
     events, _, _, _, details = panels
     for root in state.rows.roots:
         state.list_events(root.key)
         qtbot.waitUntil(lambda root=root: events.events is not None and events.events.row is root)
-        settle()
+        sort_events()
         shown = events.table.event_model
         assert shown.rowCount() == len(events.events)
         for column in range(shown.columnCount()):
@@ -57,7 +57,7 @@ def test_docks_on_a_real_trace(name, shared_trace, qapp, qtbot, caplog):
             state.select_event(EventRef(kind, index))
             details._pause.stop()
             details._gather()
-            settle()
+            sort_events()
             assert details.details.text
     join_all()
     assert [r for r in caplog.records if r.levelname == "ERROR"] == []

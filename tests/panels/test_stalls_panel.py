@@ -1,19 +1,19 @@
-"""The Slices dock: filters, groups that open, and what a click does."""
+"""The Stalls dock: filters, groups that open, and what a click does."""
 
 import numpy as np
 import pytest
 
 from tests.panels.make import looking_at
-from viewer.analysis.summary.summary import vitals
+from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import range_scope
-from viewer.panels.stall_view import WantedSlices, slice_view
-from viewer.panels.stalls_panel import SlicesPanel
+from viewer.panels.stall_view import WantedStalls, stall_view
+from viewer.panels.stalls_panel import StallsPanel
 from viewer.state.jobs import join_all
 
 
 @pytest.fixture
 def panel(demo_study, qapp, qtbot):
-    made = SlicesPanel(looking_at(demo_study))
+    made = StallsPanel(looking_at(demo_study))
     qtbot.addWidget(made)
     made.resize(1200, 300)
     made.show()
@@ -23,26 +23,26 @@ def panel(demo_study, qapp, qtbot):
 
 
 def test_filters_keep_what_they_say(demo_study):
-    every = slice_view(demo_study, 0, WantedSlices())
-    table = every.slices.table
+    every = stall_view(demo_study, 0, WantedStalls())
+    table = every.stalls.table
     assert len(every.numbers) == len(table)
     assert every.totals["total_ns"].sum() == table["duration_ns"].sum() == every.groups["total_ns"].sum()
-    idle = slice_view(demo_study, 0, WantedSlices(kind="idle", cause="waiting", gpu=2, least_ns=1_000_000))
+    idle = stall_view(demo_study, 0, WantedStalls(kind="idle", cause="waiting", gpu=2, least_ns=1_000_000))
     held = table.iloc[idle.numbers]
     assert len(held)
     assert set(held["kind"]) == {"idle"}
     assert set(held["cause"]) == {"waiting"}
     assert set(held["gpu"]) == {2}
     assert held["duration_ns"].min() >= 1_000_000
-    short = slice_view(demo_study, 0, WantedSlices(most_ns=50_000))
+    short = stall_view(demo_study, 0, WantedStalls(most_ns=50_000))
     assert table["duration_ns"].iloc[short.numbers].max() <= 50_000
 
 
 def test_a_filter_to_a_range_is_followed(demo_study):
     low, high = demo_study.trace.window_ns
     middle = (low + high) // 2
-    view = slice_view(demo_study, 0, WantedSlices(scope=range_scope(demo_study, low, middle)))
-    table = view.slices.table
+    view = stall_view(demo_study, 0, WantedStalls(scope=range_scope(demo_study, low, middle)))
+    table = view.stalls.table
     expected = np.flatnonzero((table["start_ns"] < middle) & (table["end_ns"] > low))
     assert view.numbers.tolist() == expected.tolist()
 
@@ -57,15 +57,15 @@ def test_groups_come_first_and_open(panel, qtbot):
     panel.close_group()
     qtbot.waitUntil(lambda: not panel._worker.is_busy)
     assert "text" in panel.table.frame_model.frame
-    assert len(panel.view.numbers) == len(panel.view.slices)
+    assert len(panel.view.numbers) == len(panel.view.stalls)
 
 
-def test_a_click_shows_the_slice(panel):
+def test_a_click_shows_the_stall(panel):
     panel.grouped.setChecked(True)
     panel._point(5)
     number = int(panel.table.frame_model.frame["number"].iloc[5])
-    held = panel.view.slices.table.iloc[number]
-    assert panel.state.slice_number == number
+    held = panel.view.stalls.table.iloc[number]
+    assert panel.state.stall_number == number
     assert panel.state.selection == (held["start_ns"], held["end_ns"])
     low, high = panel.state.axis.window
     assert low <= held["start_ns"]
@@ -77,7 +77,7 @@ def test_a_cause_of_the_totals_is_a_filter(panel, qtbot):
     panel._take_cause(0)
     qtbot.waitUntil(lambda: not panel._worker.is_busy)
     assert len(panel.view.numbers) == row["count"]
-    assert set(panel.view.slices.table["cause"].iloc[panel.view.numbers]) == {row["cause"]}
+    assert set(panel.view.stalls.table["cause"].iloc[panel.view.numbers]) == {row["cause"]}
 
 
 def test_a_length_that_is_none_is_said(panel):
@@ -86,21 +86,21 @@ def test_a_length_that_is_none_is_said(panel):
     assert "long" in panel.text.text()
 
 
-def test_shares_are_of_all_slices_of_the_kind(demo_study):
-    every = slice_view(demo_study, 0, WantedSlices()).totals
+def test_shares_are_of_all_stalls_of_the_kind(demo_study):
+    every = stall_view(demo_study, 0, WantedStalls()).totals
     assert every.groupby("kind")["share"].sum().to_numpy() == pytest.approx(1)
-    waiting = slice_view(demo_study, 0, WantedSlices(cause="waiting", gpu=2)).totals
+    waiting = stall_view(demo_study, 0, WantedStalls(cause="waiting", gpu=2)).totals
     whole = every.loc[every["kind"] == "idle", "total_ns"].sum()
     held = waiting[waiting["kind"] == "idle"].iloc[0]
     assert held["share"] == pytest.approx(held["total_ns"] / whole)
 
 
-def test_sums_of_whole_slices_are_told_from_the_exact_part_of_waiting(panel, demo_study):
+def test_sums_of_whole_stalls_are_told_from_the_exact_part_of_waiting(panel, demo_study):
     titles = [c.title for c in panel.totals.frame_model.columns]
     assert "Main cause" in titles
-    assert "Whole slices" in titles
+    assert "Whole stalls" in titles
     assert "each wholly for its main cause" in panel.text.text()
     assert "not to be compared" in panel.text.toolTip()
-    vital = vitals(demo_study, demo_study.laps())["exposed_wait"]
-    assert vital.name.endswith("exact part")
-    assert "not to be compared" in vital.definition
+    metric = summary(demo_study, demo_study.iterations())["exposed_wait"]
+    assert metric.name.endswith("exact part")
+    assert "not to be compared" in metric.definition

@@ -1,4 +1,4 @@
-"""The Vitals dock: what stands on its pages, where a click leads, what it is filtered to; reconcile."""
+"""The Summary dock: what stands on its pages, where a click leads, what it is filtered to; reconcile."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QApplication
 from tests.panels.make import looking_at
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import lap_scope, range_scope
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.scope import iteration_scope, range_scope
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.reconcile_page import parse_share
-from viewer.panels.spec_table_view import Sheet
-from viewer.panels.summary_panel import SECTIONS, VitalsPanel
+from viewer.panels.spec_table_view import SpecTableView
+from viewer.panels.summary_panel import SECTIONS, SummaryPanel
 from viewer.readers import read
 from viewer.state.jobs import join_all
 
@@ -28,12 +28,12 @@ def shown(qtbot):
     """A function that shows the dock on a study and waits until it has measured."""
 
     def show(study):
-        panel = VitalsPanel(looking_at(study) if study else looking_at_nothing())
+        panel = SummaryPanel(looking_at(study) if study else looking_at_nothing())
         qtbot.addWidget(panel)
         panel.resize(1500, 320)
         panel.show()
         if study and study.trace.gpus:
-            settled(qtbot, panel)
+            sorted_events(qtbot, panel)
         return panel
 
     yield show
@@ -46,13 +46,13 @@ def looking_at_nothing():
     return ViewState()
 
 
-def settled(qtbot, panel):
+def sorted_events(qtbot, panel):
     qtbot.waitUntil(lambda: panel.sheet is not None and not panel._worker.is_busy, timeout=20_000)
 
 
 def page(panel, section):
     panel.sections.setCurrentRow(SECTIONS.index(section))
-    return panel.pages.currentWidget().widget().findChildren(Sheet)
+    return panel.pages.currentWidget().widget().findChildren(SpecTableView)
 
 
 def click(qtbot, sheet, row, column):
@@ -78,7 +78,7 @@ def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
             share = parts[gpu, position] / scope.length_ns(gpu)
             assert row[position + 1].text == f"{share * 100:.1f} %"
         assert sum(row[-1].bar) == pytest.approx(1)
-        exposed = parts[gpu, PARTS.index("exposed_comm")] / scope.length_ns(gpu)
+        exposed = parts[gpu, CATEGORIES.index("exposed_comm")] / scope.length_ns(gpu)
         assert (row[3].tone == "bad") == (exposed >= 0.10)
     assert [row[0].text for row in rows if "slowest" in row[0].text] == ["Rank 5 GPU 5  slowest"]
     assert "Normal: under 5 %" in rows[0][5].tip
@@ -96,15 +96,15 @@ def test_every_page_says_what_its_numbers_mean(shown, demo):
                     assert row[0].tip or any(cell.tip for cell in row), (section, row[0].text)
     marked = [s for i, s in enumerate(SECTIONS) if panel.sections.item(i).data(Qt.ItemDataRole.UserRole)]
     assert {"Time", "Copies", "Ranks"} <= set(marked)
-    assert not {"Launch seas", "Synchronisation", "Reconcile"} & set(marked)
+    assert not {"Small-kernel bursts", "Synchronisation", "Reconcile"} & set(marked)
 
 
 def test_a_click_leads_to_the_evidence_on_that_gpu(shown, demo, qtbot):
     panel = shown(demo)
     (sheet,) = page(panel, "Time")
-    click(qtbot, sheet, 4, 1 + PARTS.index("idle"))
+    click(qtbot, sheet, 4, 1 + CATEGORIES.index("idle"))
     start, end = panel.state.selection
-    assert demo.parts[3].totals(start, end)[PARTS.index("idle")] == end - start
+    assert demo.parts[3].totals(start, end)[CATEGORIES.index("idle")] == end - start
     low, high = panel.state.axis.window
     assert low <= start < end <= high
 
@@ -112,7 +112,7 @@ def test_a_click_leads_to_the_evidence_on_that_gpu(shown, demo, qtbot):
 def test_a_finding_leads_to_its_page(shown, demo):
     panel = shown(demo)
     assert "idle" in panel.found.text()
-    panel.show_vital("copies_in_front")
+    panel.show_metric("copies_in_front")
     assert SECTIONS[panel.sections.currentRow()] in ("Iterations", "Copies")
     assert panel.state.selection is not None
 
@@ -120,18 +120,18 @@ def test_a_finding_leads_to_its_page(shown, demo):
 def test_the_filter_is_followed_and_said(shown, demo, qtbot):
     panel = shown(demo)
     state, before = panel.state, panel.sheet
-    state.set_filter(lap_scope(state.laps, (2,)))
+    state.set_filter(iteration_scope(state.iterations, (2,)))
     qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
     assert panel.sheet.scope is state.filter
     assert panel.what.text() == "Filtered to iteration 2"
     before = panel.sheet
-    state.set_lap(3)
+    state.set_iteration(3)
     assert panel.sheet is before
     assert not panel._worker.is_busy
     state.set_filter(range_scope(demo, *demo.trace.window_ns))
     qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
     assert panel.sheet["idle"].value == sum(
-        int(p.totals(*demo.trace.window_ns)[PARTS.index("idle")]) for p in demo.parts
+        int(p.totals(*demo.trace.window_ns)[CATEGORIES.index("idle")]) for p in demo.parts
     )
 
 

@@ -61,9 +61,9 @@ def write(path, tables=None, strings=None):
         types = ["TEXT" if column in TEXTS else "INTEGER" for column in columns]
         declared = ", ".join(f'"{column}" {kind}' for column, kind in zip(columns, types, strict=True))
         connection.execute(f'CREATE TABLE "{table}" ({declared})')
-        holes = ", ".join("?" * len(columns))
+        stream_gaps = ", ".join("?" * len(columns))
         connection.executemany(
-            f'INSERT INTO "{table}" VALUES ({holes})', [[row[c] for c in columns] for row in rows]
+            f'INSERT INTO "{table}" VALUES ({stream_gaps})', [[row[c] for c in columns] for row in rows]
         )
     connection.commit()
     connection.close()

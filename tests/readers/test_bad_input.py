@@ -191,8 +191,8 @@ def test_a_wal_beside_the_file_is_read_and_left_alone(small, data):
     file = wal_mode(small())
     writer = sqlite3.connect(file)
     row = exports.kernel(start=7000, end=8000)
-    holes = ", ".join("?" * len(row))
-    writer.execute(f"INSERT INTO {exports.KERNELS} VALUES ({holes})", list(row.values()))
+    stream_gaps = ", ".join("?" * len(row))
+    writer.execute(f"INSERT INTO {exports.KERNELS} VALUES ({stream_gaps})", list(row.values()))
     writer.commit()
     crashed = data.parent / "crashed"
     crashed.mkdir()

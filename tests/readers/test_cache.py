@@ -75,7 +75,7 @@ def test_what_is_read_first_lies_in_the_store_already(file):
 
 def test_a_table_that_is_stored_again_leaves_what_is_mapped_as_it_was(file, tmp_path):
     events = read(file, cache=False).kernels
-    writer = cache_format.Writer(tmp_path)
+    writer = cache_format.CacheWriter(tmp_path)
     first = writer.put(events)
     later = writer.put(replace(events, start_ns=events.start_ns + 7))
     assert first.start_ns.tolist() == events.start_ns.tolist()

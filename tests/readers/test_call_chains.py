@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from viewer.analysis.stalls.stall_details import call_chain, slice_facts
+from viewer.analysis.stalls.stall_details import call_chain, stall_facts
 from viewer.analysis.study import Study
 from viewer.readers import read
 from viewer.trace import Kind
@@ -44,10 +44,10 @@ def test_the_frames_come_innermost_first(study):
     assert trace.source.call_chain(Kind.KERNEL, 1) == []
 
 
-def test_a_slice_says_which_line_blocked(study):
-    slices = study.slices()
-    drained = int((slices.table["drained_by"] >= 0).to_numpy().argmax())
-    facts = slice_facts(study, slices, drained)
+def test_a_stall_says_which_line_blocked(study):
+    stalls = study.stalls()
+    drained = int((stalls.table["drained_by"] >= 0).to_numpy().argmax())
+    facts = stall_facts(study, stalls, drained)
     assert [value for label, value in facts if label == "Called from"] == FRAMES
 
 

@@ -22,7 +22,7 @@ from tests.readers.exports import (
 )
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
-from viewer.analysis.summary.summary import vitals
+from viewer.analysis.summary.summary import summary
 from viewer.readers import doctor_facts, read
 from viewer.readers.sqlite_scan import BATCH_ROWS, HALVES_FROM
 from viewer.rows import EventRef, RowKind, build_rows
@@ -360,15 +360,15 @@ def test_ranges_marks_names_and_domains(load):
 
 def test_eight_ranks_that_all_call_their_gpu_0(load):
     rows = [kernel(globalPid=exports.process(100 + i)) for i in (3, 1, 0, 2, 7, 6, 5, 4)]
-    boards = [{"id": i, "name": "H200", "busLocation": "", "cuDevice": i, "smCount": 132} for i in range(8)]
-    trace = load({KERNELS: rows, "TARGET_INFO_GPU": boards})
+    gpu_info = [{"id": i, "name": "H200", "busLocation": "", "cuDevice": i, "smCount": 132} for i in range(8)]
+    trace = load({KERNELS: rows, "TARGET_INFO_GPU": gpu_info})
     assert [(p.pid, p.rank) for p in trace.processes] == [(100 + i, i) for i in range(8)]
     assert [(g.process, g.device, g.name, g.physical) for g in trace.gpus] == [
         (i, 0, "H200", None) for i in range(8)
     ]
     mapping = [{"gpuId": 7 - i, "cudaId": 0, "pid": 100 + i} for i in range(8)]
     mapped = load(
-        {KERNELS: rows, "TARGET_INFO_GPU": boards, "TARGET_INFO_CUDA_DEVICE": mapping}, name="m.sqlite"
+        {KERNELS: rows, "TARGET_INFO_GPU": gpu_info, "TARGET_INFO_CUDA_DEVICE": mapping}, name="m.sqlite"
     )
     assert [g.physical for g in mapped.gpus] == [7 - i for i in range(8)]
 
@@ -376,23 +376,23 @@ def test_eight_ranks_that_all_call_their_gpu_0(load):
 def test_boards_of_two_hosts_that_number_them_alike(load):
     hosts = (1, 2)
     rows = [kernel(globalPid=(host << 48) | (100 << 24), deviceId=d) for host in hosts for d in (0, 1)]
-    boards = [
+    gpu_info = [
         {"vmId": host << 48, "id": i, "name": f"host {host} board {i}", "cuDevice": i, "smCount": 132}
         for host in hosts
         for i in (0, 1)
     ]
     told = [{"gpuId": 1 - i, "cudaId": i, "pid": 100} for i in (0, 1)]
     for mapping, numbers in ({}, (0, 1)), ({"TARGET_INFO_CUDA_DEVICE": told}, (1, 0)):
-        trace = load({KERNELS: rows, "TARGET_INFO_GPU": boards} | mapping, name=f"{len(mapping)}.sqlite")
+        trace = load({KERNELS: rows, "TARGET_INFO_GPU": gpu_info} | mapping, name=f"{len(mapping)}.sqlite")
         assert [gpu.name for gpu in trace.gpus] == [f"host {h} board {i}" for h in hosts for i in numbers]
         assert [gpu.physical for gpu in trace.gpus] == [*numbers, *numbers]
-        assert Study(trace).shared_boards == ()
+        assert Study(trace).shared_gpus == ()
 
 
 def test_old_boards_whose_ordinals_are_all_the_same(load):
-    boards = [{"id": i, "name": f"V100 {i}", "cuDevice": 0, "smCount": 80} for i in range(4)]
-    boards.append({"id": 9, "name": "Matrox", "cuDevice": None, "smCount": None})
-    trace = load({KERNELS: [kernel(deviceId=3)], "TARGET_INFO_GPU": boards})
+    gpu_info = [{"id": i, "name": f"V100 {i}", "cuDevice": 0, "smCount": 80} for i in range(4)]
+    gpu_info.append({"id": 9, "name": "Matrox", "cuDevice": None, "smCount": None})
+    trace = load({KERNELS: [kernel(deviceId=3)], "TARGET_INFO_GPU": gpu_info})
     assert [(g.device, g.name) for g in trace.gpus] == [(3, "V100 3")]
 
 
@@ -517,8 +517,8 @@ def test_everything_at_one_instant(load):
     study = Study(load(tables))
     facts = report(study)
     assert facts["gpus"][0]["first_op_ns"] == facts["gpus"][0]["last_op_ns"] == 5000
-    assert study.laps() is None
-    assert vitals(study, study.laps()).numbers
+    assert study.iterations() is None
+    assert summary(study, study.iterations()).numbers
 
 
 def test_migrations_of_unified_memory_are_the_drivers(load):

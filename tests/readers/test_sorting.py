@@ -16,11 +16,11 @@ PIDS = (10, 20)
 @pytest.fixture
 def sorted_kinds(monkeypatch):
     """The kinds that are sorted, each time they are."""
-    seen, settle = [], settling.settle
+    seen, sort_events = [], settling.sort_events
 
-    def told(loose, *given):
-        seen.append(loose.kind)
-        return settle(loose, *given)
+    def told(raw, *given):
+        seen.append(raw.kind)
+        return sort_events(raw, *given)
 
     monkeypatch.setattr(settling, "settle", told)
     return seen

@@ -9,7 +9,7 @@ from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
 from viewer.rows.matching import topmost
 from viewer.rows.presets import first_view
-from viewer.rows.shares import occupancy, share
+from viewer.rows.shares import coverage, share
 from viewer.trace import Kind
 
 
@@ -55,7 +55,7 @@ def test_ranks_stand_in_order_and_hold_gpu_and_threads(roots):
         ("Memory", ""),
         ("Stream 7", "default"),
         ("Stream 20", "NCCL"),
-        ("Launch distance", "in the queue"),
+        ("Launch latency", "in the queue"),
         ("NVTX on the GPU", "whole process"),
         ("NVTX on the GPU", "same thread"),
     ]
@@ -90,8 +90,8 @@ def test_shares_of_a_window_are_those_of_the_whole_over_the_whole(roots):
 
 def test_occupancy_is_the_union_over_the_window(roots):
     kernels = rows(roots[0], RowKind.KERNELS)[0]
-    assert occupancy(kernels, window(300, 500)) == pytest.approx(180 / 200)
-    assert occupancy(roots[0].children[0], window(0, 100)) is None
+    assert coverage(kernels, window(300, 500)) == pytest.approx(180 / 200)
+    assert coverage(roots[0].children[0], window(0, 100)) is None
 
 
 def test_a_row_holds_its_events_sorted_and_refers_to_the_table(roots):

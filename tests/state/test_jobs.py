@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from viewer.state import jobs
-from viewer.state.jobs import Worker, is_anything_running, join_all, unasked
+from viewer.state.jobs import Worker, background, is_anything_running, join_all
 
 WAIT_S = 10
 
@@ -93,10 +93,10 @@ def steps(qapp, monkeypatch):
     join_all()
 
 
-def begin_unasked(steps, names, then=lambda _: None):
+def begin_background(steps, names, then=lambda _: None):
     """Start work that nobody has asked for; return its workers."""
     steps.workers = {name: Worker() for name in names}
-    with unasked():
+    with background():
         for name, held in steps.workers.items():
             held.start(steps.named(name), then)
     return steps.workers
@@ -104,7 +104,7 @@ def begin_unasked(steps, names, then=lambda _: None):
 
 def test_what_nobody_asked_for_is_done_one_after_the_other_in_order(steps, qtbot):
     seen = []
-    workers = begin_unasked(steps, "abc", seen.append)
+    workers = begin_background(steps, "abc", seen.append)
     assert steps.told == []
     assert is_anything_running()
     qtbot.waitUntil(lambda: steps.told == ["a begins"])
@@ -119,7 +119,7 @@ def test_what_nobody_asked_for_is_done_one_after_the_other_in_order(steps, qtbot
 
 
 def test_what_is_asked_for_does_not_wait_and_what_is_not_waits_for_it(steps, worker, qtbot):
-    held = begin_unasked(steps, "ab")
+    held = begin_background(steps, "ab")
     qtbot.waitUntil(lambda: steps.told == ["a begins"])
     worker.start(steps.named("c"), lambda _: None)
     qtbot.waitUntil(lambda: steps.told[-1] == "c begins")
@@ -133,9 +133,9 @@ def test_what_is_asked_for_does_not_wait_and_what_is_not_waits_for_it(steps, wor
 
 def test_what_is_overtaken_or_cancelled_while_it_waits_never_begins(steps, qtbot):
     seen = []
-    workers = begin_unasked(steps, "abc", seen.append)
+    workers = begin_background(steps, "abc", seen.append)
     qtbot.waitUntil(lambda: steps.told == ["a begins"])
-    with unasked():
+    with background():
         workers["b"].start(steps.named("d"), seen.append)
     workers["c"].cancel()
     for event in steps.go_on.values():
@@ -148,7 +148,7 @@ def test_what_is_overtaken_or_cancelled_while_it_waits_never_begins(steps, qtbot
 
 def test_what_is_asked_for_takes_the_place_of_what_waits(steps, qtbot):
     seen = []
-    workers = begin_unasked(steps, "ab", seen.append)
+    workers = begin_background(steps, "ab", seen.append)
     workers["b"].start(steps.named("c"), seen.append)
     qtbot.waitUntil(lambda: steps.told == ["c begins"])
     steps.go_on["c"].set()
@@ -157,7 +157,7 @@ def test_what_is_asked_for_takes_the_place_of_what_waits(steps, qtbot):
 
 
 def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, worker, qtbot):
-    begin_unasked(steps, "ab", lambda name: name == "a" and worker.start(steps.named("c"), lambda _: None))
+    begin_background(steps, "ab", lambda name: name == "a" and worker.start(steps.named("c"), lambda _: None))
     for event in steps.go_on.values():
         event.set()
     qtbot.waitUntil(lambda: not is_anything_running())
@@ -166,9 +166,9 @@ def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, w
 
 def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
     broken, seen = Worker(), []
-    with unasked():
+    with background():
         broken.start(lambda asked: 1 // 0, seen.append)
-    begin_unasked(steps, "a", seen.append)
+    begin_background(steps, "a", seen.append)
     steps.go_on["a"].set()
     qtbot.waitUntil(lambda: seen == ["a"])
     assert "ZeroDivisionError" in caplog.text
@@ -176,7 +176,7 @@ def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
 
 def test_nothing_begins_any_more_after_all_was_given_up(steps, qtbot):
     seen = []
-    begin_unasked(steps, "ab", seen.append)
+    begin_background(steps, "ab", seen.append)
     qtbot.waitUntil(lambda: steps.told == ["a begins"])
     steps.go_on["a"].set()
     join_all()

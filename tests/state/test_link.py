@@ -9,7 +9,7 @@ from viewer.readers import read
 from viewer.rows import build_rows
 from viewer.state import ViewState
 from viewer.state.link import AxisLink
-from viewer.state.navigation import go_to_lap, step_lap
+from viewer.state.navigation import go_to_iteration, step_iteration
 
 MS = 1_000_000
 
@@ -26,8 +26,8 @@ def pair(qapp):
     return state_of(training()), state_of(training(ranks=1))
 
 
-def window(state, lap):
-    return tuple(t - state.laps.start_ns(lap) for t in state.axis.window)
+def window(state, iteration):
+    return tuple(t - state.iterations.start_ns(iteration) for t in state.axis.window)
 
 
 def test_both_show_the_same_time_from_their_iterations(pair):
@@ -55,12 +55,12 @@ def test_neither_stops_the_other_at_its_end(pair):
 def test_the_next_iteration_is_the_next_in_both(pair):
     a, b = pair
     link = AxisLink(a, b)
-    go_to_lap(a, 0)
+    go_to_iteration(a, 0)
     link.align(0, 1)
-    step_lap(a, 1)
+    step_iteration(a, 1)
     assert link.pair == (1, 2)
-    assert a.lap == 1
-    assert b.lap == 2
+    assert a.iteration == 1
+    assert b.iteration == 2
     assert window(a, 1) == window(b, 2)
 
 
@@ -93,11 +93,11 @@ def test_a_usual_iteration_is_set_against_a_usual_one(qapp, tmp_path):
     a, b = ViewState(), ViewState()
     for state in (a, b):
         state.set_study(study, build_rows(study))
-    usual = a.laps.basis
-    unusual = next(lap for lap in range(a.laps.count) if lap not in usual)
-    middle = (a.laps.start_ns(unusual) + a.laps.end_ns(unusual)) // 2
-    half = int(a.laps.duration_ns[unusual])
+    usual = a.iterations.basis
+    unusual = next(iteration for iteration in range(a.iterations.count) if iteration not in usual)
+    middle = (a.iterations.start_ns(unusual) + a.iterations.end_ns(unusual)) // 2
+    half = int(a.iterations.duration_ns[unusual])
     a.axis.go(middle - half, middle + half)
     assert set(AxisLink(a, b).pair) <= set(usual)
-    go_to_lap(a, unusual)
+    go_to_iteration(a, unusual)
     assert AxisLink(a, b).pair == (unusual, unusual)

@@ -1,4 +1,4 @@
-"""Steps from lap to lap, slice to slice, event to event; the filter to a range."""
+"""Steps from iteration to iteration, stall to stall, event to event; the filter to a range."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from viewer.state import Hover, navigation
 
 @pytest.fixture
 def state(qapp):
-    """Three laps of 20 ms on two GPUs; a lap ends with a hole of 7 ms."""
+    """Three iterations of 20 ms on two GPUs; an iteration ends with a hole of 7 ms."""
     return state_of(training())
 
 
@@ -17,36 +17,36 @@ def stream(state):
     return next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
 
 
-def test_a_step_fits_the_next_lap_with_a_margin(state):
-    navigation.go_to_lap(state, 0)
-    navigation.step_lap(state, 1)
-    assert state.lap == 1
+def test_a_step_fits_the_next_iteration_with_a_margin(state):
+    navigation.go_to_iteration(state, 0)
+    navigation.step_iteration(state, 1)
+    assert state.iteration == 1
     start, end = state.axis.window
-    assert start < state.laps.start_ns(state.lap) < state.laps.end_ns(state.lap) < end
+    assert start < state.iterations.start_ns(state.iteration) < state.iterations.end_ns(state.iteration) < end
 
 
-def test_a_step_from_inside_a_lap_keeps_place_and_zoom(state):
-    laps = state.laps
-    navigation.go_to_lap(state, 0)
+def test_a_step_from_inside_an_iteration_keeps_place_and_zoom(state):
+    iterations = state.iterations
+    navigation.go_to_iteration(state, 0)
     offset = 3 * MS
-    state.axis.go(laps.start_ns(0) + offset, laps.start_ns(0) + offset + MS)
-    navigation.step_lap(state, 1)
-    assert state.lap == 1
-    assert state.axis.window == (laps.start_ns(1) + offset, laps.start_ns(1) + offset + MS)
+    state.axis.go(iterations.start_ns(0) + offset, iterations.start_ns(0) + offset + MS)
+    navigation.step_iteration(state, 1)
+    assert state.iteration == 1
+    assert state.axis.window == (iterations.start_ns(1) + offset, iterations.start_ns(1) + offset + MS)
 
 
 def test_steps_stop_at_the_ends(state):
     for _ in range(9):
-        navigation.step_lap(state, -1)
-    assert state.lap == 0
+        navigation.step_iteration(state, -1)
+    assert state.iteration == 0
     for _ in range(9):
-        navigation.step_lap(state, 1)
-    assert state.lap == state.laps.count - 1
+        navigation.step_iteration(state, 1)
+    assert state.iteration == state.iterations.count - 1
 
 
-def test_a_slice_is_idle_throughout_and_maximal(state):
+def test_a_stall_is_idle_throughout_and_maximal(state):
     state.axis.go(*state.axis.limits)
-    assert navigation.step_slice(state, "idle", 1)
+    assert navigation.step_stall(state, "idle", 1)
     start, end = state.selection
     idle = state.study.parts[0].totals(start - 1000, end + 1000)[4]
     assert idle == end - start
@@ -54,11 +54,11 @@ def test_a_slice_is_idle_throughout_and_maximal(state):
     assert end <= state.axis.window[1]
 
 
-def test_slices_too_short_for_the_zoom_are_passed_over(state):
+def test_stalls_too_short_for_the_zoom_are_passed_over(state):
     state.axis.go(*state.axis.limits)
     length = state.axis.window[1] - state.axis.window[0]
     window = state.axis.window
-    while navigation.step_slice(state, "idle", 1):
+    while navigation.step_stall(state, "idle", 1):
         assert state.selection[1] - state.selection[0] >= length * navigation.SMALLEST_SHARE
         assert state.axis.window == window
 
@@ -67,8 +67,8 @@ def test_the_gpu_under_the_pointer_is_walked(state):
     row = next(r for r in state.rows.roots[1].walk() if r.kind is RowKind.GPU)
     state.set_hover(Hover(0, row))
     state.axis.go(*state.axis.limits)
-    assert navigation.step_slice(state, "exposed_comm", 1)
-    first = state.study.parts[row.gpu].next_slice(("exposed_comm",), -1, 1)
+    assert navigation.step_stall(state, "exposed_comm", 1)
+    first = state.study.parts[row.gpu].next_stall(("exposed_comm",), -1, 1)
     assert state.selection == first
 
 
@@ -111,17 +111,17 @@ def test_a_filter_bounds_everything_until_it_is_lifted(state):
     assert state.axis.window == whole
 
 
-def test_a_filter_to_a_lap_has_each_gpu_s_own_boundaries_and_goes_along(state):
-    navigation.go_to_lap(state, 1)
-    navigation.filter_to_lap(state)
+def test_a_filter_to_an_iteration_has_each_gpu_s_own_boundaries_and_goes_along(state):
+    navigation.go_to_iteration(state, 1)
+    navigation.filter_to_iteration(state)
     for gpu in range(2):
-        starts, ends = state.laps.windows(gpu)
+        starts, ends = state.iterations.windows(gpu)
         within = state.filter.of(gpu)
         assert (within.start_ns.tolist(), within.end_ns.tolist()) == ([starts[1]], [ends[1]])
     assert state.axis.limits == state.filter.hull
     assert state.filter.what == "iteration 1"
-    navigation.step_lap(state, 1)
-    assert state.filter.laps == (2,)
+    navigation.step_iteration(state, 1)
+    assert state.filter.iterations == (2,)
     assert state.axis.window == state.filter.hull
 
 
@@ -138,50 +138,50 @@ def test_what_is_asked_for_outside_a_filter_takes_it_off(state):
 def test_the_steady_choice_takes_its_filter_along(state):
     state.set_steady_choice(frozenset({0, 1}))
     state.set_filter(state.steady_scope)
-    assert state.filter.laps == (0, 1)
+    assert state.filter.iterations == (0, 1)
     state.set_steady_choice(frozenset({1, 2}))
-    assert state.filter.laps == (1, 2)
+    assert state.filter.iterations == (1, 2)
     assert state.scope is state.filter
     state.set_filter(None)
-    assert state.scope.laps == (1, 2)
+    assert state.scope.iterations == (1, 2)
     state.set_steady_choice(None)
     assert state.steady_scope is None
     assert state.scope.what.startswith("not steady")
 
 
-def test_the_whole_trace_has_no_lap_in_hand_and_steps_enter_at_its_ends(state):
+def test_the_whole_trace_has_no_iteration_in_hand_and_steps_enter_at_its_ends(state):
     whole = state.axis.limits
-    for direction, lap in ((1, 0), (-1, state.laps.count - 1)):
+    for direction, iteration in ((1, 0), (-1, state.iterations.count - 1)):
         state.axis.go(*whole)
-        assert navigation.current_lap(state) is None
-        navigation.step_lap(state, direction)
-        assert navigation.current_lap(state) == state.lap == lap
+        assert navigation.current_iteration(state) is None
+        navigation.step_iteration(state, direction)
+        assert navigation.current_iteration(state) == state.iteration == iteration
 
 
-def test_a_window_over_several_laps_is_entered_at_its_own(state):
-    laps = state.laps
-    state.axis.go(laps.start_ns(1), laps.end_ns(2))
-    assert navigation.current_lap(state) is None
-    navigation.step_lap(state, 1)
-    assert state.lap == 1
+def test_a_window_over_several_iterations_is_entered_at_its_own(state):
+    iterations = state.iterations
+    state.axis.go(iterations.start_ns(1), iterations.end_ns(2))
+    assert navigation.current_iteration(state) is None
+    navigation.step_iteration(state, 1)
+    assert state.iteration == 1
 
 
-def test_a_lap_is_in_hand_as_long_as_the_window_shows_some_of_it(state):
-    laps = state.laps
-    state.axis.go(laps.start_ns(0), laps.end_ns(1))
-    state.set_lap(1)
-    state.axis.go(laps.start_ns(1) + MS, laps.start_ns(1) + 2 * MS)
-    assert navigation.current_lap(state) == 1
-    state.axis.go(laps.start_ns(0) + MS, laps.start_ns(0) + 2 * MS)
-    assert state.lap is None
-    assert navigation.current_lap(state) == 0
+def test_an_iteration_is_in_hand_as_long_as_the_window_shows_some_of_it(state):
+    iterations = state.iterations
+    state.axis.go(iterations.start_ns(0), iterations.end_ns(1))
+    state.set_iteration(1)
+    state.axis.go(iterations.start_ns(1) + MS, iterations.start_ns(1) + 2 * MS)
+    assert navigation.current_iteration(state) == 1
+    state.axis.go(iterations.start_ns(0) + MS, iterations.start_ns(0) + 2 * MS)
+    assert state.iteration is None
+    assert navigation.current_iteration(state) == 0
 
 
-def test_where_all_slices_are_too_short_for_the_zoom_the_next_is_zoomed_to(state, monkeypatch):
+def test_where_all_stalls_are_too_short_for_the_zoom_the_next_is_zoomed_to(state, monkeypatch):
     monkeypatch.setattr(navigation, "SMALLEST_SHARE", 0.9)
     whole = state.axis.limits
     state.axis.go(*whole)
-    assert navigation.step_slice(state, "idle", 1)
+    assert navigation.step_stall(state, "idle", 1)
     low, high = state.axis.window
     assert low <= state.selection[0] < state.selection[1] <= high
     assert high - low < whole[1] - whole[0]

@@ -24,7 +24,7 @@ def worked_on():
     rows.set_pinned(stream.key, True)
     rows.set_hidden([rows.roots[0].key], True)
     state.set_overlay("idle", True)
-    state.set_lap(1)
+    state.set_iteration(1)
     state.set_steady_choice(frozenset({0, 2}))
     state.axis.go(10 * MS, 30 * MS)
     state.measurements.keep(12 * MS, 13 * MS, "hole")
@@ -49,7 +49,7 @@ def test_everything_comes_back():
     assert again.axis.window == before.axis.window
     assert again.rows.pinned == before.rows.pinned
     assert (again.rows.expanded, again.rows.hidden) == (before.rows.expanded, before.rows.hidden)
-    assert (again.lap, again.steady_choice) == (1, {0, 2})
+    assert (again.iteration, again.steady_choice) == (1, {0, 2})
     assert again.notes.items[1].event == before.notes.items[1].event
     assert not again.history.can_undo
     assert not again.axis.can_back
@@ -138,14 +138,14 @@ def test_no_value_is_worse_than_damaged(key, value):
     assert from_dict(to_dict(session)) == session
 
 
-def test_rows_and_laps_that_the_trace_does_not_have_are_passed_over():
+def test_rows_and_iterations_that_the_trace_does_not_have_are_passed_over():
     plain = to_dict(take_session(worked_on()))
     plain["rows"] |= {"pinned": ["nowhere"], "expanded": ["nowhere"], "preset": "of another version"}
     plain["laps"] |= {"in_hand": 99, "steady": [99], "marker": 55}
     state = state_of(training())
     apply_session(state, from_dict(plain))
     assert (state.rows.pinned, state.rows.expanded, state.rows.preset) == ([], set(), "")
-    assert (state.lap, state.steady_choice, state.marker) == (None, None, 0)
+    assert (state.iteration, state.steady_choice, state.marker) == (None, None, 0)
 
 
 def test_a_note_finds_its_event_again_or_stays_at_its_time():

@@ -18,14 +18,14 @@ from viewer.timeline.paint.paint_rows import make_frame, paint_frame
 MS = 1_000_000
 
 
-def training(ranks=2, laps=3, start_ns=0):
-    """Laps of a copy, compute, a collective that is half hidden, and a hole of 4 ms."""
-    maker = TraceMaker(session_ns=start_ns + laps * 20 * MS + 10 * MS)
+def training(ranks=2, iterations=3, start_ns=0):
+    """Iterations of a copy, compute, a collective that is half hidden, and a hole of 4 ms."""
+    maker = TraceMaker(session_ns=start_ns + iterations * 20 * MS + 10 * MS)
     for rank in range(ranks):
         correlation = 1
-        for lap in range(laps):
-            at = start_ns + lap * 20 * MS + 2 * MS
-            maker.range(at - MS, at + 15 * MS, f"step {lap}", process=rank)
+        for iteration in range(iterations):
+            at = start_ns + iteration * 20 * MS + 2 * MS
+            maker.range(at - MS, at + 15 * MS, f"step {iteration}", process=rank)
             maker.copy(at, at + 2 * MS, process=rank, bytes=1 << 20, correlation=correlation)
             maker.call(at - MS // 2, at - MS // 4, "cudaMemcpyAsync", process=rank, correlation=correlation)
             for k in range(10):

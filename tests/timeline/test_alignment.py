@@ -25,7 +25,7 @@ app.setStyle("Fusion")
 state = state_of(training(ranks=3))
 state.axis.go(62 * MS, 65 * MS)
 state.rows.set_expanded([r.key for root in state.rows.roots for r in root.walk()], True)
-# The lines inside a launch distance would be taken for borders of rows.
+# The lines inside a launch latency would be taken for borders of rows.
 state.rows.set_hidden(launch_rows(state.rows.roots), True)
 window, bar = QWidget(), QLabel("bar")
 timeline = Timeline(state, sys.argv[1])

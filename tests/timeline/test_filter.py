@@ -13,12 +13,12 @@ from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
 from viewer.timeline.headers.header_values import busy, figure, row_tip, share
-from viewer.trace import Session
+from viewer.trace import CaptureSession
 
 
 @pytest.fixture
 def state(qapp):
-    """Three laps of 20 ms on two GPUs."""
+    """Three iterations of 20 ms on two GPUs."""
     return state_of(training())
 
 
@@ -62,7 +62,7 @@ def test_shares_follow_the_filter(state):
 
 
 def test_outside_the_recording_nothing_is_idle(qapp):
-    study = study_of(replace(training(), session=Session(duration_ns=70 * MS)))
+    study = study_of(replace(training(), session=CaptureSession(duration_ns=70 * MS)))
     recorded, beyond = (0, 70 * MS), (-70 * MS, 140 * MS)
     gpu = rows_of(study, RowKind.GPU)[0].row
     assert study.trace.span_ns == recorded
@@ -77,7 +77,7 @@ def test_outside_the_recording_nothing_is_idle(qapp):
 
 @pytest.mark.parametrize("overlays", [(), ("idle",)])
 def test_outside_the_recording_nothing_is_hatched(qapp, overlays):
-    study = study_of(replace(training(), session=Session(duration_ns=70 * MS)))
+    study = study_of(replace(training(), session=CaptureSession(duration_ns=70 * MS)))
     placed = rows_of(study, RowKind.PROCESS)[:1]
     image = painted(study, placed, (-70 * MS, 140 * MS), 300, overlays)
     (box,) = Scene(study).state_boxes(placed)[:1]

@@ -16,7 +16,7 @@ from viewer.timeline.notes.measurement_lines import dimensions, dimensions_heigh
 from viewer.timeline.notes.note_layer import DRAFT
 from viewer.timeline.notes.note_marks import paint_notes
 from viewer.timeline.notes.note_places import broken, nearest_placed, place_notes
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 from viewer.timeline.timeline import Timeline
 
 BLUE = 0xFF2563EB
@@ -24,7 +24,7 @@ BLUE = 0xFF2563EB
 
 @pytest.fixture
 def timeline(on_screen):
-    """Two ranks, unfolded, over their first two laps."""
+    """Two ranks, unfolded, over their first two iterations."""
     made = on_screen(Timeline(state_of(training()), "raster"), 1200, 700)
     state = made.state
     state.rows.set_expanded([r.key for r in state.rows.roots[0].walk()], True)
@@ -154,7 +154,7 @@ def test_the_same_notes_are_painted_at_every_scale(qapp, dpr):
         (0, Note(5 * MS, 5 * MS, "line", "#2563eb")),
         (1, Note(0, 0, "bar", "#2563eb", row.key, row.events.ref(3, row.key), (60, 80))),
     ]
-    found = place_notes(notes, study, placed, axis.scale((0, 40 * MS)), Grid(axis, 0, rows))
+    found = place_notes(notes, study, placed, axis.scale((0, 40 * MS)), DeviceGrid(axis, 0, rows))
     image = QImage(columns, rows, QImage.Format.Format_RGB32)
     image.fill(0xFFFFFFFF)
     painter = QPainter(image)

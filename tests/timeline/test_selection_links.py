@@ -10,10 +10,10 @@ from tests.timeline.make import MS, pixels, state_of, study_of, training
 from viewer.drawing.theme import LIGHT
 from viewer.rows import EventRef, RowKind
 from viewer.rows.presets import PRESETS, launch_rows
-from viewer.timeline.background_results import Insight
+from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.range_table import RangeTable, between
-from viewer.timeline.cards.stall_hits import slice_about, slice_at
-from viewer.timeline.selection_links import Evidence
+from viewer.timeline.cards.stall_hits import stall_about, stall_at
+from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Kind
 
@@ -30,7 +30,7 @@ def shown(on_screen, qtbot):
 
     def show(trace):
         timeline = on_screen(Timeline(state_of(trace), "raster"), 1000, 700)
-        qtbot.waitUntil(lambda: timeline.insight.slices is not None)
+        qtbot.waitUntil(lambda: timeline.background_results.stalls is not None)
         return timeline
 
     return show
@@ -51,32 +51,32 @@ def test_click_on_a_hole_selects_it_and_the_card_says_why(shown):
     state = timeline.state
     unfold(state)
     state.axis.go(0, 60 * MS)
-    # From the end of the collective, 15 ms after the lap began, to the copy of the next lap.
+    # From the end of the collective, 15 ms after the iteration began, to the copy of the next iteration.
     at = middle(timeline, RowKind.GPU, 18 * MS, process=1)
     QTest.mouseMove(timeline.canvas, at)
     QTest.mouseClick(timeline.canvas, LEFT, NONE, at)
     assert state.selection == (15 * MS, 22 * MS)
-    table = timeline.insight.slices.table.iloc[state.slice_number]
+    table = timeline.background_results.stalls.table.iloc[state.stall_number]
     assert (table["kind"], table["gpu"]) == ("idle", 1)
     said = dict(timeline.cards.selection.table.about)
     assert said["Idle"].startswith("Rank 1")
     assert "Cause" in said
     assert said["Before, after"].endswith("Memcpy HtoD")
     thread = row_of(state, RowKind.API, process=1)
-    assert timeline.evidence.marks(thread)[1]
-    assert not timeline.evidence.marks(row_of(state, RowKind.API, process=0))[1]
+    assert timeline.links.marks(thread)[1]
+    assert not timeline.links.marks(row_of(state, RowKind.API, process=0))[1]
 
 
-def test_slice_is_found_on_the_rows_of_its_gpu_and_elsewhere_under_its_overlay(shown):
+def test_stall_is_found_on_the_rows_of_its_gpu_and_elsewhere_under_its_overlay(shown):
     timeline = shown(training(ranks=1))
-    state, slices = timeline.state, timeline.insight.slices
+    state, stalls = timeline.state, timeline.background_results.stalls
     unfold(state)
     state.axis.go(0, 60 * MS)
     scene, placed, scale = timeline.scene, timeline.canvas.placed, timeline.canvas.scale()
 
     def found(kind, overlays):
         hit = timeline.canvas.hit(QPointF(middle(timeline, kind, 18 * MS)))
-        return slice_at(scene.study, slices, hit, overlays, scale.ns_per_px)
+        return stall_at(scene.study, stalls, hit, overlays, scale.ns_per_px)
 
     assert placed
     assert found(RowKind.GPU, frozenset()) == found(RowKind.STREAM, frozenset()) is not None
@@ -85,22 +85,22 @@ def test_slice_is_found_on_the_rows_of_its_gpu_and_elsewhere_under_its_overlay(s
     assert found(RowKind.API, frozenset({"exposed"})) is None
 
 
-def test_key_steps_and_docks_take_a_slice_in_hand_too(shown):
+def test_key_steps_and_docks_take_a_stall_in_hand_too(shown):
     timeline = shown(training(ranks=1))
-    state, slices = timeline.state, timeline.insight.slices
-    number = int(slices.select(kinds=["exposed_comm"])[0])
-    start, end = (int(slices.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
+    state, stalls = timeline.state, timeline.background_results.stalls
+    number = int(stalls.select(kinds=["exposed_comm"])[0])
+    start, end = (int(stalls.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
     state.select((start, end))
-    assert state.slice_number == timeline.evidence.slice_number == number
-    assert slice_about(state.study, slices, number)[0][0] == "Exposed communication"
+    assert state.stall_number == timeline.links.stall_number == number
+    assert stall_about(state.study, stalls, number)[0][0] == "Exposed communication"
     state.select((start, end + 1))
-    assert timeline.evidence.slice_number is None
-    assert timeline.evidence.ends is None
+    assert timeline.links.stall_number is None
+    assert timeline.links.ends is None
 
 
 def test_both_ends_are_marked_up_to_the_process_and_l_goes_to_and_fro(shown):
     timeline = shown(training(ranks=1))
-    state, evidence = timeline.state, timeline.evidence
+    state, links = timeline.state, timeline.links
     kernel = EventRef(Kind.KERNEL, 3)
     state.select_event(kernel)
     for kind, marks in (
@@ -110,34 +110,34 @@ def test_both_ends_are_marked_up_to_the_process_and_l_goes_to_and_fro(shown):
         (RowKind.THREADS, (False, True)),
         (RowKind.API, (False, True)),
     ):
-        assert evidence.marks(row_of(state, kind)) == marks
-    call = evidence.ends.others[0]
+        assert links.marks(row_of(state, kind)) == marks
+    call = links.ends.others[0]
     assert call.kind is Kind.API
-    assert evidence.go_to_other_end()
+    assert links.go_to_other_end()
     assert (state.chosen.kind, state.chosen.index) == (call.kind, call.index)
     low, high = state.axis.window
     assert low <= int(state.study.trace.api.start_ns[call.index]) <= high
-    assert evidence.go_to_other_end()
+    assert links.go_to_other_end()
     assert (state.chosen.kind, state.chosen.index) == (kernel.kind, kernel.index)
 
 
 def test_sign_says_where_the_other_end_is(shown):
     timeline = shown(training(ranks=1))
-    state, evidence = timeline.state, timeline.evidence
+    state, links = timeline.state, timeline.links
     stream, api = row_of(state, RowKind.STREAM), row_of(state, RowKind.API)
     unfold(state)
     state.select_event(EventRef(Kind.KERNEL, 3))
     start = int(state.study.trace.kernels.start_ns[3])
     state.axis.go(start - MS, start + MS)
-    assert evidence.sign(stream, lambda _: "") == ""
-    assert evidence.sign(stream, lambda row: "below" if row is api else "") == "below"
+    assert links.sign(stream, lambda _: "") == ""
+    assert links.sign(stream, lambda row: "below" if row is api else "") == "below"
     state.rows.set_expanded([row_of(state, RowKind.THREADS).key], False)
-    assert evidence.sign(stream, lambda _: "") == "folded"
+    assert links.sign(stream, lambda _: "") == "folded"
     state.axis.go(start, start + MS)
-    assert evidence.sign(stream, lambda _: "") == "left"
-    assert evidence.sign(row_of(state, RowKind.THREADS), lambda _: "") == "left"
-    assert evidence.sign(row_of(state, RowKind.MEMORY), lambda _: "") == ""
-    assert "L goes there" in evidence.told(stream)
+    assert links.sign(stream, lambda _: "") == "left"
+    assert links.sign(row_of(state, RowKind.THREADS), lambda _: "") == "left"
+    assert links.sign(row_of(state, RowKind.MEMORY), lambda _: "") == ""
+    assert "L goes there" in links.told(stream)
 
 
 def test_sign_and_marks_are_painted_in_the_header(shown):
@@ -172,10 +172,10 @@ def early():
 
 def test_shifted_clock_is_warned_of_on_header_and_lane(shown):
     timeline = shown(early())
-    state, insight = timeline.state, timeline.insight
-    assert set(insight.doubts.gpus) == {1}
-    assert "clock" in insight.warning(state.rows.roots[1])
-    assert insight.warning(state.rows.roots[0]) == ""
+    state, background_results = timeline.state, timeline.background_results
+    assert set(background_results.doubts.gpus) == {1}
+    assert "clock" in background_results.warning(state.rows.roots[1])
+    assert background_results.warning(state.rows.roots[0]) == ""
     header, canvas = (pixels(w.grab().toImage()) for w in (timeline.headers, timeline.canvas))
     for placed in timeline.canvas.placed:
         rows = slice(placed.y + 1, placed.y + placed.height)
@@ -194,8 +194,8 @@ def test_a_rank_without_rows_is_warned_of_on_its_header(shown):
                 maker.kernel(at + 20_000, at + 6 * MS, process=rank, correlation=k + 1)
     timeline = shown(maker.trace())
     lost = timeline.state.rows.roots[1]
-    assert "not because it was idle" in timeline.insight.warning(lost)
-    assert timeline.insight.warning(timeline.state.rows.roots[0]) == ""
+    assert "not because it was idle" in timeline.background_results.warning(lost)
+    assert timeline.background_results.warning(timeline.state.rows.roots[0]) == ""
     header = pixels(timeline.headers.grab().toImage())
     for placed in timeline.canvas.placed:
         seen = (header[placed.y + 1 : placed.y + placed.height] == LIGHT.warning).any()
@@ -212,7 +212,7 @@ def test_latency_below_zero_is_said_on_the_line(shown):
     state.select_event(
         EventRef(Kind.KERNEL, int(np.flatnonzero(kernels.start_ns == at - 5 * MS + 20_000)[0]))
     )
-    assert timeline.evidence.ends.latency_ns == 20_000 - 5 * MS
+    assert timeline.links.ends.latency_ns == 20_000 - 5 * MS
     picture = pixels(timeline.canvas.grab().toImage())
     assert (picture == LIGHT.warning).sum() > 500
     state.select_event(EventRef(Kind.KERNEL, int(np.flatnonzero(kernels.start_ns == at + 20_000)[0])))
@@ -221,13 +221,13 @@ def test_latency_below_zero_is_said_on_the_line(shown):
 
 def test_no_thread_is_left_and_what_is_overtaken_is_dropped(qapp, qtbot):
     state = state_of(training(ranks=1))
-    insight = Insight(state)
-    evidence = Evidence(state, insight)
-    other = study_of(training(ranks=2, laps=2))
+    background_results = BackgroundResults(state)
+    links = SelectionLinks(state, background_results)
+    other = study_of(training(ranks=2, iterations=2))
     state.set_study(other)
-    qtbot.waitUntil(lambda: insight.slices is not None)
-    assert insight.slices.study is other
-    assert evidence.slice_number is None
+    qtbot.waitUntil(lambda: background_results.stalls is not None)
+    assert background_results.stalls.study is other
+    assert links.stall_number is None
 
 
 def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
@@ -246,7 +246,7 @@ def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
     placed = next(p for p in timeline.canvas.placed if p.row.key == key)
     picture = pixels(timeline.canvas.grab().toImage())[placed.y : placed.y + placed.height]
     argb = timeline.scene.palette.argb(LIGHT)
-    full = (picture == argb[timeline.scene.palette.launch_distance]).sum(axis=0)
+    full = (picture == argb[timeline.scene.palette.launch_latency]).sum(axis=0)
     x = [round(timeline.canvas.x_of(t)) for t in (11 * MS, 14 * MS, 30 * MS)]
     assert full[x[0]] < 6
     assert 17 <= full[x[1]] <= 21
@@ -258,12 +258,12 @@ def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
 
 def test_selection_between_iterations_says_so():
     study = study_of(training())
-    laps = study.laps()
-    table = RangeTable(study, (15 * MS, 22 * MS), laps)
-    assert between(table.numbers, laps) == (0, 1)
+    iterations = study.iterations()
+    table = RangeTable(study, (15 * MS, 22 * MS), iterations)
+    assert between(table.numbers, iterations) == (0, 1)
     assert "between iterations 0 and 1" in table.where
-    inside = RangeTable(study, (5 * MS, 10 * MS), laps)
-    assert between(inside.numbers, laps) is None
+    inside = RangeTable(study, (5 * MS, 10 * MS), iterations)
+    assert between(inside.numbers, iterations) is None
 
 
 def test_parts_follow_a_drag_at_once_and_the_rest_in_a_pause(shown, qtbot):

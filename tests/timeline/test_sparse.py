@@ -11,7 +11,7 @@ from viewer.drawing.theme import LIGHT
 from viewer.timeline.paint.fonts import metrics, squeezed
 from viewer.timeline.paint.marks import paint_boundaries
 from viewer.timeline.strips.empty_text import no_gpu_text
-from viewer.timeline.strips.ruler import lap_step
+from viewer.timeline.strips.ruler import iteration_step
 from viewer.timeline.timeline import Timeline
 
 
@@ -64,7 +64,7 @@ def test_boundaries_fade_where_they_crowd(qapp):
 
 @pytest.mark.parametrize("room", [0.01, 1, 7, 13, 39, 40, 300])
 def test_numbers_of_iterations_stand_evenly_and_have_room(room):
-    step = lap_step(room)
+    step = iteration_step(room)
     assert step * room >= 40
     assert step == 1 or step * room < 250
     assert step in {1, 2, 5, 10, 20, 50, 100, 5000}

@@ -6,7 +6,7 @@ from PySide6.QtGui import QGuiApplication
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import lone_axis, painted, pixels, rows_of, state_of, study_of
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
@@ -105,8 +105,8 @@ def test_overlay_of_a_column_one_tenth_of_a_part_is_tinted_one_tenth(paint, part
     fill(41_000_000, 90_000_000)
     study = study_of(maker.kernel(90_000_000, 100_000_000).trace())
     window, full = (0, 40_000_000), (50_000_000, 80_000_000)
-    assert study.parts[0].totals(*window)[PARTS.index(part)] == window[1] // 10
-    assert study.parts[0].totals(*full)[PARTS.index(part)] == full[1] - full[0]
+    assert study.parts[0].totals(*window)[CATEGORIES.index(part)] == window[1] // 10
+    assert study.parts[0].totals(*full)[CATEGORIES.index(part)] == full[1] - full[0]
     whole = tint(paint, study, full, overlay)
     assert whole > 12
     assert tint(paint, study, window, overlay) == pytest.approx(0.1 * whole, abs=1.5)

@@ -19,7 +19,7 @@ def timeline(on_screen, qtbot):
     shown = on_screen(Timeline(state_of(training()), "raster"), 900, 360)
     shown.state.rows.set_expanded(PRESETS["everything"](shown.state.rows.roots)[0], True)
     shown.state.set_overlays(frozenset(("idle", "exposed")))
-    qtbot.waitUntil(lambda: shown.insight.slices is not None)
+    qtbot.waitUntil(lambda: shown.background_results.stalls is not None)
     return shown
 
 

@@ -70,7 +70,7 @@ class Hits:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """Everything that a search found.
 
     Attributes
@@ -136,7 +136,7 @@ class Finder:
         regex: bool = False,
         rows: Sequence[tuple[str, str]] = (),
         cancelled: Cancelled | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """Find every event and row whose name holds a text, whatever the case.
 
         Parameters
@@ -158,7 +158,7 @@ class Finder:
             If `cancelled` said so.
         """
         if not text:
-            return Found(text, (), ())
+            return SearchResult(text, (), ())
         wanted = np.zeros(len(self._trace.names), bool)
         wanted[self._used] = self._matching(text, regex, cancelled)
         hits = []
@@ -169,7 +169,7 @@ class Finder:
                 hits.append(held)
         keys = [key for key, _ in rows]
         shown = _match(pa.array([label for _, label in rows], pa.large_string()), text, regex)
-        return Found(text, tuple(hits), tuple(keys[i] for i in np.flatnonzero(shown).tolist()))
+        return SearchResult(text, tuple(hits), tuple(keys[i] for i in np.flatnonzero(shown).tolist()))
 
     @cached_property
     def _used(self) -> npt.NDArray[np.uint32]:
@@ -208,7 +208,7 @@ def find(
     regex: bool = False,
     rows: Sequence[tuple[str, str]] = (),
     cancelled: Cancelled | None = None,
-) -> Found:
+) -> SearchResult:
     """Find every event and row whose name holds a text, see `Finder.find`; `study.finder` is quicker."""
     return Finder(study).find(text, regex=regex, rows=rows, cancelled=cancelled)
 

@@ -26,7 +26,7 @@ MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Action:
     """One thing that the user can do.
 
     Attributes
@@ -78,8 +78,8 @@ def _selection(w: MainWindow) -> bool:
     return w.state.selection is not None
 
 
-def _laps(w: MainWindow) -> bool:
-    return w.state.laps is not None
+def _iterations(w: MainWindow) -> bool:
+    return w.state.iterations is not None
 
 
 def _filter(w: MainWindow) -> bool:
@@ -90,10 +90,10 @@ def _found(w: MainWindow) -> bool:
     return w.state.found is not None
 
 
-def _slice(part: str, direction: int) -> Callable[[MainWindow], None]:
+def _stall(part: str, direction: int) -> Callable[[MainWindow], None]:
     def step(w: MainWindow) -> None:
-        if not navigation.step_slice(w.state, part, direction):
-            w.status.say(f"No {_BESIDE[direction]} {_SLICES[part]} that would be seen at this zoom")
+        if not navigation.step_stall(w.state, part, direction):
+            w.status.say(f"No {_BESIDE[direction]} {_STALLS[part]} that would be seen at this zoom")
 
     return step
 
@@ -111,12 +111,12 @@ def _event(direction: int) -> Callable[[MainWindow], None]:
     return step
 
 
-_SLICES = {"idle": "idle slice", "exposed_comm": "exposed communication"}
+_STALLS = {"idle": "idle stall", "exposed_comm": "exposed communication"}
 _BESIDE = {1: "later", -1: "earlier"}
 
 
-def _lap(direction: int) -> Callable[[MainWindow], None]:
-    return lambda w: navigation.step_lap(w.state, direction)
+def _iteration(direction: int) -> Callable[[MainWindow], None]:
+    return lambda w: navigation.step_iteration(w.state, direction)
 
 
 def _note(w: MainWindow) -> bool:
@@ -133,21 +133,21 @@ def _set_bookmark(window: MainWindow, number: int) -> None:
     window.status.say(f"Bookmark {number} set: {number} comes back to it")
 
 
-def _bookmark(number: int) -> tuple[Command, Command]:
+def _bookmark(number: int) -> tuple[Action, Action]:
     return (
-        Command(
+        Action(
             f"bookmark-{number}", f"Go to bookmark {number}", "Go/Bookmarks",
             lambda w: _go_to_bookmark(w, number), (str(number),), _trace,
         ),
-        Command(
+        Action(
             f"set-bookmark-{number}", f"Set bookmark {number}", "Go/Set bookmark",
             lambda w: _set_bookmark(w, number), (f"Ctrl+{number}",), _trace,
         ),
     )  # fmt: skip
 
 
-def _overlay(name: str, title: str, short: str, key: str) -> Command:
-    return Command(
+def _overlay(name: str, title: str, short: str, key: str) -> Action:
+    return Action(
         f"overlay-{name}", f"Overlay: {title}", "View",
         lambda w: w.state.set_overlay(name, name not in w.state.overlays),
         (key,), _gpus, lambda w: _gpus(w) and name in w.state.overlays, group="overlays", short=short,
@@ -168,23 +168,23 @@ def _switch_launch_rows(w: MainWindow) -> None:
         rows.set_expanded({step.key for row in found for step in row.path()[:-1]}, True)
 
 
-def _preset(name: str, title: str, key: str) -> Command:
-    return Command(
+def _preset(name: str, title: str, key: str) -> Action:
+    return Action(
         f"preset-{name.split()[0]}", title, "View/Rows", lambda w: w.state.rows.apply_preset(name),
         (key,), _trace,
         lambda w: w.state.rows.preset == name,
     )  # fmt: skip
 
 
-def _theme(choice: str, title: str, key: str) -> Command:
-    return Command(
+def _theme(choice: str, title: str, key: str) -> Action:
+    return Action(
         f"theme-{choice}", title, "View/Theme", lambda w: w.choose_theme(choice), (key,),
         checked=lambda w: w.look.choice == choice,
     )  # fmt: skip
 
 
-def _panel(position: int, title: str) -> Command:
-    return Command(
+def _panel(position: int, title: str) -> Action:
+    return Action(
         f"panel-{title.lower()}", title, "View/Panels", lambda w: w.bring_panel(title), (f"Alt+{position}",),
         _trace, lambda w: w.is_panel_shown(title),
     )  # fmt: skip
@@ -197,85 +197,93 @@ def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
 
 
 _FILE = (
-    Command("open", "Open…", "File", lambda w: w.films.choose_file(), ("Ctrl+O",), short="Open"),
-    Command("demo", "Open the demo", "File", lambda w: w.open(None), ("Ctrl+Shift+O",)),
-    Command(
+    Action("open", "Open…", "File", lambda w: w.trace_controller.choose_file(), ("Ctrl+O",), short="Open"),
+    Action("demo", "Open the demo", "File", lambda w: w.open(None), ("Ctrl+Shift+O",)),
+    Action(
         "open-session",
         "Open session…",
         "File",
-        lambda w: w.films.choose_session(),
+        lambda w: w.trace_controller.choose_session(),
         ("Ctrl+Alt+O",),
         group="session",
     ),
-    Command(
+    Action(
         "save-session",
         "Save session as…",
         "File",
-        lambda w: w.films.save_session(),
+        lambda w: w.trace_controller.save_session(),
         ("Ctrl+Shift+S",),
         _numbers,
         group="session",
     ),
-    Command("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _numbers, group="compare"),
-    Command("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
-    Command("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _numbers, group="export"),
-    Command("close", "Close the trace", "File", lambda w: w.films.close(), ("Ctrl+W",), _trace, group="end"),
-    Command("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
+    Action("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _numbers, group="compare"),
+    Action("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
+    Action("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _numbers, group="export"),
+    Action(
+        "close",
+        "Close the trace",
+        "File",
+        lambda w: w.trace_controller.close(),
+        ("Ctrl+W",),
+        _trace,
+        group="end",
+    ),
+    Action("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
 )
 _EDIT = (
-    Command("undo", "Undo edit", "Edit", lambda w: w.state.history.undo(), ("Ctrl+Z",),
+    Action("undo", "Undo edit", "Edit", lambda w: w.state.history.undo(), ("Ctrl+Z",),
             lambda w: w.state.history.can_undo),
-    Command("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
+    Action("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
             lambda w: w.state.history.can_redo),
-    Command("note", "Write a note", "Edit", lambda w: w.timeline.notes.write(), ("M",), _trace,
+    Action("note", "Write a note", "Edit", lambda w: w.timeline.notes.write(), ("M",), _trace,
             group="notes"),
-    Command("delete-note", "Delete the note", "Edit", lambda w: w.state.notes.delete_chosen(), ("Del",),
+    Action("delete-note", "Delete the note", "Edit", lambda w: w.state.notes.delete_chosen(), ("Del",),
             _note, group="notes"),
-    Command("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _all_rows, group="find"),
-    Command("find-next", "Next hit", "Edit", lambda w: w.find_bar.step(1), ("F3",), _found, group="find"),
-    Command("find-previous", "Previous hit", "Edit", lambda w: w.find_bar.step(-1), ("Shift+F3",), _found,
+    Action("find", "Find…", "Edit", lambda w: w.find_bar.open(), ("Ctrl+F", "/"), _all_rows, group="find"),
+    Action("find-next", "Next hit", "Edit", lambda w: w.find_bar.step(1), ("F3",), _found, group="find"),
+    Action("find-previous", "Previous hit", "Edit", lambda w: w.find_bar.step(-1), ("Shift+F3",), _found,
             group="find"),
-    Command("filter-rows", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+Shift+F",), _trace,
+    Action("filter-rows", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+Shift+F",), _trace,
             group="find"),
 )  # fmt: skip
 _VIEW = (
-    Command("fit", "Whole trace", "View", lambda w: w.state.axis.go(*w.state.axis.limits), ("Home",), _trace,
+    Action("fit", "Whole trace", "View", lambda w: w.state.axis.go(*w.state.axis.limits), ("Home",), _trace,
             short="Fit"),
-    Command("zoom-in", "Zoom in at the pointer", "View", lambda w: w.timeline.gestures.zoom(1 / NOTCH),
+    Action("zoom-in", "Zoom in at the pointer", "View", lambda w: w.timeline.gestures.zoom(1 / NOTCH),
             ("+", "="), _trace),
-    Command("zoom-out", "Zoom out at the pointer", "View", lambda w: w.timeline.gestures.zoom(NOTCH),
+    Action("zoom-out", "Zoom out at the pointer", "View", lambda w: w.timeline.gestures.zoom(NOTCH),
             ("-",), _trace),
-    Command("zoom-selection", "Zoom into the selection", "View",
+    Action("zoom-selection", "Zoom into the selection", "View",
             lambda w: w.timeline.gestures.zoom_to_selection(), ("Z",), _selection),
-    Command("zoom-deselect", "Zoom into the selection and deselect", "View",
+    Action("zoom-deselect", "Zoom into the selection and deselect", "View",
             lambda w: w.timeline.gestures.zoom_to_selection(deselect=True), ("Shift+Z",), _selection),
-    Command("filter", "Filter to the selection", "View", lambda w: navigation.filter_to_selection(w.state),
+    Action("filter", "Filter to the selection", "View", lambda w: navigation.filter_to_selection(w.state),
             ("F",), lambda w: _selection(w) or _filter(w), group="filter"),
-    Command("filter-lap", "Filter to the iteration", "View", lambda w: navigation.filter_to_lap(w.state),
-            ("Shift+F",), _laps, group="filter"),
-    Command("filter-steady", "Filter to the steady state", "View",
+    Action("filter-lap", "Filter to the iteration", "View", lambda w: navigation.filter_to_iteration(w.state),
+            ("Shift+F",), _iterations, group="filter"),
+    Action("filter-steady", "Filter to the steady state", "View",
             lambda w: w.state.set_filter(w.state.steady_scope), ("Y",), lambda w: bool(w.state.steady),
             group="filter"),
-    Command("filter-none", "Take the filter off", "View", lambda w: w.state.set_filter(None),
+    Action("filter-none", "Take the filter off", "View", lambda w: w.state.set_filter(None),
             ("Shift+Y",), _filter, group="filter"),
     _overlay("idle", "idle", "Idle", "I"),
     _overlay("exposed", "exposed communication", "Exposed communication", "E"),
     _overlay("waiting", "waiting in NCCL", "Waiting in NCCL", "N"),
-    Command("launch-distance", "Launch distance of every GPU", "View", _switch_launch_rows, ("Q",),
+    Action("launch-distance", "Launch latency of every GPU", "View", _switch_launch_rows, ("Q",),
             _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
-    Command("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
+    Action("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
             ("Shift+L",), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
     _preset("lanes", "Lanes: one per GPU", "F6"),
     _preset("compute + communication", "Compute + communication of every GPU", "F7"),
     _preset("everything", "Everything", "F8"),
-    Command("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _trace, group="rows"),
-    Command("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _trace, group="rows"),
-    Command("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _trace, group="rows"),
-    Command("show-all", "Show all hidden rows", "View",
+    Action("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _trace, group="rows"),
+    Action("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _trace, group="rows"),
+    Action("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _trace, group="rows"),
+    Action("show-all", "Show all hidden rows", "View",
             lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), ("Shift+H",),
             lambda w: bool(w.state.rows.hidden), group="rows"),
-    Command("expand-all", "Expand all", "View", _fold_all(True), ("Ctrl+Shift+Down",), _trace, group="rows"),
-    Command("collapse-all", "Collapse all", "View", _fold_all(False), ("Ctrl+Shift+Up",), _trace,
+    Action("expand-all", "Expand all", "View", _fold_all(True), ("Ctrl+Shift+Down",), _trace, group="rows"),
+    Action("collapse-all", "Collapse all", "View", _fold_all(False), ("Ctrl+Shift+Up",), _trace,
             group="rows"),
     *(_panel(i, kind.title) for i, kind in enumerate((*PANELS, *AT_RIGHT), 1)),
     _theme("system", "Like the system", "Shift+F6"),
@@ -283,34 +291,36 @@ _VIEW = (
     _theme("dark", "Dark", "Shift+F8"),
 )  # fmt: skip
 _GO = (
-    Command("back", "Back", "Go", lambda w: w.state.axis.back(), ("Backspace",),
+    Action("back", "Back", "Go", lambda w: w.state.axis.back(), ("Backspace",),
             lambda w: w.state.axis.can_back, short="‹"),
-    Command("forward", "Forward", "Go", lambda w: w.state.axis.forward(), ("Shift+Backspace",),
+    Action("forward", "Forward", "Go", lambda w: w.state.axis.forward(), ("Shift+Backspace",),
             lambda w: w.state.axis.can_forward, short="›"),
-    Command("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w), ("Ctrl+G",), _trace),
-    Command("next-lap", "Next iteration", "Go", _lap(1), ("]",), _laps, group="laps", short="›"),
-    Command("previous-lap", "Previous iteration", "Go", _lap(-1), ("[",), _laps, group="laps", short="‹"),
-    Command("fit-lap", "Fit the iteration", "Go", lambda w: navigation.fit_lap(w.state), ("\\",), _laps,
+    Action("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w), ("Ctrl+G",), _trace),
+    Action("next-lap", "Next iteration", "Go", _iteration(1), ("]",), _iterations, group="laps", short="›"),
+    Action("previous-lap", "Previous iteration", "Go", _iteration(-1), ("[",), _iterations, group="laps",
+            short="‹"),
+    Action("fit-lap", "Fit the iteration", "Go", lambda w: navigation.fit_iteration(w.state), ("\\",),
+            _iterations,
             group="laps"),
-    Command("next-idle", "Next idle slice", "Go", _slice("idle", 1), ("G",), _trace, group="slices"),
-    Command("previous-idle", "Previous idle slice", "Go", _slice("idle", -1), ("Shift+G",), _trace,
+    Action("next-idle", "Next idle stall", "Go", _stall("idle", 1), ("G",), _trace, group="slices"),
+    Action("previous-idle", "Previous idle stall", "Go", _stall("idle", -1), ("Shift+G",), _trace,
             group="slices"),
-    Command("next-exposed", "Next exposed communication", "Go", _slice("exposed_comm", 1), ("X",), _trace,
+    Action("next-exposed", "Next exposed communication", "Go", _stall("exposed_comm", 1), ("X",), _trace,
             group="slices"),
-    Command("previous-exposed", "Previous exposed communication", "Go", _slice("exposed_comm", -1),
+    Action("previous-exposed", "Previous exposed communication", "Go", _stall("exposed_comm", -1),
             ("Shift+X",), _trace, group="slices"),
-    Command("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
-    Command("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
-    Command("other-end", "Other end of the launch", "Go", lambda w: w.timeline.evidence.go_to_other_end(),
-            ("L",), lambda w: w.timeline.evidence.has_other_end, group="events"),
+    Action("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
+    Action("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
+    Action("other-end", "Other end of the launch", "Go", lambda w: w.timeline.links.go_to_other_end(),
+            ("L",), lambda w: w.timeline.links.has_other_end, group="events"),
     *(command for pair in zip(*map(_bookmark, NUMBERS), strict=True) for command in pair),
 )  # fmt: skip
 _OTHER = (
-    Command("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
-    Command("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
-    Command("store", "Settings: size of the stored traces…", "Tools", ask_limit, ("Ctrl+Shift+K",)),
-    Command("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
-    Command(
+    Action("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
+    Action("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
+    Action("store", "Settings: size of the stored traces…", "Tools", ask_limit, ("Ctrl+Shift+K",)),
+    Action("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
+    Action(
         "apply-rules",
         "Apply the kernel class rules again",
         "Tools",
@@ -318,12 +328,12 @@ _OTHER = (
         ("F5",),
         _trace,
     ),
-    Command("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
-    Command("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
-    Command("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Shift+F1",)),
+    Action("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
+    Action("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
+    Action("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Shift+F1",)),
 )
 
-COMMANDS: tuple[Command, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)
+COMMANDS: tuple[Action, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)
 
 
 def make_actions(window: MainWindow) -> dict[str, QAction]:
@@ -340,7 +350,7 @@ def refresh_actions(window: MainWindow, actions: dict[str, QAction]) -> None:
             action.setChecked(command.checked(window))
 
 
-def key_text(command: Command) -> str:
+def key_text(command: Action) -> str:
     """Return the command's first key as people write it, "" for none."""
     text = (
         QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText) if command.keys else ""
@@ -351,7 +361,7 @@ def key_text(command: Command) -> str:
 _KEY_NAMES = {"Return": "Enter", "-": "−"}
 
 
-def _action(command: Command, window: MainWindow) -> QAction:
+def _action(command: Action, window: MainWindow) -> QAction:
     action = QAction(command.title, window)
     action.setObjectName(command.id)
     action.setIconText(command.short or command.title)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.actions import COMMANDS, Command, key_text
+from viewer.app.actions import COMMANDS, Action, key_text
 
 SIZE = QSize(560, 420)
 _COMMAND = Qt.ItemDataRole.UserRole
@@ -28,7 +28,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
 
 
-def rank(command: Command, text: str) -> int | None:
+def rank(command: Action, text: str) -> int | None:
     """Return how well a command matches what is typed, 0 for best; None where it does not."""
     where = f"{command.title} {command.menu} {command.short}".casefold()
     title = command.title.casefold()
@@ -41,7 +41,7 @@ def rank(command: Command, text: str) -> int | None:
     return 0 if title.startswith(words[0]) else 1 if starts else 2 if words[0] in title else 3
 
 
-def matching(text: str) -> list[Command]:
+def matching(text: str) -> list[Action]:
     """Return the commands that match, the best first, else in the table's order."""
     ranked = [(found, command) for command in COMMANDS if (found := rank(command, text)) is not None]
     return [command for _, command in sorted(ranked, key=lambda pair: pair[0])]
@@ -59,7 +59,7 @@ class CommandPalette(QDialog):
     """
 
     def __init__(
-        self, run: Callable[[Command], None], is_enabled: Callable[[Command], bool], parent: QWidget
+        self, run: Callable[[Action], None], is_enabled: Callable[[Action], bool], parent: QWidget
     ) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -84,7 +84,7 @@ class CommandPalette(QDialog):
         self.list.itemClicked.connect(self._do)
         self._fill("")
 
-    def commands(self) -> Sequence[Command]:
+    def commands(self) -> Sequence[Action]:
         """Return the commands that are listed, the best match first."""
         held = (self.list.item(i).data(_COMMAND) for i in range(self.list.count()))
         return [command for command in held if command is not None]
@@ -147,7 +147,7 @@ class _KeyedItem(QStyledItemDelegate):
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, option.palette.highlight())
         super().paint(painter, roomy, index)
-        command: Command | None = index.data(_COMMAND)
+        command: Action | None = index.data(_COMMAND)
         if command is None:
             return
         selected = bool(option.state & QStyle.StateFlag.State_Selected)

@@ -1,4 +1,4 @@
-"""Compare with another trace: it opens under the first, on the same time axis, with both vitals in a dock."""
+"""Compare with another trace: it opens under the first, on one time axis, with both summaries in a dock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.trace_loader import Opened, Opening
+from viewer.app.trace_loader import LoadedTrace, TraceLoader
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
 from viewer.panels.comparison_panel import ComparisonPanel
@@ -67,7 +67,7 @@ class PairBar(QFrame):
             ("its iteration", self.second_box, link.second),
             ("under iteration", self.first_box, link.first),
         ):
-            box.setRange(0, max((state.laps.count if state.laps else 1) - 1, 0))
+            box.setRange(0, max((state.iterations.count if state.iterations else 1) - 1, 0))
             box.setAccessibleName(text)
             pairing.addWidget(PlainLabel(text))
             pairing.addWidget(box)
@@ -87,16 +87,19 @@ class PairBar(QFrame):
 
     def refresh(self) -> None:
         """Show what is paired, and how long both iterations are."""
-        pair, first, second = self._link.pair, self._link.first.laps, self._link.second.laps
+        pair, first, second = self._link.pair, self._link.first.iterations, self._link.second.iterations
         self.pairing.setVisible(pair is not None)
         if pair is None or first is None or second is None:
             self.said.setText("both from their first GPU operation: one of them has no iterations")
             return
-        for box, lap in ((self.first_box, pair[0]), (self.second_box, pair[1])):
+        for box, iteration in ((self.first_box, pair[0]), (self.second_box, pair[1])):
             box.blockSignals(True)
-            box.setValue(lap)
+            box.setValue(iteration)
             box.blockSignals(False)
-        lengths = [int(laps.duration_ns[lap]) for laps, lap in zip((first, second), pair, strict=True)]
+        lengths = [
+            int(iterations.duration_ns[iteration])
+            for iterations, iteration in zip((first, second), pair, strict=True)
+        ]
         change = format_change(lengths[1] / lengths[0] - 1) if lengths[0] else ""
         self.said.setText(f"·  {format_ns(lengths[0])} → {format_ns(lengths[1])}  ({change})")
 
@@ -104,7 +107,7 @@ class PairBar(QFrame):
         self._link.align(self.first_box.value(), self.second_box.value())
 
 
-class Comparison(QObject):
+class ComparisonController(QObject):
     """One comparison of the window's trace with another one, until the bar or the trace is closed.
 
     Attributes
@@ -117,7 +120,7 @@ class Comparison(QObject):
         super().__init__(window)
         self._window = window
         self.other = ViewState(self)
-        self.opening = Opening(self)
+        self.opening = TraceLoader(self)
         self.link: AxisLink | None = None
         self.timeline: Timeline | None = None
         self.dock: QDockWidget | None = None
@@ -187,7 +190,7 @@ class Comparison(QObject):
         if self.opening.is_busy:
             self.end()
 
-    def _on_opened(self, result: Opened) -> None:
+    def _on_opened(self, result: LoadedTrace) -> None:
         if result.partial:
             return
         result.study.partial = False
@@ -257,10 +260,10 @@ def compare_with(window: MainWindow) -> None:
         start_comparison(window, Path(name))
 
 
-def start_comparison(window: MainWindow, path: Path | None) -> Comparison:
+def start_comparison(window: MainWindow, path: Path | None) -> ComparisonController:
     """Show another trace under the open one, instead of one that is there already."""
-    for running in window.findChildren(Comparison):
+    for running in window.findChildren(ComparisonController):
         running.end()
-    comparison = Comparison(window)
+    comparison = ComparisonController(window)
     comparison.start(path)
     return comparison

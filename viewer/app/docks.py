@@ -17,23 +17,23 @@ from viewer.panels.iterations_panel import IterationsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.notes_panel import NotesPanel
 from viewer.panels.panel import Panel
-from viewer.panels.stalls_panel import SlicesPanel
-from viewer.panels.summary_panel import VitalsPanel
+from viewer.panels.stalls_panel import StallsPanel
+from viewer.panels.summary_panel import SummaryPanel
 from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel
 
 PANELS: tuple[type[Panel], ...] = (
     EventsPanel,
     MeasurementsPanel,
-    VitalsPanel,
-    SlicesPanel,
+    SummaryPanel,
+    StallsPanel,
     IterationsPanel,
     CollectivesPanel,
     NotesPanel,
     DiagnosticsPanel,
 )
 AT_RIGHT: tuple[type[Panel], ...] = (DetailsPanel,)
-FRONT: type[Panel] = VitalsPanel
+FRONT: type[Panel] = SummaryPanel
 FIRST_HEIGHT = 264
 FIRST_WIDTH = 380
 SMALLEST = (240, 80)

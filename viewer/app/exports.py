@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QFileDialog
 from viewer.app.picture_dialog import PictureDialog
 from viewer.app.save_questions import may_write
 from viewer.export import kinds
-from viewer.export.atomic import write_whole
+from viewer.export.atomic import write_atomic
 from viewer.export.report_page import html_report, report_facts
 from viewer.export.table_files import TableError, write_table
 from viewer.printable import visible
-from viewer.state.jobs import Asked, Worker
+from viewer.state.jobs import IsCancelled, Worker
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -49,9 +49,9 @@ def export_report(window: MainWindow) -> None:
         return
     window.notice.tell("Finding the numbers of the report …")
 
-    def work(_asked: Asked) -> None:
+    def work(_asked: IsCancelled) -> None:
         facts = report_facts(study, marker, scope, kept, notes)
-        write_whole(path, html_report(facts).encode())
+        write_atomic(path, html_report(facts).encode())
 
     _write(window, "The report", path, work)
 
@@ -69,10 +69,10 @@ def save_table(window: MainWindow, frame: pd.DataFrame) -> None:
     _write(window, "The table", path, lambda _asked: write_table(frame, path))
 
 
-def _write(window: MainWindow, what: str, path: Path, work: Callable[[Asked], None]) -> None:
+def _write(window: MainWindow, what: str, path: Path, work: Callable[[IsCancelled], None]) -> None:
     """Write a file in a thread, and say that it is there or why it is not."""
 
-    def tried(asked: Asked) -> str:
+    def tried(asked: IsCancelled) -> str:
         try:
             work(asked)
         except (TableError, OSError) as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QInputDialog, QWidget
 
 from viewer.drawing.format import format_instant
-from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
+from viewer.drawing.times import TimeError, parse_iteration, parse_ns, parse_range
 from viewer.state import ViewState
-from viewer.state.navigation import go_to_lap
+from viewer.state.navigation import go_to_iteration
 from viewer.timeline.plain_text import tip
 
 
@@ -19,16 +19,16 @@ def go_to(state: ViewState, text: str) -> None:
     TimeError
         If it is none of these, or lies outside what is looked at.
     """
-    if (lap := parse_lap(text)) is not None:
+    if (iteration := parse_iteration(text)) is not None:
         if state.study is not None and state.study.partial:
             raise TimeError(
                 "the iterations were not read"
-                if state.study.given_up
+                if state.study.was_cancelled
                 else "iterations are known when all is read and counted"
             )
-        if state.laps is None or lap >= state.laps.count:
-            raise TimeError(f"there is no iteration {lap}")
-        go_to_lap(state, lap)
+        if state.iterations is None or iteration >= state.iterations.count:
+            raise TimeError(f"there is no iteration {iteration}")
+        go_to_iteration(state, iteration)
     elif ".." in text:
         low, high = parse_range(text, state.axis.limits)
         _check(state, low, high)

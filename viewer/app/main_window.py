@@ -22,7 +22,7 @@ from viewer.analysis.core.classify import Rules
 from viewer.analysis.recording.alignment import align
 from viewer.analysis.recording.finding import Finding
 from viewer.app import settings as remembered
-from viewer.app.actions import Command, make_actions, refresh_actions
+from viewer.app.actions import Action, make_actions, refresh_actions
 from viewer.app.command_palette import CommandPalette
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
@@ -35,10 +35,10 @@ from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.sessions import SessionKeeper
 from viewer.app.settings import Settings
 from viewer.app.status import StatusBar
-from viewer.app.theme_manager import Look
+from viewer.app.theme_manager import ThemeManager
 from viewer.app.tool_bar import ToolBar
-from viewer.app.trace_controller import Films
-from viewer.app.trace_loader import Opening
+from viewer.app.trace_controller import TraceController
+from viewer.app.trace_loader import TraceLoader
 from viewer.app.welcome import Welcome
 from viewer.app.window_geometry import fit_to_screen, limit_docks
 from viewer.drawing.theme import Theme
@@ -71,15 +71,15 @@ class MainWindow(QMainWindow):
     """
 
     settings: Settings
-    look: Look
+    look: ThemeManager
     state: ViewState
     timeline: Timeline
-    opening: Opening
-    films: Films
+    opening: TraceLoader
+    trace_controller: TraceController
     find_bar: FindBar
 
     def __init__(
-        self, settings: Settings, look: Look, crashes: CrashGuard, renderer: Renderer = "auto"
+        self, settings: Settings, look: ThemeManager, crashes: CrashGuard, renderer: Renderer = "auto"
     ) -> None:
         super().__init__()
         self.settings, self.look = settings, look
@@ -87,11 +87,11 @@ class MainWindow(QMainWindow):
         self._layout = QByteArray()
         self.state = ViewState(self)
         self.timeline = Timeline(self.state, renderer)
-        self.opening = Opening(self)
+        self.opening = TraceLoader(self)
         self.sessions = SessionKeeper(self.state, self)
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
-        self.films = Films(self)
+        self.trace_controller = TraceController(self)
         self.find_bar = FindBar(self.state)
         self.status = StatusBar(self.state, self)
         self.setStatusBar(self.status)
@@ -129,13 +129,13 @@ class MainWindow(QMainWindow):
         self.look.changed.connect(self._take_theme)
         state.leaving.connect(_close_menus)
         self.sessions.told.connect(self.notice.tell)
-        self.welcome.open_requested.connect(self.films.choose_file)
+        self.welcome.open_requested.connect(self.trace_controller.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
             state.study_changed, state.given_up_changed, state.selection_changed,
-            state.overlays_changed, state.laps_changed, state.filter_changed, state.hover_changed,
+            state.overlays_changed, state.iterations_changed, state.filter_changed, state.hover_changed,
             state.axis.changed, state.rows.changed, state.measurements.changed,
             state.notes.changed, state.notes.chosen_changed, state.bookmarks.changed,
         ):  # fmt: skip
@@ -162,7 +162,7 @@ class MainWindow(QMainWindow):
         """Refresh when it is settled which of the docks' tabs is seen: that is after their signals."""
         QTimer.singleShot(0, self, self.refresh)
 
-    def do(self, command: Command) -> None:
+    def do(self, command: Action) -> None:
         """Carry out a command of the table."""
         command.run(self)
         self.refresh()
@@ -171,7 +171,7 @@ class MainWindow(QMainWindow):
 
     def open(self, path: Path | None) -> None:
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
-        self.films.open(path)
+        self.trace_controller.open(path)
 
     def show_page(self) -> None:
         """Show the timeline of what is open, or the welcome page, and say in the title which it is."""
@@ -183,7 +183,7 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
         self.status.setVisible(trace is not None)
         self._show_docks(trace is not None)
-        name = "demo" if trace and self.films.is_demo else trace.path.name if trace else ""
+        name = "demo" if trace and self.trace_controller.is_demo else trace.path.name if trace else ""
         self.setWindowTitle(for_title(f"{name} — Lightbox") if name else "Lightbox")
         self.refresh()
 
@@ -300,7 +300,7 @@ class MainWindow(QMainWindow):
         if self.opening.is_busy:
             self.status.say("A trace is being opened: try again when it is there")
         elif study.partial:
-            self.films.read_rest()
+            self.trace_controller.read_rest()
         else:
             self.opening.study(made(study.trace))
 
@@ -366,14 +366,14 @@ class MainWindow(QMainWindow):
             self.state.set_overlay(name, True)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.films.save()
+        self.trace_controller.save()
         layout = self.saveState(remembered.VERSION) if self._docks_shown else self._layout
         settings = self.settings
         settings.set(remembered.GEOMETRY, bytes(self.saveGeometry().data()))
         settings.set(remembered.LAYOUT, bytes(layout.data()))
         settings.set(remembered.HEADER_WIDTH, self.timeline.place.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
-        self.films.leave()
+        self.trace_controller.leave()
         self.opening.shut_down()
         jobs.join_all()
         super().closeEvent(event)

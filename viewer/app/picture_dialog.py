@@ -26,10 +26,10 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.app.save_questions import may_write
-from viewer.app.theme_manager import Look
+from viewer.app.theme_manager import ThemeManager
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import DARK, LIGHT
-from viewer.export.atomic import write_whole
+from viewer.export.atomic import write_atomic
 from viewer.export.first_view import chosen_rows
 from viewer.export.kinds import PICTURES as PICTURE_KINDS
 from viewer.export.picture import picture
@@ -39,12 +39,12 @@ from viewer.export.vector import svg_bytes
 from viewer.printable import visible
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.state.navigation import lap_to_fit
+from viewer.state.navigation import iteration_to_fit
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.timeline import Timeline
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
-VIEW, SELECTION, LAP, WHOLE = "This view", "The selection", "The iteration", "The whole trace"
+VIEW, SELECTION, ITERATION, WHOLE = "This view", "The selection", "The iteration", "The whole trace"
 SHOWN, IN_VIEW, PINNED, CHOSEN = "All rows shown", "Rows in view", "Pinned rows", "Rows called …"
 _EXTRAS = {
     "headers": "Row names",
@@ -68,7 +68,7 @@ class PictureDialog(QDialog):
     """
 
     def __init__(
-        self, state: ViewState, timeline: Timeline, look: Look, parent: QWidget | None = None
+        self, state: ViewState, timeline: Timeline, look: ThemeManager, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export picture")
@@ -155,7 +155,7 @@ class PictureDialog(QDialog):
         """Write the picture in the form that the name says, else in that of a file dialog's filter."""
         path = _with_suffix(path, kind)
         try:
-            write_whole(path, picture_bytes(self.view(), path.suffix, *self._size(), self._scene))
+            write_atomic(path, picture_bytes(self.view(), path.suffix, *self._size(), self._scene))
         except (PictureError, OSError) as error:
             self.message.setText(f"Not saved: {error}")
         else:
@@ -172,11 +172,11 @@ class PictureDialog(QDialog):
 
     def _window(self) -> tuple[int, int]:
         state, what = self._state, self.window_box.currentText()
-        lap = lap_to_fit(state)
+        iteration = iteration_to_fit(state)
         if what == SELECTION and state.selection is not None:
             return state.selection
-        if what == LAP and state.laps is not None and lap is not None:
-            return state.laps.start_ns(lap), state.laps.end_ns(lap)
+        if what == ITERATION and state.iterations is not None and iteration is not None:
+            return state.iterations.start_ns(iteration), state.iterations.end_ns(iteration)
         return state.axis.limits if what == WHOLE else state.axis.window
 
     def _rows(self, view: View) -> list[tuple[Row, bool]]:
@@ -205,10 +205,15 @@ class PictureDialog(QDialog):
         pixmap.setDevicePixelRatio(d)
         self.preview.setPixmap(pixmap)
 
-    def _fill(self, look: Look) -> None:
+    def _fill(self, look: ThemeManager) -> None:
         state = self._state
-        lap = lap_to_fit(state)
-        windows = [VIEW, *[SELECTION] * (state.selection is not None), *[LAP] * (lap is not None), WHOLE]
+        iteration = iteration_to_fit(state)
+        windows = [
+            VIEW,
+            *[SELECTION] * (state.selection is not None),
+            *[ITERATION] * (iteration is not None),
+            WHOLE,
+        ]
         self.window_box.addItems(windows)
         self.rows_box.addItems([SHOWN, IN_VIEW, *[PINNED] * bool(state.rows.pinned), CHOSEN])
         self.theme_box.addItems(["Light", "Dark"])

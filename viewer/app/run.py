@@ -14,7 +14,7 @@ from viewer.app.icons import app_icon
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
 from viewer.app.shutdown import Ending
-from viewer.app.theme_manager import Look
+from viewer.app.theme_manager import ThemeManager
 from viewer.timeline.timeline import Renderer
 
 _SWITCH_S = 0.00005
@@ -40,7 +40,7 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
     crashes.install()
     try:
         settings = Settings()
-        window = MainWindow(settings, Look(app, settings.get(remembered.THEME)), crashes, renderer)
+        window = MainWindow(settings, ThemeManager(app, settings.get(remembered.THEME)), crashes, renderer)
         ending = Ending(window, app)
         window.show()
         if path is not None:

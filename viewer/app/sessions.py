@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from viewer.app import session_store as store
 from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
-from viewer.export.atomic import write_whole
+from viewer.export.atomic import write_atomic
 from viewer.export.kinds import SESSION
 from viewer.printable import visible
 from viewer.state import ViewState
@@ -60,7 +60,12 @@ class SessionKeeper(QObject):
         self._wrote.connect(self._on_written)
         for edited in (state.notes.changed, state.measurements.changed, state.bookmarks.changed):
             edited.connect(lambda: self._save_within(EDIT_MS))
-        for looked in (state.axis.changed, state.rows.changed, state.overlays_changed, state.laps_changed):
+        for looked in (
+            state.axis.changed,
+            state.rows.changed,
+            state.overlays_changed,
+            state.iterations_changed,
+        ):
             looked.connect(lambda: self._save_within(LOOK_MS))
 
     def begin(self, fingerprint: str, opened: SessionFile | None = None) -> list[str]:
@@ -147,7 +152,7 @@ class SessionKeeper(QObject):
         fingerprint = self.fingerprint if self._trace is not None else store.fingerprint(trace)
         session = take_session(self._state, self._before)
         text = store.session_text(session, trace, fingerprint, path.absolute().parent)
-        write_whole(path, text.encode("utf-8", "surrogatepass"))
+        write_atomic(path, text.encode("utf-8", "surrogatepass"))
 
     def _restored(self, file: Path, opened: SessionFile | None) -> list[str]:
         store.clear_parts()

@@ -37,7 +37,7 @@ class Ending(QObject):
         signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
         for number in self._before:
             signal.signal(number, lambda *_: None)
-        app.commitDataRequest.connect(lambda _: window.films.save())
+        app.commitDataRequest.connect(lambda _: window.trace_controller.save())
 
     def release(self) -> None:
         """Give the signals back."""

@@ -14,7 +14,7 @@ from viewer.timeline.paint.fonts import font
 TEXT_PX = 13
 
 
-class Look(QObject):
+class ThemeManager(QObject):
     """Owner of the theme: the user's choice, or what the system says.
 
     Signals

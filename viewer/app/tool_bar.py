@@ -18,7 +18,7 @@ from viewer.app.icons import SWATCH, swatch
 from viewer.drawing.format import format_ns
 from viewer.drawing.theme import Theme
 from viewer.state import ViewState
-from viewer.state.navigation import current_lap
+from viewer.state.navigation import current_iteration
 from viewer.timeline.plain_text import tip, without_key
 
 TYPING_PAUSE_MS = 80
@@ -95,27 +95,27 @@ class IterationBox(QFrame):
         self._actions = actions
 
     def refresh(self) -> None:
-        """Show the lap in hand with the numbers that there are, or how many laps there are."""
-        laps, lap = self.state.laps, current_lap(self.state)
+        """Show the iteration in hand with the numbers that there are, or how many iterations there are."""
+        iterations, iteration = self.state.iterations, current_iteration(self.state)
         fit = self._actions["fit-lap"]
-        if laps is None:
+        if iterations is None:
             study = self.state.study
             text, found = "No iterations", "No iterations were found" if study else ""
             if study is not None and study.partial:
                 text, found = "Iterations follow", "Iterations are known when all is read and counted"
-                if study.given_up:
+                if study.was_cancelled:
                     text = f"Iterations not {'read' if study.trace.partial else 'counted'}"
                     found = "Opening was given up; open the trace again to read the rest"
             fit.setIconText(text)
             fit.setToolTip(found)
             return
-        numbers = f"0–{laps.count - 1}" if laps.count > 1 else "0"
-        iterations = f"{laps.count} iteration" + "s" * (laps.count != 1)
-        fit.setIconText(iterations if lap is None else f"Iteration {lap} of {numbers}")
-        fit.setToolTip(f"{iterations}, numbered {numbers}; none is in hand")
-        if lap is not None:
-            length = format_ns(laps.end_ns(lap) - laps.start_ns(lap))
-            fit.setToolTip(tip(f"{laps.names[lap]}, {length}: fit it  (\\)"))
+        numbers = f"0–{iterations.count - 1}" if iterations.count > 1 else "0"
+        number = f"{iterations.count} iteration" + "s" * (iterations.count != 1)
+        fit.setIconText(number if iteration is None else f"Iteration {iteration} of {numbers}")
+        fit.setToolTip(f"{number}, numbered {numbers}; none is in hand")
+        if iteration is not None:
+            length = format_ns(iterations.end_ns(iteration) - iterations.start_ns(iteration))
+            fit.setToolTip(tip(f"{iterations.names[iteration]}, {length}: fit it  (\\)"))
 
 
 class ToolBar(QToolBar):

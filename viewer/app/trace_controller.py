@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
-from viewer.app.trace_loader import Opened
+from viewer.app.trace_loader import LoadedTrace
 from viewer.printable import visible
-from viewer.state.jobs import unasked
+from viewer.state.jobs import background
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
-from viewer.state.view_snapshot import carry_over, take_hand
+from viewer.state.view_snapshot import restore_onto, take_snapshot
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
@@ -34,7 +34,7 @@ class _Early:
     opened: SessionFile | None
 
 
-class Films(QObject):
+class TraceController(QObject):
     """Takes one trace from the light box and hangs another.
 
     Attributes
@@ -49,9 +49,9 @@ class Films(QObject):
         self.is_demo = False
         self._session: SessionFile | None = None
         self._early: _Early | None = None
-        self._next: Opened | None = None
+        self._next: LoadedTrace | None = None
         self._hand = QTimer(self, interval=BUSY_HAND_MS)
-        self._hand.timeout.connect(self._hang_next)
+        self._hand.timeout.connect(self._show_next)
         opening, progress = window.opening, window.progress
         opening.started.connect(progress.start)
         opening.progress.connect(progress.set_progress)
@@ -149,11 +149,11 @@ class Films(QObject):
             self._window.sessions.add(state.study.trace, early.begun, take_session(state), early.opened)
         self._window.sessions.end()
 
-    def _arrive(self, result: Opened) -> None:
+    def _arrive(self, result: LoadedTrace) -> None:
         self._next = result
-        self._hang_next()
+        self._show_next()
 
-    def _hang_next(self) -> None:
+    def _show_next(self) -> None:
         """Hang what was opened, unless the user has hold of what hangs: then when it is let go."""
         if self._is_held():
             self._hand.start()
@@ -161,8 +161,8 @@ class Films(QObject):
         result = self._next
         self._drop_next()
         if result is not None:
-            with unasked():
-                self.hang(result)
+            with background():
+                self.show(result)
 
     def _drop_next(self) -> None:
         self._hand.stop()
@@ -177,11 +177,11 @@ class Films(QObject):
             or QApplication.modalWindow() is not None
         )
 
-    def hang(self, result: Opened) -> None:
+    def show(self, result: LoadedTrace) -> None:
         """Show what was opened, as its session left it."""
         study, state = result.study, self._window.state
         if result.partial:
-            self._show_early(result)
+            self._show_partial(result)
             return
         study.partial = False
         opened, self._session = self._session, None
@@ -195,7 +195,7 @@ class Films(QObject):
             *study.trace.notes,
         ]
         state.leave()
-        left = take_hand(state)
+        left = take_snapshot(state)
         if is_same:
             self._take(result)
             apply_session(state, left.session)
@@ -204,7 +204,7 @@ class Films(QObject):
             self._take(result, left.listed_key)
             state.rows.show_first()
             told += self._window.sessions.begin(result.fingerprint, opened)
-            carry_over(state, early.begun, left)
+            restore_onto(state, early.begun, left)
         else:
             self.leave()
             self._take(result)
@@ -218,7 +218,7 @@ class Films(QObject):
         if told:
             self._window.notice.tell("\n".join(told))
 
-    def _show_early(self, result: Opened) -> None:
+    def _show_partial(self, result: LoadedTrace) -> None:
         """Show what is there of a trace, unless more of it is shown; what was done meanwhile stays."""
         state, early = self._window.state, self._early
         trace, shown = result.study.trace, state.study.trace if state.study else None
@@ -226,14 +226,14 @@ class Films(QObject):
         if shown is not None and is_same and (early is None or shown.partial < trace.partial):
             return
         state.leave()
-        left = take_hand(state)
+        left = take_snapshot(state)
         if not is_same:
             self.leave()
         self._take(result, left.listed_key if is_same else "")
         state.rows.show_first()
         self._early = _Early(take_session(state), self._session)
         if is_same and early is not None:
-            carry_over(state, early.begun, left)
+            restore_onto(state, early.begun, left)
         self.is_demo = result.is_demo
         note = (
             "the GPUs are shown, all else follows" if trace.partial else "all rows are shown, numbers follow"
@@ -242,7 +242,7 @@ class Films(QObject):
         if not is_same:
             self._window.show_page()
 
-    def _take(self, result: Opened, listed_key: str = "") -> None:
+    def _take(self, result: LoadedTrace, listed_key: str = "") -> None:
         self._window.timeline.prepared = result.scene
         self._window.state.set_study(result.study, result.roots, listed_key)
 
@@ -250,7 +250,7 @@ class Films(QObject):
         """Open again what is open."""
         study = self._window.state.study
         if study is not None:
-            self._window.state.give_up(False)
+            self._window.state.cancel(False)
             self.open(None if self.is_demo else study.trace.path)
             self._session = self._early.opened if self._early is not None else None
 
@@ -269,7 +269,7 @@ class Films(QObject):
         """Say that what is shown of a trace is not all of it."""
         if self._early is None or self._window.state.study is None:
             return
-        self._window.state.give_up()
+        self._window.state.cancel()
         told = f"{reason} " if reason else ""
         what = (
             "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."

@@ -19,7 +19,7 @@ from viewer.drawing.scene import Scene
 from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
-from viewer.state.jobs import REST_MS, Worker, end_or_leave, unasked
+from viewer.state.jobs import REST_MS, Worker, background, end_or_leave
 from viewer.state.memory import give_back
 from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
@@ -31,15 +31,15 @@ EARLY_FROM_EVENTS = 500_000
 """From here on one sees the GPUs while the rest is still being read and computed."""
 
 Progress = Callable[[str, float], None]
-Asked = Callable[[], bool]
-Show = Callable[["Opened"], None]
+IsCancelled = Callable[[], bool]
+Show = Callable[["LoadedTrace"], None]
 T = TypeVar("T")
 _LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND)
 """Folded in every preset; there are many, and none is large."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedTrace:
     """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
 
     Where `partial` says so, the whole of it follows: its iterations and sums, and all rows but those of the
@@ -55,7 +55,7 @@ class Opened:
     partial: bool = False
 
 
-def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Show) -> Opened:
+def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, show: Show) -> LoadedTrace:
     """Read a trace (None: the built-in demo) and compute what the first view shows.
 
     Of a large trace `show` gets the GPUs' rows first.
@@ -80,7 +80,7 @@ def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Sho
             _ = study.parts, trace.extent_ns
             early.append(study)
             if not cancelled():
-                show(Opened(study, roots, path is None, scene=_scene(study, roots), partial=True))
+                show(LoadedTrace(study, roots, path is None, scene=_scene(study, roots), partial=True))
 
     trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled, early=show_early)
     return study_trace(trace, progress, cancelled, path is None, early[0] if early else None, show)
@@ -89,11 +89,11 @@ def open_file(path: Path | None, progress: Progress, cancelled: Asked, show: Sho
 def study_trace(
     trace: Trace,
     progress: Progress,
-    cancelled: Asked,
+    cancelled: IsCancelled,
     is_demo: bool = False,
     early: Study | None = None,
     show: Show | None = None,
-) -> Opened:
+) -> LoadedTrace:
     """Compute what the first view of a trace shows.
 
     Parameters
@@ -122,16 +122,16 @@ def study_trace(
     scene = _scene(study, roots)
     if show is not None and _is_large(trace):
         study.partial = True
-        show(Opened(study, roots, is_demo, scene=scene, partial=True))
-    do(3, "iterations", study.laps)
+        show(LoadedTrace(study, roots, is_demo, scene=scene, partial=True))
+    do(3, "iterations", study.iterations)
     do(4, "sums for selections", study.prepare)
     print_ = fingerprint(trace.path)
     before = _session_before(print_)
     if before is not None:
-        if (marker := marker_of(study, before.laps)) is not None:
-            study.laps(marker)
+        if (marker := marker_of(study, before.iterations)) is not None:
+            study.iterations(marker)
         _prepare(scene, roots, before.rows.expanded)
-    return Opened(study, roots, is_demo, print_, scene)
+    return LoadedTrace(study, roots, is_demo, print_, scene)
 
 
 def _is_large(trace: Trace) -> bool:
@@ -167,7 +167,7 @@ def _session_before(trace_fingerprint: str) -> Session | None:
         return None
 
 
-def warm_up(opened: Opened, cancelled: Asked) -> None:
+def warm_up(opened: LoadedTrace, cancelled: IsCancelled) -> None:
     """Prepare the rows that the user may unfold next, so that the window does not wait for them then."""
     for root in opened.roots:
         for row in root.walk():
@@ -183,7 +183,7 @@ class _Job(QThread):
     filled = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
+    def __init__(self, work: Callable[[Progress, IsCancelled, Show], LoadedTrace], name: str) -> None:
         super().__init__()
         self._work = work
         self.name = name
@@ -204,7 +204,7 @@ class _Job(QThread):
         self._is_taken.wait()
         return self.isInterruptionRequested()
 
-    def _show(self, early: Opened) -> None:
+    def _show(self, early: LoadedTrace) -> None:
         """Show a part, and go on when the window has it: both would want Python's lock all the time."""
         self._is_taken.clear()
         if self.isInterruptionRequested():
@@ -231,7 +231,7 @@ class _Job(QThread):
         give_back()
 
 
-class Opening(QObject):
+class TraceLoader(QObject):
     """Opens one trace at a time in a thread; what an overtaken or cancelled one yields is dropped.
 
     Signals
@@ -297,7 +297,7 @@ class Opening(QObject):
         for job in tuple(self._running):
             end_or_leave(job)
 
-    def _start(self, work: Callable[[Progress, Asked, Show], Opened], name: str) -> None:
+    def _start(self, work: Callable[[Progress, IsCancelled, Show], LoadedTrace], name: str) -> None:
         self._interrupt()
         job = self._job = _Job(work, name)
         self._running.add(job)
@@ -322,7 +322,7 @@ class Opening(QObject):
         if not self._is_stale():
             self.progress.emit(what, share)
 
-    def _on_opened(self, result: Opened) -> None:
+    def _on_opened(self, result: LoadedTrace) -> None:
         job = self._job
         if job is None or self._is_stale():
             return
@@ -331,17 +331,17 @@ class Opening(QObject):
             self.ended.emit()
         else:
             QTimer.singleShot(REST_MS, job, job.take)
-        with unasked():
+        with background():
             self.opened.emit(result)
             if not result.partial:
                 self._warmer.start(partial(warm_up, result), lambda _: None)
 
-    def _on_filled(self, result: Opened) -> None:
+    def _on_filled(self, result: LoadedTrace) -> None:
         job = self._job
         if job is None or self._is_stale():
             return
         QTimer.singleShot(REST_MS, job, job.take)
-        with unasked():
+        with background():
             self.filled.emit(result)
 
     def _on_failed(self, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from viewer import __version__
-from viewer.cli.usage import HELP, Command, Group
+from viewer.cli.usage import HELP, CliCommand, CliGroup
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
@@ -28,14 +28,14 @@ class Renderer(StrEnum):
     RASTER = "raster"
 
 
-class Theme(StrEnum):
+class PictureTheme(StrEnum):
     """The colours of a picture."""
 
     LIGHT = "light"
     DARK = "dark"
 
 
-class Job(StrEnum):
+class DemoJob(StrEnum):
     """What the demo resembles."""
 
     MEGATRON = "megatron"
@@ -61,7 +61,7 @@ RangeOption = Annotated[
     str | None,
     typer.Option("--range", metavar="A..B", help="A range of time: 2.1s..2.35s, 812ms.., -5ms..1s."),
 ]
-LapOption = Annotated[
+IterationOption = Annotated[
     int | None, typer.Option("--iteration", min=0, metavar="N", help="Iteration N, from 0.")
 ]
 ForceOption = Annotated[
@@ -74,7 +74,7 @@ app = typer.Typer(
     help="Read the GPU trace of a multi-GPU training run. [dim]lightbox TRACE[/] opens a window on it.",
     epilog=EPILOG,
     add_completion=False,
-    cls=Group,
+    cls=CliGroup,
     context_settings={"help_option_names": list(HELP)},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -96,7 +96,7 @@ def _options(
     pass
 
 
-@app.command("open", cls=Command)
+@app.command("open", cls=CliCommand)
 def _open(
     trace: Annotated[
         Path | None, typer.Argument(metavar="[TRACE]", help="What to open; empty otherwise.")
@@ -109,13 +109,13 @@ def _open(
     return open_window(trace, renderer.value)
 
 
-@app.command("demo", cls=Command)
+@app.command("demo", cls=CliCommand)
 def _demo(
     iterations: Annotated[int | None, typer.Option(min=1, help="How many iterations.")] = None,
     events: Annotated[
         int | None, typer.Option(min=1000, max=10_000_000, help="About how many events.")
     ] = None,
-    like: Annotated[Job, typer.Option(help="Which job it resembles.")] = Job.MEGATRON,
+    like: Annotated[DemoJob, typer.Option(help="Which job it resembles.")] = DemoJob.MEGATRON,
     shift: Annotated[
         list[str] | None, typer.Option(metavar="RANK:TIME", help="Set a rank's GPU clock off: 3:250ms.")
     ] = None,
@@ -144,11 +144,11 @@ def _demo(
     return 0
 
 
-@app.command("report", cls=Command)
+@app.command("report", cls=CliCommand)
 def _report(
     trace: TraceArgument,
     range_: RangeOption = None,
-    iteration: LapOption = None,
+    iteration: IterationOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     page: Annotated[
         Path | None,
@@ -179,14 +179,14 @@ def _report(
     return 0
 
 
-@app.command("compare", cls=Command)
+@app.command("compare", cls=CliCommand)
 def _compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="The run to compare with: before.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="The run that is compared: after.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
-    """Print the vitals of two traces side by side, with their differences."""
+    """Print the summary of two traces side by side, with their differences."""
     from viewer.cli.compare_command import print_comparison
     from viewer.cli.open_study import open_study
 
@@ -194,7 +194,7 @@ def _compare(
     return 0
 
 
-@app.command("shot", cls=Command)
+@app.command("shot", cls=CliCommand)
 def _shot(
     trace: TraceArgument,
     out: Annotated[
@@ -204,7 +204,7 @@ def _shot(
         ),
     ],
     range_: RangeOption = None,
-    iteration: LapOption = None,
+    iteration: IterationOption = None,
     rows: Annotated[
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only these rows: Stream 7, Rank 3/NCCL; repeatable."),
@@ -225,7 +225,7 @@ def _shot(
     without: Annotated[str, typer.Option(metavar="NAME,...", help="headers, ruler, legend.")] = "",
     scale_bar: Annotated[bool, typer.Option("--scale-bar", help="Add a bar of round length.")] = False,
     width: Annotated[int, typer.Option(min=320, max=20_000, help="Width before scaling, in pixels.")] = 1600,
-    theme: Annotated[Theme, typer.Option(help="Its colours.")] = Theme.LIGHT,
+    theme: Annotated[PictureTheme, typer.Option(help="Its colours.")] = PictureTheme.LIGHT,
     scale: Annotated[
         float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width; 2 for print.")
     ] = 1.0,
@@ -261,14 +261,14 @@ def _names(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
     return names
 
 
-@app.command("events", cls=Command)
+@app.command("events", cls=CliCommand)
 def _events(
     trace: TraceArgument,
     row: Annotated[
         list[str], typer.Option("--row", metavar="PATTERN", help="Stream 7, Rank 3/NCCL; repeatable.")
     ],
     range_: RangeOption = None,
-    iteration: LapOption = None,
+    iteration: IterationOption = None,
     name: Annotated[str, typer.Option(metavar="WORDS", help="Only names that hold these words.")] = "",
     duration: Annotated[str, typer.Option(metavar="D", help="Only so long: '>10us', '1ms..5ms'.")] = "",
     sort: Annotated[
@@ -284,16 +284,16 @@ def _events(
     from viewer.cli.open_study import check_window, open_study
 
     check_window(range_, iteration)
-    from viewer.cli.events_command import Asked, check_durations, print_events
+    from viewer.cli.events_command import EventQuery, check_durations, print_events
 
     check_durations(duration)
     most = limit if limit is not None or as_csv else LISTED
-    asked = Asked(tuple(row), range_, iteration, name, duration, sort, most, as_csv)
+    asked = EventQuery(tuple(row), range_, iteration, name, duration, sort, most, as_csv)
     print_events(open_study(trace, rules), asked)
     return 0
 
 
-@app.command("cache", cls=Command)
+@app.command("cache", cls=CliCommand)
 def _cache(
     list_: Annotated[bool, typer.Option("--list", help="List what is stored (the default).")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is stored.")] = False,
@@ -315,7 +315,7 @@ def _cache(
     return 0
 
 
-@app.command("renderer", cls=Command, hidden=True)
+@app.command("renderer", cls=CliCommand, hidden=True)
 def _print_renderer() -> int:
     """Print the name of the OpenGL renderer; `doctor` asks for it in a process that may die of it."""
     from viewer.cli.doctor_command import print_renderer
@@ -324,7 +324,7 @@ def _print_renderer() -> int:
     return 0
 
 
-@app.command("doctor", cls=Command)
+@app.command("doctor", cls=CliCommand)
 def _doctor(
     trace: Annotated[Path | None, typer.Argument(metavar="[TRACE]", help="A trace to look into.")] = None,
 ) -> int:

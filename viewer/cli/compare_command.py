@@ -1,4 +1,4 @@
-"""`lightbox compare`: the vitals of two traces side by side, as a table or as one JSON object."""
+"""`lightbox compare`: the summary of two traces side by side, as a table or as one JSON object."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import typer
 
 from viewer.analysis.study import Study
-from viewer.analysis.summary.compare import PER_LAP, Compared, compare
-from viewer.analysis.summary.summary import Vitals, vitals
+from viewer.analysis.summary.compare import PER_ITERATION, Compared, compare
+from viewer.analysis.summary.summary import Summary, summary
 from viewer.cli.console import plain_console
-from viewer.cli.console_tables import Column, FittedTable
+from viewer.cli.console_tables import ConsoleColumn, FittedTable
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.printable import visible
 from viewer.trace import GPU_KINDS
@@ -30,7 +30,7 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
     for study in (first, second):
         if not any(len(study.trace.events[kind]) for kind in GPU_KINDS):
             raise typer.TyperException(f"{study.trace.path.name}: no GPU operation was recorded")
-    sheets = [vitals(study, study.laps()) for study in (first, second)]
+    sheets = [summary(study, study.iterations()) for study in (first, second)]
     rows = compare(*sheets)
     if as_json:
         facts = {
@@ -48,10 +48,10 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
             console.print(f"   {note}")
     console.print(_table(rows))
     if any(row.how for row in rows):
-        console.print(f"* {PER_LAP}")
+        console.print(f"* {PER_ITERATION}")
 
 
-def _head(key: str, name: str, sheet: Vitals) -> str:
+def _head(key: str, name: str, sheet: Summary) -> str:
     return f"{key}  {name}: {sheet.scope.what}, {len(sheet.gpus)} GPUs"
 
 
@@ -60,7 +60,7 @@ def _table(rows: tuple[Compared, ...]) -> FittedTable:
     for row in rows:
         cells.append([row.section if row.section != section else "", *_cells(row)])
         section = row.section
-    return FittedTable("", [Column(*c) for c in _COLUMNS], cells, keys=2)
+    return FittedTable("", [ConsoleColumn(*c) for c in _COLUMNS], cells, keys=2)
 
 
 _COLUMNS = (

@@ -23,7 +23,7 @@ Cell = str | Text
 
 
 @dataclass(frozen=True)
-class Column:
+class ConsoleColumn:
     """A column of numbers or words; what is too long goes on in the next line, or with `cut` ends in "…"."""
 
     title: str
@@ -41,7 +41,7 @@ class FittedTable:
     """
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[ConsoleColumn]
     rows: Sequence[Sequence[Cell]]
     keys: int = 1
 

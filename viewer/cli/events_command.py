@@ -10,9 +10,9 @@ import pandas as pd
 import typer
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import Scope, lap_scope, range_scope
+from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
 from viewer.cli.console import plain_console
-from viewer.cli.console_tables import Column, FittedTable
+from viewer.cli.console_tables import ConsoleColumn, FittedTable
 from viewer.cli.open_study import chosen_window
 from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.times import TimeError
@@ -29,12 +29,12 @@ _FIRST = ("start_ns", "end_ns")
 
 
 @dataclass(frozen=True)
-class Asked:
+class EventQuery:
     """What was asked for: rows by `viewer.rows.matching.topmost`; `durations` as ">10us"."""
 
     patterns: tuple[str, ...]
     range_text: str | None = None
-    lap: int | None = None
+    iteration: int | None = None
     text: str = ""
     durations: str = ""
     sort: str = "start"
@@ -55,7 +55,7 @@ def check_durations(text: str) -> None:
         raise typer.BadParameter(str(error)) from error
 
 
-def print_events(study: Study, asked: Asked) -> None:
+def print_events(study: Study, asked: EventQuery) -> None:
     """Print the events of rows, each row's by itself where there are several.
 
     Raises
@@ -81,11 +81,11 @@ def print_events(study: Study, asked: Asked) -> None:
         _print_tables(held)
 
 
-def _scope(study: Study, asked: Asked) -> Scope | None:
-    window, lap = chosen_window(study, asked.range_text, asked.lap)
-    laps = study.laps()
-    if lap is not None and laps is not None:
-        return lap_scope(laps, [lap])
+def _scope(study: Study, asked: EventQuery) -> Scope | None:
+    window, iteration = chosen_window(study, asked.range_text, asked.iteration)
+    iterations = study.iterations()
+    if iteration is not None and iterations is not None:
+        return iteration_scope(iterations, [iteration])
     return range_scope(study, *window) if window else None
 
 
@@ -97,7 +97,7 @@ class _Listed:
     found: int
 
 
-def _listed(events: EventSet, wanted: Wanted, asked: Asked) -> _Listed:
+def _listed(events: EventSet, wanted: Wanted, asked: EventQuery) -> _Listed:
     columns = columns_for(events)
     column = _column(columns, asked.sort)
     descending = column is not None and column.number and column.key not in _FIRST
@@ -143,7 +143,7 @@ def _print_tables(held: list[_Listed]) -> None:
         more = f", the first {len(listed.order):,}" if len(listed.order) < listed.found else ""
         columns, cells = [], []
         for column in listed.columns:
-            columns.append(Column(column.title, column.number, cut=True))
+            columns.append(ConsoleColumn(column.title, column.number, cut=True))
             values = column.values(listed.events, listed.order)
             text = _short if column.key == "name" and Kind.KERNEL in listed.events.kinds else column.text
             cells.append([text(listed.events, value) for value in values])

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from viewer.drawing.format import format_ns
-from viewer.drawing.times import TimeError, parse_lap, parse_range
+from viewer.drawing.times import TimeError, parse_iteration, parse_range
 from viewer.printable import visible
 
 EVER_NS = (-(2**62), 2**62)
@@ -73,16 +73,16 @@ def open_study(path: Path, rules: str) -> Study:
     return study
 
 
-def check_window(range_text: str | None, lap: int | None) -> None:
+def check_window(range_text: str | None, iteration: int | None) -> None:
     """Refuse a range or an iteration that is none, before a trace is read for it.
 
     Raises
     ------
     typer.BadParameter
     """
-    if range_text is not None and lap is not None:
+    if range_text is not None and iteration is not None:
         raise typer.BadParameter("--range and --iteration cannot both be given")
-    if range_text is not None and parse_lap(range_text) is None:
+    if range_text is not None and parse_iteration(range_text) is None:
         try:
             parse_range(range_text, EVER_NS)
         except TimeError as error:
@@ -90,7 +90,7 @@ def check_window(range_text: str | None, lap: int | None) -> None:
 
 
 def chosen_window(
-    study: Study, range_text: str | None, lap: int | None
+    study: Study, range_text: str | None, iteration: int | None
 ) -> tuple[tuple[int, int] | None, int | None]:
     """Return the range and the iteration that were asked for; at most one of them is not None.
 
@@ -99,15 +99,17 @@ def chosen_window(
     typer.TyperException
         If the trace has no such iteration, or nothing lies in the range.
     """
-    if range_text is not None and (named := parse_lap(range_text)) is not None:
-        range_text, lap = None, named
-    if lap is not None:
-        laps = study.laps()
-        if laps is None:
+    if range_text is not None and (named := parse_iteration(range_text)) is not None:
+        range_text, iteration = None, named
+    if iteration is not None:
+        iterations = study.iterations()
+        if iterations is None:
             raise typer.TyperException("no iterations were found in this trace; use --range 2.1s..2.35s")
-        if lap >= laps.count:
-            raise typer.TyperException(f"there is no iteration {lap}; the trace has 0 to {laps.count - 1}")
-        return None, lap
+        if iteration >= iterations.count:
+            raise typer.TyperException(
+                f"there is no iteration {iteration}; the trace has 0 to {iterations.count - 1}"
+            )
+        return None, iteration
     if range_text is None:
         return None, None
     low, high = study.trace.span_ns

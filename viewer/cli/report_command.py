@@ -14,14 +14,14 @@ from rich.text import Text
 from viewer.analysis.study import Study
 from viewer.analysis.summary.rank_metrics import SPLIT
 from viewer.analysis.summary.report import report
-from viewer.analysis.summary.summary import SECTIONS, Vitals, vitals
-from viewer.analysis.time.scope import Scope, lap_scope, range_scope
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.summary.summary import SECTIONS, Summary, summary
+from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.cli.console import plain_console
-from viewer.cli.console_tables import Column, FittedTable
+from viewer.cli.console_tables import ConsoleColumn, FittedTable
 from viewer.cli.open_study import chosen_window
 from viewer.drawing.format import format_count, format_ns, format_share
-from viewer.drawing.spec_table import Cell, Grid
+from viewer.drawing.spec_table import Cell, SpecTable
 from viewer.drawing.summary_tables import (
     class_grid,
     copy_grid,
@@ -34,7 +34,7 @@ from viewer.drawing.summary_tables import (
 from viewer.trace.model import GUESSED_RANK
 
 LONGEST_LIST = 60
-PART_TITLES = {
+CATEGORY_TITLES = {
     "compute_only": "compute",
     "hidden_comm": "hidden comm.",
     "exposed_comm": "exposed comm.",
@@ -43,7 +43,7 @@ PART_TITLES = {
 }
 
 
-def print_report(study: Study, range_text: str | None, lap: int | None, as_json: bool) -> None:
+def print_report(study: Study, range_text: str | None, iteration: int | None, as_json: bool) -> None:
     """Print what is known of a trace.
 
     Raises
@@ -51,9 +51,9 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
     typer.BadParameter, typer.TyperException
         As `viewer.cli.open_study.chosen_window`.
     """
-    window, lap = chosen_window(study, range_text, lap)
+    window, iteration = chosen_window(study, range_text, iteration)
     try:
-        facts = report(study, window, lap)
+        facts = report(study, window, iteration)
     except ValueError as error:
         raise typer.TyperException(str(error)) from error
     if as_json:
@@ -61,12 +61,16 @@ def print_report(study: Study, range_text: str | None, lap: int | None, as_json:
         sys.stdout.write("\n")
         return
     console = plain_console()
-    sheet = vitals(study, study.laps(), scope=_scope(study, window, lap)) if study.trace.gpus else None
+    sheet = (
+        summary(study, study.iterations(), scope=_scope(study, window, iteration))
+        if study.trace.gpus
+        else None
+    )
     for part in _parts_of_report(facts, sheet):
         console.print(part)
 
 
-def write_html(study: Study, range_text: str | None, lap: int | None, path: Path) -> None:
+def write_html(study: Study, range_text: str | None, iteration: int | None, path: Path) -> None:
     """Write the report as one HTML page.
 
     Raises
@@ -76,29 +80,29 @@ def write_html(study: Study, range_text: str | None, lap: int | None, path: Path
     OSError
         If the file cannot be written.
     """
-    window, lap = chosen_window(study, range_text, lap)
+    window, iteration = chosen_window(study, range_text, iteration)
     from PySide6.QtGui import QGuiApplication
 
-    from viewer.export.atomic import write_whole
+    from viewer.export.atomic import write_atomic
     from viewer.export.report_page import html_report, report_facts
 
     app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     try:
-        page = html_report(report_facts(study, scope=_scope(study, window, lap)))
+        page = html_report(report_facts(study, scope=_scope(study, window, iteration)))
     finally:
         del app
-    write_whole(path, page.encode())
+    write_atomic(path, page.encode())
 
 
-def _scope(study: Study, window: tuple[int, int] | None, lap: int | None) -> Scope | None:
-    """Return what was asked for as the case sheet takes it; None: it chooses, the steady state first."""
-    laps = study.laps()
-    if lap is not None and laps is not None:
-        return lap_scope(laps, [lap])
+def _scope(study: Study, window: tuple[int, int] | None, iteration: int | None) -> Scope | None:
+    """Return what was asked for as the summary takes it; None: it chooses, the steady state first."""
+    iterations = study.iterations()
+    if iteration is not None and iterations is not None:
+        return iteration_scope(iterations, [iteration])
     return range_scope(study, *window) if window else None
 
 
-def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Text | FittedTable]:
+def _parts_of_report(facts: dict[str, Any], sheet: Summary | None) -> Iterable[Text | FittedTable]:
     yield _head(facts)
     yield _gpus(facts["gpus"])
     if any(gpu["rank_from"] == GUESSED_RANK for gpu in facts["gpus"]):
@@ -112,7 +116,7 @@ def _parts_of_report(facts: dict[str, Any], sheet: Vitals | None) -> Iterable[Te
         yield _classes(facts["gpus"])
     yield from _iterations(facts)
     if sheet is not None:
-        yield from _case_sheet(sheet)
+        yield from _summary_tables(sheet)
     yield _counts(facts["counts"], "Rows read")
     if facts["unread"]:
         yield _counts(facts["unread"], "Rows of tables that are not read")
@@ -129,7 +133,7 @@ def _head(facts: dict[str, Any]) -> Text:
 
 
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> FittedTable:
-    return FittedTable(title, [Column(n, number=at >= left) for at, n in enumerate(names)], rows)
+    return FittedTable(title, [ConsoleColumn(n, number=at >= left) for at, n in enumerate(names)], rows)
 
 
 def _name(gpu: dict[str, Any]) -> str:
@@ -152,9 +156,9 @@ def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
 def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
     rows = []
     for gpu in gpus:
-        held = [gpu[f"{part}_ns"] for part in (*PARTS, "no_kernel")]
+        held = [gpu[f"{part}_ns"] for part in (*CATEGORIES, "no_kernel")]
         rows.append([_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"])])
-    return _table("", ("GPU", *PART_TITLES.values(), "no kernel", "launches"), rows)
+    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel", "launches"), rows)
 
 
 def _length(ns: int, of_ns: int) -> str:
@@ -177,42 +181,42 @@ def _classes(gpus: list[dict[str, Any]]) -> FittedTable:
 
 
 def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
-    laps = facts["iterations"]
-    if not laps:
+    iterations = facts["iterations"]
+    if not iterations:
         yield Text("\nNo iterations were found.")
         return
     marker, steady = facts["marker"], facts["steady"]
     rows = []
-    for lap in laps[:LONGEST_LIST]:
-        whole = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in lap["gpus"]) or 1
+    for iteration in iterations[:LONGEST_LIST]:
+        whole = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in iteration["gpus"]) or 1
         shares = (
-            format_share(sum(gpu[f"{part}_ns"] for gpu in lap["gpus"]) / whole)
+            format_share(sum(gpu[f"{part}_ns"] for gpu in iteration["gpus"]) / whole)
             for part in ("exposed_comm", "copy_only", "idle")
         )
-        name, flag = lap["name"] or "", lap["flag"] or ""
-        rows.append([str(lap["index"]), name, format_ns(lap["duration_ns"]), *shares, flag])
+        name, flag = iteration["name"] or "", iteration["flag"] or ""
+        rows.append([str(iteration["index"]), name, format_ns(iteration["duration_ns"]), *shares, flag])
     guess = " (a guess)" if marker["guess"] else ""
-    yield FittedTable(f"\nIterations, by {marker['name']}{guess}", _LAP_COLUMNS, rows)
-    if len(laps) > LONGEST_LIST:
-        yield Text(f"... and {len(laps) - LONGEST_LIST:,} more; --json has them all")
+    yield FittedTable(f"\nIterations, by {marker['name']}{guess}", _ITERATION_COLUMNS, rows)
+    if len(iterations) > LONGEST_LIST:
+        yield Text(f"... and {len(iterations) - LONGEST_LIST:,} more; --json has them all")
     if steady is None:
         yield Text("There is no steady state.")
     else:
         yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
 
 
-_LAP_COLUMNS = (
-    Column("no.", number=True),
-    Column("marker"),
-    *(Column(title, number=True) for title in ("length", "exposed comm.", "copies", "idle")),
-    Column("flag"),
+_ITERATION_COLUMNS = (
+    ConsoleColumn("no.", number=True),
+    ConsoleColumn("marker"),
+    *(ConsoleColumn(title, number=True) for title in ("length", "exposed comm.", "copies", "idle")),
+    ConsoleColumn("flag"),
 )
 
 
-def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
-    """Yield what the Vitals dock shows, from the same cells."""
+def _summary_tables(sheet: Summary) -> Iterable[Text | FittedTable]:
+    """Yield what the Summary dock shows, from the same cells."""
     yield Text(
-        f"\nVitals: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
+        f"\nSummary: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
     )
     yield from (Text(note) for note in sheet.notes if note not in sheet.scope.notes)
     yield from (Text(f"Unreliable: {d.text}", style="yellow") for d in sheet.doubts)
@@ -231,10 +235,10 @@ def _case_sheet(sheet: Vitals) -> Iterable[Text | FittedTable]:
             yield Text(SPLIT, style="dim")
 
 
-def _grid(grid: Grid) -> FittedTable:
+def _grid(grid: SpecTable) -> FittedTable:
     """Return a grid as a table of texts; what is not normal is red, and marked for who sees no colour."""
     kept = [at for at in range(len(grid.heads)) if any(row[at].text for row in grid.rows)]
-    columns = [Column(grid.heads[at].title, grid.heads[at].number) for at in kept]
+    columns = [ConsoleColumn(grid.heads[at].title, grid.heads[at].number) for at in kept]
     rows = [[_cell(row[at], is_number=grid.heads[at].number) for at in kept] for row in grid.rows]
     return FittedTable(f"\n{grid.name}", columns, rows)
 

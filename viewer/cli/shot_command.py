@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from viewer.cli.open_study import EVER_NS, chosen_window
-from viewer.drawing.times import TimeError, parse_lap, parse_ns, parse_range
+from viewer.drawing.times import TimeError, parse_iteration, parse_ns, parse_range
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -33,7 +33,7 @@ class Shot:
     """
 
     range_text: str | None
-    lap: int | None
+    iteration: int | None
     patterns: tuple[str, ...]
     overlays: frozenset[str]
     theme: str
@@ -86,11 +86,11 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
     OSError
         If the file cannot be written.
     """
-    window, lap = chosen_window(study, shot.range_text, shot.lap)
+    window, iteration = chosen_window(study, shot.range_text, shot.iteration)
     from PySide6.QtGui import QGuiApplication
 
     from viewer.drawing.theme import DARK, LIGHT
-    from viewer.export.atomic import write_whole
+    from viewer.export.atomic import write_atomic
     from viewer.export.first_view import first_view
     from viewer.export.footer import window_text
     from viewer.export.picture_files import picture_bytes
@@ -104,7 +104,9 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
     theme = DARK if shot.theme == "dark" else LIGHT
     shown = {name: name not in shot.without for name in EXTRAS}
     try:
-        view = first_view(study, window, lap=lap, patterns=shot.patterns, overlays=shot.overlays, theme=theme)
+        view = first_view(
+            study, window, iteration=iteration, patterns=shot.patterns, overlays=shot.overlays, theme=theme
+        )
         view = replace(
             view,
             selection=selection[0] if selection else None,
@@ -125,7 +127,7 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
         raise typer.TyperException(str(error)) from error
     finally:
         del app
-    write_whole(out, content)
+    write_atomic(out, content)
     for what in missing:
         typer.echo(
             f"lightbox: the {what} is left out: the picture shows {window_text(view.window_ns)}", err=True
@@ -135,18 +137,18 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
 def _spans(study: Study, texts: Sequence[str], may_be_instants: bool = False) -> list[tuple[int, int]]:
     spans = []
     for text in texts:
-        if (lap := parse_lap(text)) is not None:
-            laps = study.laps()
-            chosen_window(study, None, lap)
-            assert laps is not None
-            spans.append((laps.start_ns(lap), laps.end_ns(lap)))
+        if (iteration := parse_iteration(text)) is not None:
+            iterations = study.iterations()
+            chosen_window(study, None, iteration)
+            assert iterations is not None
+            spans.append((iterations.start_ns(iteration), iterations.end_ns(iteration)))
         else:
             spans.append(_span(text, study.trace.window_ns, may_be_instants))
     return spans
 
 
 def _span(text: str, window_ns: tuple[int, int], may_be_instant: bool) -> tuple[int, int]:
-    if parse_lap(text) is not None:
+    if parse_iteration(text) is not None:
         return window_ns
     if may_be_instant and ".." not in text:
         instant = parse_ns(text)

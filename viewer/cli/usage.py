@@ -59,9 +59,9 @@ class _Flags:
         return params
 
 
-class Command(_Flags, TyperCommand):
+class CliCommand(_Flags, TyperCommand):
     """A command whose flags are listed without a type."""
 
 
-class Group(_Flags, TyperGroup):
+class CliGroup(_Flags, TyperGroup):
     """The commands, likewise."""

@@ -68,7 +68,7 @@ H200: dict[str, str | int] = {
 
 
 def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]]:
-    """Return the rows that stand before the first lap, as (table, columns)."""
+    """Return the rows that stand before the first iteration, as (table, columns)."""
     ranks = options.ranks
     yield "PROCESSES", {"globalPid": global_pids(ranks), "pid": pids(ranks), "name": ["python"] * ranks}
     for thread, name in THREAD_NAMES.items():

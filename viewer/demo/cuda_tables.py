@@ -1,4 +1,4 @@
-"""A timed lap becomes rows of CUDA calls and GPU operations, column by column."""
+"""A timed iteration becomes rows of CUDA calls and GPU operations, column by column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewer.demo.kernels import KERNELS
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
 from viewer.demo.row_arrays import Column, Int64, Rows, flat, pick, threads_of
-from viewer.demo.simulation import Lap
+from viewer.demo.simulation import SimulatedIteration
 
 NO_STREAM = 4_294_967_295
 _LOSS_SEED = 1
@@ -22,9 +22,9 @@ _LOCAL_MEMORY_BYTES = 250_871_808
 
 @dataclass
 class CudaTables:
-    """Turns laps into the rows of CUDA: calls and operations.
+    """Turns iterations into the rows of CUDA: calls and operations.
 
-    Numbers that run on (correlations, grids, events) are kept between laps.
+    Numbers that run on (correlations, grids, events) are kept between iterations.
     """
 
     options: DemoOptions
@@ -41,50 +41,52 @@ class CudaTables:
         # Every process counts its own calls from about the same number: the ids collide between them.
         self._first_correlation = 4_000 + 11 * np.arange(ranks, dtype=np.int64)
 
-    def of(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
-        """Return the rows of a lap as (table, columns)."""
-        steps = lap.program.steps
+    def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
+        """Return the rows of an iteration as (table, columns)."""
+        steps = iteration.program.steps
         calls = pick(steps, *_CALLS)
         number = np.zeros(len(steps), np.int64)
         number[calls] = self._issued + np.arange(len(calls))
         self._issued += len(calls)
         correlation = number[:, None] + self._first_correlation
-        yield "CUPTI_ACTIVITY_KIND_RUNTIME", self._runtime(lap, calls, correlation)
-        yield "CUPTI_ACTIVITY_KIND_KERNEL", self._kernels(lap, correlation)
-        yield "CUPTI_ACTIVITY_KIND_MEMCPY", self._copies(lap, correlation)
-        yield "CUPTI_ACTIVITY_KIND_MEMSET", self._sets(lap, correlation)
-        yield "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", self._syncs(lap, correlation)
+        yield "CUPTI_ACTIVITY_KIND_RUNTIME", self._runtime(iteration, calls, correlation)
+        yield "CUPTI_ACTIVITY_KIND_KERNEL", self._kernels(iteration, correlation)
+        yield "CUPTI_ACTIVITY_KIND_MEMCPY", self._copies(iteration, correlation)
+        yield "CUPTI_ACTIVITY_KIND_MEMSET", self._sets(iteration, correlation)
+        yield "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", self._syncs(iteration, correlation)
 
-    def _runtime(self, lap: Lap, calls: Int64, correlation: Int64) -> Rows:
-        names = [lap.program.steps[i].api for i in calls]
+    def _runtime(self, iteration: SimulatedIteration, calls: Int64, correlation: Int64) -> Rows:
+        names = [iteration.program.steps[i].api for i in calls]
         return {
-            "start": flat(lap.call_start_ns, calls),
-            "end": flat(lap.call_end_ns, calls),
+            "start": flat(iteration.call_start_ns, calls),
+            "end": flat(iteration.call_end_ns, calls),
             "eventClass": self._each([0 if n.startswith("cuda") else 1 for n in names]),
-            "globalTid": threads_of(lap, calls),
+            "globalTid": threads_of(iteration, calls),
             "correlationId": flat(correlation, calls),
             "nameId": self._each([self.strings(n) for n in names]),
             "returnValue": 0,
         }
 
-    def _operations(self, lap: Lap, which: Int64, correlation: Int64) -> dict[str, Column]:
+    def _operations(
+        self, iteration: SimulatedIteration, which: Int64, correlation: Int64
+    ) -> dict[str, Column]:
         ranks = np.arange(self.options.ranks)
         shift = np.array([self.options.shift.get(int(r), 0) for r in ranks], np.int64)
         return {
-            "start": flat(lap.gpu_start_ns + shift, which),
-            "end": flat(lap.gpu_end_ns + shift, which),
+            "start": flat(iteration.gpu_start_ns + shift, which),
+            "end": flat(iteration.gpu_end_ns + shift, which),
             "deviceId": np.repeat(ranks, len(which)),
             "contextId": CONTEXT,
             "greenContextId": 0,
-            "streamId": self._each([int(self._streams[lap.program.steps[i].stream]) for i in which]),
+            "streamId": self._each([int(self._streams[iteration.program.steps[i].stream]) for i in which]),
             "correlationId": flat(correlation, which),
             "globalPid": np.repeat(self._gpid, len(which)),
         }
 
-    def _kernels(self, lap: Lap, correlation: Int64) -> Rows:
-        which = pick(lap.program.steps, Do.KERNEL, Do.COLLECTIVE)
-        kernels = [KERNELS[lap.program.steps[i].kernel] for i in which]
-        rows = self._operations(lap, which, correlation)
+    def _kernels(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
+        which = pick(iteration.program.steps, Do.KERNEL, Do.COLLECTIVE)
+        kernels = [KERNELS[iteration.program.steps[i].kernel] for i in which]
+        rows = self._operations(iteration, which, correlation)
         grid = self._grids + np.arange(len(which))
         self._grids += len(which)
         shared = [k.static_shared_bytes + k.dynamic_shared_bytes for k in kernels]
@@ -113,10 +115,10 @@ class CudaTables:
             rows[f"block{axis}"] = self._each([k.block[place] for k in kernels])
         return self._lose(rows)
 
-    def _copies(self, lap: Lap, correlation: Int64) -> Rows:
-        which = pick(lap.program.steps, Do.COPY)
-        steps = [lap.program.steps[i] for i in which]
-        rows = self._operations(lap, which, correlation)
+    def _copies(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
+        which = pick(iteration.program.steps, Do.COPY)
+        steps = [iteration.program.steps[i] for i in which]
+        rows = self._operations(iteration, which, correlation)
         rows |= {
             "bytes": self._each([s.bytes for s in steps]),
             "copyKind": self._each([s.copy_kind for s in steps]),
@@ -126,10 +128,10 @@ class CudaTables:
         }
         return self._lose(rows)
 
-    def _sets(self, lap: Lap, correlation: Int64) -> Rows:
-        which = pick(lap.program.steps, Do.SET)
-        steps = [lap.program.steps[i] for i in which]
-        rows = self._operations(lap, which, correlation)
+    def _sets(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
+        which = pick(iteration.program.steps, Do.SET)
+        steps = [iteration.program.steps[i] for i in which]
+        rows = self._operations(iteration, which, correlation)
         rows |= {
             "value": 0,
             "bytes": self._each([s.bytes for s in steps]),
@@ -137,15 +139,15 @@ class CudaTables:
         }
         return self._lose(rows)
 
-    def _syncs(self, lap: Lap, correlation: Int64) -> Rows:
-        which = pick(lap.program.steps, Do.STREAM_WAIT, Do.SYNC)
-        steps = [lap.program.steps[i] for i in which]
+    def _syncs(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
+        which = pick(iteration.program.steps, Do.STREAM_WAIT, Do.SYNC)
+        steps = [iteration.program.steps[i] for i in which]
         waits = np.array([s.do == Do.STREAM_WAIT for s in steps])
         event = self._events + np.cumsum(waits)
         self._events += int(waits.sum())
         return {
-            "start": flat(lap.call_start_ns, which) + 300,
-            "end": flat(lap.call_end_ns, which) - 100,
+            "start": flat(iteration.call_start_ns, which) + 300,
+            "end": flat(iteration.call_end_ns, which) - 100,
             "deviceId": np.repeat(np.arange(self.options.ranks), len(which)),
             "contextId": CONTEXT,
             "streamId": self._each(

@@ -27,7 +27,7 @@ APPLICATION_ID = int.from_bytes(b"LtBx")
 """By which the head of a file says that it is a demo."""
 
 
-class Writer:
+class ExportWriter:
     """Writes tables of the export schema; a table exists once it has a row, as in real exports.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A timed lap becomes rows of what the host did: NVTX ranges, OS runtime calls, context switches."""
+"""A timed iteration becomes rows of what the host did: NVTX ranges, OS runtime calls, context switches."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from viewer.demo.ids import THREADS_START_NS, Strings, cpus, global_tids
-from viewer.demo.loops import SAMPLE_LAPS, SAMPLE_TEXT
+from viewer.demo.loops import SAMPLE_ITERATIONS, SAMPLE_TEXT
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
 from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
-from viewer.demo.simulation import Lap
+from viewer.demo.simulation import SimulatedIteration
 
 NVTX_PUSH_POP = 59
 OSRT_CLASS = 27
@@ -26,7 +26,7 @@ _PREEMPTED_SYNC_NS = 3_000_000
 
 @dataclass
 class HostTables:
-    """Turns laps into the rows of the host's threads. What is still open is kept between laps."""
+    """Turns iterations into the rows of the host's threads. What is still open is kept between iterations."""
 
     options: DemoOptions
     strings: Strings
@@ -41,51 +41,51 @@ class HostTables:
         self._tids = {t: global_tids(ranks, t) for t in ("main", "autograd", "loader")}
         self._cpus = {t: cpus(ranks, t) for t in ("main", "autograd", "loader")}
 
-    def of(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
-        """Return the rows of a lap as (table, columns)."""
-        yield "NVTX_EVENTS", self._ranges(lap)
+    def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
+        """Return the rows of an iteration as (table, columns)."""
+        yield "NVTX_EVENTS", self._ranges(iteration)
         if self.options.like == "distca":
-            yield from self._sample(lap)
-        waits = [*self._pauses(lap), *self._hand_overs(lap)]
+            yield from self._sample(iteration)
+        waits = [*self._pauses(iteration), *self._hand_overs(iteration)]
         for thread, name, start, end in waits:
             if self.options.like == "megatron":
                 yield "OSRT_API", self._os_call(thread, name, start, end)
             yield "SCHED_EVENTS", self._away(thread, start, end)
-        for start, end in self._preemptions(lap):
+        for start, end in self._preemptions(iteration):
             yield "SCHED_EVENTS", self._away("main", start, end)
-        yield from self._loader(lap)
+        yield from self._loader(iteration)
 
-    def _ranges(self, lap: Lap) -> Rows:
-        steps, ranks = lap.program.steps, self.options.ranks
-        pushes = np.array([a for a, _ in lap.program.ranges], np.int64)
-        pops = np.array([b for _, b in lap.program.ranges], np.int64)
+    def _ranges(self, iteration: SimulatedIteration) -> Rows:
+        steps, ranks = iteration.program.steps, self.options.ranks
+        pushes = np.array([a for a, _ in iteration.program.ranges], np.int64)
+        pops = np.array([b for _, b in iteration.program.ranges], np.int64)
         opened = [steps[a] for a in pushes]
-        texts = [s.text.format(lap=lap.index) for s in opened]
+        texts = [s.text.format(iteration=iteration.index) for s in opened]
         registered = [bool(s.domain) for s in opened]
         return {
-            "start": flat(lap.call_start_ns, pushes),
-            "end": flat(lap.call_end_ns, pops),
+            "start": flat(iteration.call_start_ns, pushes),
+            "end": flat(iteration.call_end_ns, pops),
             "eventType": NVTX_PUSH_POP,
             "color": [s.argb for s in opened] * ranks,
             "text": [None if r else t for t, r in zip(texts, registered, strict=True)] * ranks,
-            "globalTid": threads_of(lap, pushes),
+            "globalTid": threads_of(iteration, pushes),
             "textId": [self.strings(t) if r else None for t, r in zip(texts, registered, strict=True)]
             * ranks,
             "domainId": [NCCL_DOMAIN if r else 0 for r in registered] * ranks,
         }
 
-    def _sample(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
-        """Return the range around a whole sample: it begins in one lap and ends in a later one."""
-        program = lap.program
+    def _sample(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
+        """Return the range around a whole sample: it begins in one iteration and ends in a later one."""
+        program = iteration.program
         if program.open_push is not None:
-            self._sample_start = lap.call_start_ns[program.open_push]
+            self._sample_start = iteration.call_start_ns[program.open_push]
         if program.open_pop is not None and self._sample_start is not None:
-            text = SAMPLE_TEXT.format(sample=lap.index // SAMPLE_LAPS)
+            text = SAMPLE_TEXT.format(sample=iteration.index // SAMPLE_ITERATIONS)
             yield (
                 "NVTX_EVENTS",
                 {
                     "start": self._sample_start,
-                    "end": lap.call_end_ns[program.open_pop],
+                    "end": iteration.call_end_ns[program.open_pop],
                     "eventType": NVTX_PUSH_POP,
                     "text": [text] * self.options.ranks,
                     "globalTid": self._tids["main"],
@@ -93,35 +93,45 @@ class HostTables:
                 },
             )
 
-    def _pauses(self, lap: Lap) -> Iterator[tuple[str, str, Int64, Int64]]:
+    def _pauses(self, iteration: SimulatedIteration) -> Iterator[tuple[str, str, Int64, Int64]]:
         """Return the waits of the main thread inside calls of the operating system."""
-        for i in pick(lap.program.steps, Do.PAUSE):
-            yield "main", lap.program.steps[i].os_call, lap.call_start_ns[i], lap.call_end_ns[i]
+        for i in pick(iteration.program.steps, Do.PAUSE):
+            yield (
+                "main",
+                iteration.program.steps[i].os_call,
+                iteration.call_start_ns[i],
+                iteration.call_end_ns[i],
+            )
 
-    def _hand_overs(self, lap: Lap) -> Iterator[tuple[str, str, Int64, Int64]]:
+    def _hand_overs(self, iteration: SimulatedIteration) -> Iterator[tuple[str, str, Int64, Int64]]:
         """Return the waits of the main and the autograd thread for each other around every backward pass."""
-        for i in pick(lap.program.steps, Do.SWITCH):
-            if lap.program.steps[i].thread == "autograd":
-                given = lap.call_start_ns[i]
-                yield "autograd", "pthread_cond_wait", self._autograd_free, lap.call_end_ns[i]
+        for i in pick(iteration.program.steps, Do.SWITCH):
+            if iteration.program.steps[i].thread == "autograd":
+                given = iteration.call_start_ns[i]
+                yield "autograd", "pthread_cond_wait", self._autograd_free, iteration.call_end_ns[i]
             else:
-                yield "main", "pthread_cond_wait", given, lap.call_end_ns[i]
-                self._autograd_free = lap.call_start_ns[i] + 2_000
+                yield "main", "pthread_cond_wait", given, iteration.call_end_ns[i]
+                self._autograd_free = iteration.call_start_ns[i] + 2_000
 
-    def _preemptions(self, lap: Lap) -> Iterator[tuple[Int64, Int64]]:
+    def _preemptions(self, iteration: SimulatedIteration) -> Iterator[tuple[Int64, Int64]]:
         """Return moments in which a thread that spins in a long synchronisation loses its core."""
-        for i in pick(lap.program.steps, Do.SYNC):
-            start, length = lap.call_start_ns[i], lap.call_end_ns[i] - lap.call_start_ns[i]
+        for i in pick(iteration.program.steps, Do.SYNC):
+            start, length = iteration.call_start_ns[i], iteration.call_end_ns[i] - iteration.call_start_ns[i]
             if length.min() > _PREEMPTED_SYNC_NS:
                 at = start + (length * self._rng.uniform(0.2, 0.7, len(length))).astype(np.int64)
                 yield at, at + self._rng.integers(12_000, 70_000, len(length))
 
-    def _loader(self, lap: Lap) -> Iterator[tuple[str, Rows]]:
+    def _loader(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Return what the loader's thread does to make the batch that the main thread waits for."""
-        waits = [i for i in pick(lap.program.steps, Do.PAUSE) if lap.program.steps[i].os_call == "poll"]
+        waits = [
+            i for i in pick(iteration.program.steps, Do.PAUSE) if iteration.program.steps[i].os_call == "poll"
+        ]
         if not waits:
             return
-        begin, end = lap.call_start_ns[waits[0]] - _LOADER_LEAD_NS, lap.call_end_ns[waits[0]] - 90_000
+        begin, end = (
+            iteration.call_start_ns[waits[0]] - _LOADER_LEAD_NS,
+            iteration.call_end_ns[waits[0]] - 90_000,
+        )
         part = (end - begin) // _LOADER_READS
         tid, cpu = self._tids["loader"], self._cpus["loader"]
         yield "SCHED_EVENTS", {"start": begin, "cpu": cpu, "isSchedIn": 1, "globalTid": tid, "threadState": 0}

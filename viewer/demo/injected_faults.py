@@ -6,10 +6,10 @@ from typing import Literal, get_args
 
 from viewer.demo.program import COMPUTE, WAIT, Do, Script, Step
 
-Plant = Literal["busy-cpu", "item", "malloc", "tiny-kernels", "event-wait"]
-PLANTS: tuple[Plant, ...] = get_args(Plant)
+Fault = Literal["busy-cpu", "item", "malloc", "tiny-kernels", "event-wait"]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-RANGES: dict[Plant, str] = {
+RANGES: dict[Fault, str] = {
     "busy-cpu": "build_mask",
     "item": "log_metrics",
     "malloc": "grow_workspace",
@@ -22,7 +22,7 @@ BUSY_MS, MALLOC_MS, WAIT_MS = 9.0, 6.0, 4.0
 METRICS, TINY_KERNELS = 12, 300
 
 
-def plant(w: Script, kind: Plant) -> None:
+def inject_fault(w: Script, kind: Fault) -> None:
     """Write down a fault, between two microbatches."""
     w.push(RANGES[kind])
     if kind == "busy-cpu":

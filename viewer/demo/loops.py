@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.demo.injected_faults import Plant, plant
+from viewer.demo.injected_faults import Fault, inject_fault
 from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
 
 LAYERS = 5
@@ -10,7 +10,7 @@ MICROBATCHES = 2
 OPTIMIZER_SHARDS = 40
 ALL_REDUCE_US, HEALTHY_ALL_REDUCE_US = 178, 140
 CHECKPOINT_FILES = 8
-SAMPLE_LAPS = 5
+SAMPLE_ITERATIONS = 5
 SAMPLE_TEXT = "sample_{sample}(repeat=5)"
 
 FORWARD_ARGB = 0xFF5B8FD6
@@ -137,11 +137,11 @@ def _checkpoint(w: Script) -> None:
     w.finish()
 
 
-def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Plant | None) -> Program:
-    """Return one iteration of the training loop, inside its range ``Iteration {lap}``."""
+def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Fault | None) -> Program:
+    """Return one iteration of the training loop, inside its range ``Iteration {iteration}``."""
     w = Script(cold=cold)
     all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
-    w.push("Iteration {lap}")
+    w.push("Iteration {iteration}")
     w.begin("dataloader.next", LOADER_ARGB)
     if clean:
         w.call("cudaEventQuery_v3020", 1.5)
@@ -156,7 +156,7 @@ def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Plant | None) -
         _forward(w, clean and last, all_reduce_us)
         _backward(w, last, all_reduce_us)
         if planted and microbatch == 0:
-            plant(w, planted)
+            inject_fault(w, planted)
     _optimizer(w)
     if checkpoint:
         _checkpoint(w)

@@ -11,37 +11,39 @@ import platformdirs
 
 from viewer.demo.capture import closing, opening
 from viewer.demo.cuda_tables import CudaTables
-from viewer.demo.export_writer import FAILURES, Writer
+from viewer.demo.export_writer import FAILURES, ExportWriter
 from viewer.demo.host_tables import HostTables
 from viewer.demo.ids import Strings
-from viewer.demo.loops import SAMPLE_LAPS
+from viewer.demo.loops import SAMPLE_ITERATIONS
 from viewer.demo.oddities import write_oddities
 from viewer.demo.options import DemoOptions
-from viewer.demo.simulation import Job
+from viewer.demo.simulation import SimulatedJob
 
-DEFAULT_LAPS = {"megatron": 8, "distca": 20}
+DEFAULT_ITERATIONS = {"megatron": 8, "distca": 20}
 _SESSION_TAIL_NS = 18_000_000
 
 
-def job(options: DemoOptions) -> Job:
-    """Return the job of these options, with the number of laps that they come to.
+def job(options: DemoOptions) -> SimulatedJob:
+    """Return the job of these options, with the number of iterations that they come to.
 
-    The laps of ``distca`` come in whole samples.
+    The iterations of ``distca`` come in whole samples.
     """
-    laps = options.iterations or DEFAULT_LAPS[options.like]
+    iterations = options.iterations or DEFAULT_ITERATIONS[options.like]
     if options.events is not None:
-        laps = max(1, round(options.events / _rows_of_a_lap(options)))
+        iterations = max(1, round(options.events / _rows_of_an_iteration(options)))
     if options.like == "distca":
-        laps = -(-laps // SAMPLE_LAPS) * SAMPLE_LAPS
-    return Job(options, laps)
+        iterations = -(-iterations // SAMPLE_ITERATIONS) * SAMPLE_ITERATIONS
+    return SimulatedJob(options, iterations)
 
 
-def _rows_of_a_lap(options: DemoOptions) -> int:
+def _rows_of_an_iteration(options: DemoOptions) -> int:
     strings = Strings()
     tables = (CudaTables(options, strings), HostTables(options, strings))
-    *_, lap = Job(options, 2).run()
+    *_, iteration = SimulatedJob(options, 2).run()
     return sum(
-        max(len(c) for c in rows.values() if not isinstance(c, int)) for t in tables for _, rows in t.of(lap)
+        max(len(c) for c in rows.values() if not isinstance(c, int))
+        for t in tables
+        for _, rows in t.of(iteration)
     )
 
 
@@ -81,13 +83,13 @@ def _write(path: Path, options: DemoOptions) -> None:
     strings = Strings()
     cuda, host = CudaTables(options, strings), HostTables(options, strings)
     end_ns = 0
-    with Writer(path) as writer:
+    with ExportWriter(path) as writer:
         for table, rows in opening(options, strings):
             writer.add(table, rows)
-        for lap in job(options).run():
-            for table, rows in chain(cuda.of(lap), host.of(lap)):
+        for iteration in job(options).run():
+            for table, rows in chain(cuda.of(iteration), host.of(iteration)):
                 writer.add(table, rows)
-            end_ns = max(end_ns, int(lap.call_end_ns.max()), int(lap.gpu_end_ns.max()))
+            end_ns = max(end_ns, int(iteration.call_end_ns.max()), int(iteration.gpu_end_ns.max()))
         for table, rows in closing(options, end_ns + _SESSION_TAIL_NS):
             writer.add(table, rows)
         writer.add("StringIds", {"id": list(strings.texts.values()), "value": list(strings.texts)})

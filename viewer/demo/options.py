@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from viewer.demo.injected_faults import PLANTS, Plant
+from viewer.demo.injected_faults import FAULTS, Fault
 
 Oddity = Literal[
     "versioned-tables", "environment-rank", "mpi-ranks", "unread-tables", "migrations", "nsys-messages"
@@ -30,7 +30,7 @@ class DemoOptions:
     tensor : int
         How many neighbours are a tensor parallel group; data parallel groups hold four ranks, one of each.
     iterations : int or None
-        Laps; None takes eight (twenty, in four samples, with ``like="distca"``).
+        Iterations; None takes eight (twenty, in four samples, with ``like="distca"``).
     events : int or None
         About how many rows the file shall hold (ten million for the benchmarks); sets `iterations`.
     like : {"megatron", "distca"}
@@ -39,7 +39,7 @@ class DemoOptions:
         compute on a stream that is not 7, context switches but no OS runtime rows.
     slow_rank : int or None
         The rank whose compute kernels take 6 % longer; None, or no such rank: all alike.
-    plant : Plant or None
+    fault : Fault or None
         A fault that the job has besides, in a range of its own: a CPU that is busy, numbers fetched one by
         one, an allocation, launch-bound tiny kernels, an event of another GPU that comes late.
     clean : bool
@@ -61,7 +61,7 @@ class DemoOptions:
     events: int | None = None
     like: Literal["megatron", "distca"] = "megatron"
     slow_rank: int | None = 5
-    plant: Plant | None = None
+    fault: Fault | None = None
     clean: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class DemoOptions:
             raise ValueError(f"a job needs at least one rank, not {self.ranks}")
         if self.tensor < 1:
             raise ValueError(f"a tensor parallel group needs at least one rank, not {self.tensor}")
-        if self.plant is not None and (self.plant not in PLANTS or self.like != "megatron"):
+        if self.fault is not None and (self.fault not in FAULTS or self.like != "megatron"):
             raise ValueError(
-                f"no fault {self.plant!r} in a job like {self.like}; there are {', '.join(PLANTS)}"
+                f"no fault {self.fault!r} in a job like {self.like}; there are {', '.join(FAULTS)}"
             )
         if self.like not in ("megatron", "distca"):
             raise ValueError(f"like is megatron or distca, not {self.like!r}")
@@ -100,7 +100,7 @@ class DemoOptions:
         facts = (
             self.ranks,
             self.tensor,
-            self.plant,
+            self.fault,
             self.iterations,
             self.events,
             self.like,

@@ -1,4 +1,4 @@
-"""Columns of rows, and how the (step, rank) arrays of a lap are laid out in them: rank after rank."""
+"""Columns of rows, and how the (step, rank) arrays of an iteration are laid out in them: rank after rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from viewer.demo.ids import global_tids
 from viewer.demo.program import Do, Step
-from viewer.demo.simulation import Lap
+from viewer.demo.simulation import SimulatedIteration
 
 Int64 = npt.NDArray[np.int64]
 Column = Int64 | Sequence[str] | Sequence[int] | Sequence[str | int | None] | int
@@ -27,9 +27,9 @@ def flat(values: Int64, which: Int64) -> Int64:
     return np.ascontiguousarray(values[which].T).ravel()
 
 
-def threads_of(lap: Lap, which: Int64) -> Int64:
+def threads_of(iteration: SimulatedIteration, which: Int64) -> Int64:
     """Return the global thread ids of some steps as one column."""
-    ranks = lap.call_start_ns.shape[1]
+    ranks = iteration.call_start_ns.shape[1]
     main, autograd = global_tids(ranks, "main"), global_tids(ranks, "autograd")
-    on_main = np.array([lap.program.steps[i].thread == "main" for i in which])
+    on_main = np.array([iteration.program.steps[i].thread == "main" for i in which])
     return np.where(on_main[None, :], main[:, None], autograd[:, None]).ravel()

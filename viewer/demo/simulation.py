@@ -1,6 +1,6 @@
 """The job as a clock sees it: host threads that issue, streams that queue in order, groups that meet.
 
-Ranks run side by side in arrays of shape (ranks,); one pass over the steps of a lap moves all of them.
+Ranks run side by side in arrays of shape (ranks,); one pass over the steps of an iteration moves all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from viewer.demo.loops import SAMPLE_LAPS, distca, megatron
+from viewer.demo.loops import SAMPLE_ITERATIONS, distca, megatron
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import STREAM_SLOTS, Do, Group, Program
 
@@ -33,7 +33,7 @@ _ON_GPU = (Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET)
 
 
 @dataclass(frozen=True)
-class Lap:
+class SimulatedIteration:
     """One iteration, timed. All arrays have shape (steps, ranks) and hold nanoseconds.
 
     Attributes
@@ -58,17 +58,17 @@ class GroundTruth:
 
     Attributes
     ----------
-    lap_start_ns : ndarray of int64, shape (ranks, laps)
-        Start of the first operation of each lap on each GPU.
+    iteration_start_ns : ndarray of int64, shape (ranks, iterations)
+        Start of the first operation of each iteration on each GPU.
     end_ns : ndarray of int64, shape (ranks,)
         End of the last operation.
     warm_up, checkpoints : tuple of int
-        Laps that are slow at the start; laps that save a checkpoint.
+        Iterations that are slow at the start; iterations that save a checkpoint.
     straggler : int or None
         The slow rank.
     """
 
-    lap_start_ns: Int64
+    iteration_start_ns: Int64
     end_ns: Int64
     warm_up: tuple[int, ...]
     checkpoints: tuple[int, ...]
@@ -92,31 +92,31 @@ def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
 
 
 @dataclass
-class Job:
-    """A job that can be run lap by lap, from its start, always to the same times."""
+class SimulatedJob:
+    """A job that can be run iteration by iteration, from its start, always to the same times."""
 
     options: DemoOptions
-    laps: int
+    iterations: int
 
-    def is_warm_up(self, lap: int) -> bool:
-        """Whether the lap loads modules and allocates memory as it goes."""
-        return lap == 0 and not self.options.clean
+    def is_warm_up(self, iteration: int) -> bool:
+        """Whether the iteration loads modules and allocates memory as it goes."""
+        return iteration == 0 and not self.options.clean
 
-    def is_checkpoint(self, lap: int) -> bool:
-        """Whether the lap ends by saving a checkpoint."""
+    def is_checkpoint(self, iteration: int) -> bool:
+        """Whether the iteration ends by saving a checkpoint."""
         o = self.options
-        return o.like == "megatron" and not o.clean and lap % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1
+        return o.like == "megatron" and not o.clean and iteration % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1
 
-    def program(self, lap: int) -> Program:
-        """Return the steps of a lap."""
-        cold = self.is_warm_up(lap)
-        place = lap % SAMPLE_LAPS
+    def program(self, iteration: int) -> Program:
+        """Return the steps of an iteration."""
+        cold = self.is_warm_up(iteration)
+        place = iteration % SAMPLE_ITERATIONS
         if self.options.like == "distca":
-            return _distca(cold, place == 0, place == SAMPLE_LAPS - 1)
-        return _megatron(cold, self.options.clean, self.is_checkpoint(lap), self.options.plant)
+            return _distca(cold, place == 0, place == SAMPLE_ITERATIONS - 1)
+        return _megatron(cold, self.options.clean, self.is_checkpoint(iteration), self.options.fault)
 
-    def run(self) -> Iterator[Lap]:
-        """Time the laps one after another."""
+    def run(self) -> Iterator[SimulatedIteration]:
+        """Time the iterations one after another."""
         ranks = self.options.ranks
         rng = np.random.default_rng(self.options.seed)
         members = {g: _member_index(group_members(g, ranks, self.options.tensor)) for g in _GROUPS}
@@ -125,11 +125,11 @@ class Job:
             pace[self.options.straggler] = SLOW
         cpu = START_NS + rng.integers(0, 180_000, ranks)
         busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
-        for index in range(self.laps):
+        for index in range(self.iterations):
             program = self.program(index)
-            lap = _time_lap(index, program, cpu, busy_until, pace, members, rng)
-            cpu = lap.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
-            yield lap
+            iteration = _time_iteration(index, program, cpu, busy_until, pace, members, rng)
+            cpu = iteration.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
+            yield iteration
 
 
 def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
@@ -142,7 +142,7 @@ def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
     return padded, owner
 
 
-def _time_lap(
+def _time_iteration(
     index: int,
     program: Program,
     cpu: Int64,
@@ -150,8 +150,8 @@ def _time_lap(
     pace: Float,
     members: dict[Group, tuple[Int64, Int64]],
     rng: np.random.Generator,
-) -> Lap:
-    """Run all ranks through the steps of one lap; `busy_until` is moved along."""
+) -> SimulatedIteration:
+    """Run all ranks through the steps of one iteration; `busy_until` is moved along."""
     steps = program.steps
     shape = (len(steps), len(pace))
     spread = np.array([s.spread for s in steps])[:, None]
@@ -193,7 +193,7 @@ def _time_lap(
             end = np.maximum(end, held + SYNC_RETURN_NS)
         call_start[i], call_end[i] = begin, end
         cpu = end
-    return Lap(index, program, call_start, call_end, gpu_start, gpu_end)
+    return SimulatedIteration(index, program, call_start, call_end, gpu_start, gpu_end)
 
 
 def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random.Generator) -> Float:
@@ -201,18 +201,18 @@ def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random
     return typical.astype(np.float64) * factor
 
 
-def ground_truth(job: Job) -> GroundTruth:
+def ground_truth(job: SimulatedJob) -> GroundTruth:
     """Run the job and return what it knows of itself."""
     starts: list[Int64] = []
     end = np.zeros(job.options.ranks, np.int64)
-    for lap in job.run():
-        on_gpu = lap.gpu_start_ns[:, 0] >= 0
-        starts.append(lap.gpu_start_ns[on_gpu].min(axis=0))
-        end = np.maximum(end, lap.gpu_end_ns.max(axis=0))
+    for iteration in job.run():
+        on_gpu = iteration.gpu_start_ns[:, 0] >= 0
+        starts.append(iteration.gpu_start_ns[on_gpu].min(axis=0))
+        end = np.maximum(end, iteration.gpu_end_ns.max(axis=0))
     return GroundTruth(
         np.stack(starts, axis=1),
         end,
-        tuple(k for k in range(job.laps) if job.is_warm_up(k)),
-        tuple(k for k in range(job.laps) if job.is_checkpoint(k)),
+        tuple(k for k in range(job.iterations) if job.is_warm_up(k)),
+        tuple(k for k in range(job.iterations) if job.is_checkpoint(k)),
         job.options.straggler,
     )

@@ -57,7 +57,7 @@ class StateBand:
 
 @dataclass(frozen=True, slots=True)
 class CurveBand:
-    """The launch distance of a GPU, an index into the trace's GPUs."""
+    """The launch latency of a GPU, an index into the trace's GPUs."""
 
     gpu: int
     y: int

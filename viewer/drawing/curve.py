@@ -1,4 +1,4 @@
-"""The launch distance of a GPU as a filled curve: how long its operations were queued, on a log scale."""
+"""The launch latency of a GPU as a filled curve: how long its operations were queued, on a log scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.drawing.scale import Scale
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
-    from viewer.analysis.launches.latency import LaunchDistance
+    from viewer.analysis.launches.latency import LaunchLatency
 
 BLOCK = 32
 FLOOR_NS, DECADES = 1_000, 6
@@ -75,13 +75,13 @@ class Extremes:
 
 @dataclass(frozen=True)
 class Curve:
-    """The launch distance of one GPU, prepared for drawing."""
+    """The launch latency of one GPU, prepared for drawing."""
 
-    distance: LaunchDistance
+    distance: LaunchLatency
     extremes: Extremes
 
     @classmethod
-    def of(cls, distance: LaunchDistance) -> Curve:
+    def of(cls, distance: LaunchLatency) -> Curve:
         """Make the tables."""
         return cls(distance, Extremes(distance.queued_ns))
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from viewer.drawing.pixel_columns import Bars, Columns
+from viewer.drawing.pixel_columns import Bars, PixelColumns
 
 MIN_EDGE_PX = 4
 
@@ -61,7 +61,7 @@ def draw_list(layers: Sequence[Layer]) -> DrawList:
     return DrawList(np.concatenate(rects), np.concatenate(colours), tuple(ends))
 
 
-def column_layer(columns: Columns, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32]) -> Layer:
+def column_layer(columns: PixelColumns, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32]) -> Layer:
     """Return the columns of lanes that lie between device rows `top` and `bottom`, shape (lanes,) each.
 
     A column is as high as it is busy, one device pixel at least; neighbours that look alike are one

@@ -53,16 +53,16 @@ def format_share(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def format_lap_share(share: float) -> str:
+def format_iteration_share(share: float) -> str:
     """Return the length of a range over that of an iteration: "18.9 %", over several "62.3 ×"; NaN a dash."""
     if math.isnan(share):
         return "–"
     return f"{share:,.1f} ×" if share >= SEVERAL else format_share(share)
 
 
-def lap_share_text(share: float, which: str) -> str:
+def iteration_share_text(share: float, which: str) -> str:
     """Return it in words: "18.9 % of iteration 7", "62.3 × the length of iteration 343"."""
-    return f"{format_lap_share(share)} {'the length ' * (share >= SEVERAL)}of {which}"
+    return f"{format_iteration_share(share)} {'the length ' * (share >= SEVERAL)}of {which}"
 
 
 def format_bytes(count: float) -> str:
@@ -82,7 +82,7 @@ def format_rate(byte_count: float, duration_ns: float) -> str:
 
 
 def format_value(value: float | str | None, unit: str) -> str:
-    """Return a value with its unit, as `viewer.analysis.summary.metric.Vital` names units: "ns", "share", "ratio" ...
+    """Return a value with its unit, by the names of units in `summary.metric`: "ns", "share", "ratio" ...
 
     A value that is not known is a dash.
     """

@@ -57,7 +57,7 @@ class HitResult:
     column : ColumnFacts or None
         Where it is several.
     gpu, part : int or None
-        Over a state lane: the GPU, and the part that takes most of the pixel (a position in `PARTS`).
+        Over a state lane: the GPU, and the part that takes most of the pixel (a position in `CATEGORIES`).
     """
 
     placed: PlacedRow

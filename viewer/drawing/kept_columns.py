@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.drawing.lanes import Lane
-from viewer.drawing.pixel_columns import Bars, Columns, columns
+from viewer.drawing.pixel_columns import Bars, PixelColumns, columns
 from viewer.drawing.scale import Scale
 
 
@@ -18,9 +18,9 @@ class KeptColumns:
     def __init__(self) -> None:
         self._scale: Scale | None = None
         self._lanes: list[Lane] = []
-        self._found: tuple[Columns, Bars] | None = None
+        self._found: tuple[PixelColumns, Bars] | None = None
 
-    def of(self, lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
+    def of(self, lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
         """Return `columns(lanes, scale)`."""
         known = self._lanes if self._scale == scale and self._found is not None else []
         row_of = {id(lane): row for row, lane in enumerate(known)}
@@ -35,10 +35,12 @@ class KeptColumns:
         return found
 
 
-def _one_under_another(upper: tuple[Columns, Bars], lower: tuple[Columns, Bars]) -> tuple[Columns, Bars]:
+def _one_under_another(
+    upper: tuple[PixelColumns, Bars], lower: tuple[PixelColumns, Bars]
+) -> tuple[PixelColumns, Bars]:
     (columns_a, bars_a), (columns_b, bars_b) = upper, lower
     return (
-        Columns(
+        PixelColumns(
             np.concatenate((columns_a.busy, columns_b.busy)),
             np.concatenate((columns_a.colour, columns_b.colour)),
             np.concatenate((columns_a.edges_ns, columns_b.edges_ns)),
@@ -53,7 +55,7 @@ def _one_under_another(upper: tuple[Columns, Bars], lower: tuple[Columns, Bars])
     )
 
 
-def _picked(found: Columns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[Columns, Bars]:
+def _picked(found: PixelColumns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[PixelColumns, Bars]:
     """Return some rows, in this order."""
     bounds = bars.lane.searchsorted(np.arange(len(found.busy) + 1))
     begin, count = bounds[rows], np.diff(bounds)[rows]
@@ -61,6 +63,6 @@ def _picked(found: Columns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[Col
     at = np.arange(end[-1]) + np.repeat(begin - end + count, count)
     lane = np.repeat(np.arange(len(rows), dtype=np.int32), count)
     return (
-        Columns(found.busy[rows], found.colour[rows], found.edges_ns[rows]),
+        PixelColumns(found.busy[rows], found.colour[rows], found.edges_ns[rows]),
         Bars(lane, bars.at[at], bars.x0[at], bars.x1[at], bars.colour[at]),
     )

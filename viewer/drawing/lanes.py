@@ -18,7 +18,7 @@ MIN_BUCKET_BITS = 4
 
 
 @dataclass(frozen=True)
-class Grid:
+class CoarseIndex:
     """A coarse grid: buckets of ``2 ** bits`` ns, aligned to absolute time so that panning does not shimmer.
 
     Attributes
@@ -84,7 +84,7 @@ class Lane:
         return np.asarray((length << COLOUR_BITS) | self.colour[low:high], np.int64)
 
     @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> CoarseIndex:
         """The coarse grid, about four events to a bucket that holds any."""
         bits = _bucket_bits(self.start_ns, int(self.end_ns[-1]))
         first_bucket = int(self.start_ns[0]) >> bits
@@ -98,7 +98,7 @@ class Lane:
         longest[held] = np.maximum.reduceat(self.keys(), first[:-1][held])
         before = np.maximum(first - 1, 0)
         over = np.where(first > 0, np.maximum(self.end_ns[before] - edges, 0), 0)
-        return Grid(bits, first_bucket, first, self.busy_ns()[first] - over, longest)
+        return CoarseIndex(bits, first_bucket, first, self.busy_ns()[first] - over, longest)
 
 
 def _bucket_bits(start_ns: Int64, last_end_ns: int) -> int:

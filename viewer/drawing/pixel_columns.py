@@ -45,7 +45,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class PixelColumns:
     """What is narrower than a pixel, per lane and column; both arrays of shape (lanes, width).
 
     Attributes
@@ -87,7 +87,7 @@ class _Work:
         self.wide: list[_Wide] = []
 
 
-def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
+def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
     """Return what each lane shows in a window.
 
     Where a pixel holds at least four buckets of a lane's grid, its columns end on bucket edges (off by at
@@ -105,7 +105,7 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[Columns, Bars]:
     colour = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
     widths = np.diff(work.edges, axis=1)
     busy = np.divide(work.narrow, np.maximum(widths, 1, out=widths), dtype=np.float64)
-    return Columns(busy.astype(np.float32), colour, work.edges), bars
+    return PixelColumns(busy.astype(np.float32), colour, work.edges), bars
 
 
 def _from_events(work: _Work, numbers: Sequence[int]) -> None:

@@ -22,9 +22,9 @@ from viewer.drawing.labels import MAX_LABELS, MIN_LABEL_PX, Label, fitted
 from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
-from viewer.drawing.pixel_columns import Bars, Columns
+from viewer.drawing.pixel_columns import Bars, PixelColumns
 from viewer.drawing.scale import Scale, snap_px
-from viewer.drawing.states import CoarseParts, recorded_only, state_columns, state_layer
+from viewer.drawing.states import CoarseBreakdown, recorded_only, state_columns, state_layer
 from viewer.drawing.waits import wait_layer, waiting_px
 from viewer.rows.row import Row, RowEvents, RowKind
 from viewer.trace import Kind
@@ -45,7 +45,7 @@ class StateBox:
 
 @dataclass(frozen=True, slots=True)
 class CurveBox(StateBox):
-    """Where a GPU's launch distance lies, device rows."""
+    """Where a GPU's launch latency lies, device rows."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Frame:
     lanes: list[Lane]
     top: Int32
     bottom: Int32
-    columns: Columns
+    columns: PixelColumns
     bars: Bars
     states: list[StateBox]
     waiting: Int32
@@ -86,7 +86,7 @@ class Scene:
         self._last: tuple[object, _Frame] | None = None
         self._columns = KeptColumns()
         self._states: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
-        self._coarse: dict[int, CoarseParts | None] = {}
+        self._coarse: dict[int, CoarseBreakdown | None] = {}
 
     @cached_property
     def palette(self) -> Palette:
@@ -131,8 +131,8 @@ class Scene:
             [self._curve_columns(c.gpu, scale) for c in curves],
             np.array([box.top for box in curves], np.int32),
             np.array([box.bottom for box in curves], np.int32),
-            self.palette.launch_distance,
-            self.palette.launch_distance + lighter,
+            self.palette.launch_latency,
+            self.palette.launch_latency + lighter,
         )
         states = state_layer(
             [self.state_columns(box.gpu, scale) for box in frame.states],
@@ -198,9 +198,9 @@ class Scene:
         ]
 
     def curve(self, gpu: int) -> Curve:
-        """Return the launch distance of a GPU, prepared when first asked for."""
+        """Return the launch latency of a GPU, prepared when first asked for."""
         if gpu not in self._curves:
-            self._curves[gpu] = Curve.of(self.study.launch_distance(gpu))
+            self._curves[gpu] = Curve.of(self.study.launch_latency(gpu))
         return self._curves[gpu]
 
     def _curve_columns(self, gpu: int, scale: Scale) -> tuple[Int64, Int64]:
@@ -242,9 +242,9 @@ class Scene:
         for gpu in range(len(self.study.parts)):
             self._coarse_parts(gpu)
 
-    def _coarse_parts(self, gpu: int) -> CoarseParts | None:
+    def _coarse_parts(self, gpu: int) -> CoarseBreakdown | None:
         if gpu not in self._coarse:
-            self._coarse[gpu] = CoarseParts.of(self.study.parts[gpu])
+            self._coarse[gpu] = CoarseBreakdown.of(self.study.parts[gpu])
         return self._coarse[gpu]
 
     def hit(self, placed: Sequence[PlacedRow], x: float, y: float, scale: Scale) -> HitResult | None:

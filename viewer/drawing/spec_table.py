@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from viewer.analysis.summary.metric import Evidence
+from viewer.analysis.summary.metric import Location
 
 Tone = Literal["plain", "bad", "soft", "strong"]
 
@@ -21,7 +21,7 @@ class Cell:
     ----------
     tip : str
         Shown on hover: what the number means.
-    spot : Evidence or None
+    spot : Location or None
         Where a click leads.
     tone : {"plain", "bad", "soft", "strong"}
         "bad" is outside of what is normal.
@@ -33,7 +33,7 @@ class Cell:
 
     text: str = ""
     tip: str = ""
-    spot: Evidence | None = None
+    spot: Location | None = None
     tone: Tone = "plain"
     swatch: int | None = None
     bar: tuple[float, ...] = ()
@@ -49,7 +49,7 @@ class Head:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class SpecTable:
     """What a sheet shows; `frame` holds the numbers themselves, for files."""
 
     name: str

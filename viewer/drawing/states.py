@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.time.time_breakdown import PARTS, GpuParts
+from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
 from viewer.drawing.colour import channels
 from viewer.drawing.drawlist import Layer, merged_runs
 from viewer.drawing.scale import Scale, snap_px
@@ -21,13 +21,13 @@ COARSE_FROM_INTERVALS = 20_000
 COARSE_BITS = 17
 COARSE_BUCKETS = 32
 BLOCK_BITS = 8
-_COPY, _EXPOSED, _IDLE = (PARTS.index(p) for p in ("copy_only", "exposed_comm", "idle"))
+_COPY, _EXPOSED, _IDLE = (CATEGORIES.index(p) for p in ("copy_only", "exposed_comm", "idle"))
 _STRENGTH = {_EXPOSED: 0.26, _COPY: 0.30, _IDLE: 0.55}
 _WAITING_STRENGTH = 0.8
 
 
 @dataclass(frozen=True)
-class CoarseParts:
+class CoarseBreakdown:
     """The parts of a GPU's time before each bucket of ``2 ** bits`` ns of absolute time.
 
     A table look-up for views of so much of a trace that a pixel holds many buckets; binary searches in a
@@ -36,7 +36,7 @@ class CoarseParts:
     Attributes
     ----------
     before_ns : ndarray of int64, shape (blocks, 4)
-        As `GpuParts.cumulative` without idle, at the first of each ``2 ** block_bits`` buckets.
+        As `TimeBreakdown.cumulative` without idle, at the first of each ``2 ** block_bits`` buckets.
     since_ns : ndarray of uint32, shape (buckets + 1, 4)
         What has come to that since, at ``(first_bucket + i) << bits``.
     """
@@ -48,7 +48,7 @@ class CoarseParts:
     since_ns: npt.NDArray[np.uint32]
 
     @classmethod
-    def of(cls, parts: GpuParts) -> CoarseParts | None:
+    def of(cls, parts: TimeBreakdown) -> CoarseBreakdown | None:
         """Make the table, None where there are so few intervals that searching is as fast."""
         if sum(len(part) for part in parts.busy) < COARSE_FROM_INTERVALS:
             return None
@@ -72,13 +72,13 @@ class CoarseParts:
         buckets = (scale.edges() + (1 << self.bits >> 1)) >> self.bits
         at = np.clip(buckets - self.first_bucket, 0, len(self.since_ns) - 1)
         widths = np.diff(buckets << self.bits)
-        spent = np.empty((len(PARTS), scale.width), np.int64)
+        spent = np.empty((len(CATEGORIES), scale.width), np.int64)
         spent[:_IDLE] = np.diff(self.before_ns[at >> self.block_bits] + self.since_ns[at], axis=0).T
         spent[_IDLE] = widths - spent[:_IDLE].sum(axis=0)
         return np.asarray(spent / widths, np.float32)
 
 
-def state_columns(parts: GpuParts, scale: Scale) -> npt.NDArray[np.float32]:
+def state_columns(parts: TimeBreakdown, scale: Scale) -> npt.NDArray[np.float32]:
     """Return the share of each pixel column in each of the five parts, shape (5, width); columns sum to 1.
 
     Where a pixel is shorter than a nanosecond a column shows the nanosecond that holds it.
@@ -161,7 +161,7 @@ def hatch(width: int, dpr: float = 1.0) -> npt.NDArray[np.bool_]:
 
 
 def overlay_tile(
-    parts: GpuParts | npt.NDArray[np.float32],
+    parts: TimeBreakdown | npt.NDArray[np.float32],
     scale: Scale,
     theme: Theme,
     overlays: Collection[str],
@@ -172,7 +172,7 @@ def overlay_tile(
 
     Parameters
     ----------
-    parts : GpuParts, or its `state_columns`
+    parts : TimeBreakdown, or its `state_columns`
     overlays : collection of str
         "idle" (hatched; copies alone are a lighter tint), "exposed", and "waiting" (hatched the other way).
     waiting : ndarray of float32, shape (width,), optional
@@ -184,7 +184,7 @@ def overlay_tile(
         Premultiplied blue, green, red, alpha. The alpha of a column is its share of that part times the
         strength of the overlay.
     """
-    shares = state_columns(parts, scale) if isinstance(parts, GpuParts) else parts
+    shares = state_columns(parts, scale) if isinstance(parts, TimeBreakdown) else parts
     waits = waiting if "waiting" in overlays else None
     # A pixel of a column looks in one of two ways, on a line or beside it; with the lines of waiting, four.
     width, looks = shares.shape[1], 2 if waits is None else 4

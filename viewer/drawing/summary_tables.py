@@ -1,4 +1,4 @@
-"""The case sheet as grids: what stands in which cell, what it means and where it leads."""
+"""The summary as grids: what stands in which cell, what it means and where it leads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pandas as pd
 
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.kernels.sync_time import ALL_CALLS
-from viewer.analysis.summary.metric import Evidence, Value, Vital
-from viewer.analysis.summary.summary import Vitals
+from viewer.analysis.summary.metric import Location, Metric, Value
+from viewer.analysis.summary.summary import Summary
 from viewer.analysis.summary.time_metrics import LIMITS
 from viewer.analysis.summary.work_metrics import NORMAL_RATIO
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import (
     format_bytes,
     format_count,
@@ -22,11 +22,11 @@ from viewer.drawing.format import (
     format_share,
     format_value,
 )
-from viewer.drawing.spec_table import Cell, Grid, Head, Tone
+from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
 from viewer.trace.names import short_name
 
 ALL_GPUS = "All GPUs"
-_TIMES = (*PARTS, "no_kernel")
+_TIMES = (*CATEGORIES, "no_kernel")
 _TITLES = ("compute", "hidden comm.", "exposed comm.", "copy", "idle", "no kernel")
 _SMALLEST_SHARE = 0.005
 
@@ -38,7 +38,7 @@ def _no_colour(_: str | int) -> None:
     return None
 
 
-def time_grid(sheet: Vitals) -> Grid:
+def time_grid(sheet: Summary) -> SpecTable:
     """Return where the time of each GPU goes, with the numbers that tell a GPU from its neighbours."""
     more = _of_ranks(sheet)
     heads = [Head("", number=False)]
@@ -58,9 +58,9 @@ def time_grid(sheet: Vitals) -> Grid:
             f"{name}  slowest" if is_slow else name,
             said,
             tone="strong" if is_slow or gpu is None else "plain",
-            spot=sheet["slowest_rank"].evidence if is_slow else None,
+            spot=sheet["slowest_rank"].location if is_slow else None,
         )
-        bar = tuple(_value(sheet[key], gpu) / max(total, 1) for key in PARTS)
+        bar = tuple(_value(sheet[key], gpu) / max(total, 1) for key in CATEGORIES)
         rows.append([first, *cells, *(cell(gpu) for _, _, cell in more), Cell(bar=bar)])
     normal = [Cell(sheet[key].normal, tone="soft") for key in _TIMES]
     of_more = {"fwd : bwd": "about 1 : 2"}
@@ -72,10 +72,10 @@ def time_grid(sheet: Vitals) -> Grid:
             Cell(),
         ]
     )
-    return Grid("Time of each GPU", heads, rows, sheet.table("time"))
+    return SpecTable("Time of each GPU", heads, rows, sheet.table("time"))
 
 
-def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str, each: bool = True) -> Grid:
+def numbers_grid(sheet: Summary, numbers: Sequence[Metric], name: str, each: bool = True) -> SpecTable:
     """Return some numbers, one a row, over all GPUs and, if asked for, on each."""
     each = each and any(v.per_gpu for v in numbers) and len(sheet.gpus) > 1
     heads = [
@@ -85,12 +85,12 @@ def numbers_grid(sheet: Vitals, numbers: Sequence[Vital], name: str, each: bool 
         Head("normal", number=False),
         *((Head(label) for label in sheet.gpus) if each else ()),
     ]
-    rows = [_number_row(sheet, vital, each) for vital in numbers]
+    rows = [_number_row(sheet, metric, each) for metric in numbers]
     table = pd.DataFrame([{"key": v.key, "name": v.name, "value": v.value, "unit": v.unit} for v in numbers])
-    return Grid(name, heads, rows, table)
+    return SpecTable(name, heads, rows, table)
 
 
-def class_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
+def class_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
     """Return the kernel classes: sum and union."""
     heads = (
         Head("Class", "By the table of rules; Tools opens it", number=False),
@@ -112,10 +112,10 @@ def class_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
                 Cell(format_share(row["share"]), heads[4].tip, spot),
             ]
         )
-    return Grid("Kernel classes", heads, rows, table)
+    return SpecTable("Kernel classes", heads, rows, table)
 
 
-def kernel_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
+def kernel_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
     """Return the kernels that take most time."""
     heads = (
         Head("Top kernels", number=False),
@@ -138,10 +138,10 @@ def kernel_grid(sheet: Vitals, swatch: Swatch = _no_colour) -> Grid:
         )
         first = Cell(short_name(row["name"]), tip, spot, swatch=swatch(row["name_id"]))
         rows.append([first, *(Cell(t, tip, spot) for t in texts)])
-    return Grid("Top kernels", heads, rows, table)
+    return SpecTable("Top kernels", heads, rows, table)
 
 
-def phase_grid(sheet: Vitals) -> Grid:
+def phase_grid(sheet: Summary) -> SpecTable:
     """Return the phases: how long, of what, how finely cut, how much idle."""
     heads = (
         Head("Phase", number=False),
@@ -150,15 +150,15 @@ def phase_grid(sheet: Vitals) -> Grid:
         Head("idle inside", "Nothing on any stream between its operations: over all GPUs and iterations"),
         Head("kernels", "Kernels that it launched: over all GPUs and iterations"),
         Head("small", "Kernels under 10 µs"),
-        Head("launch seas", "Runs of compute kernels in which every hundred average under 10 µs"),
-        Head("in seas", "Kernels in launch seas"),
+        Head("small-kernel bursts", "Runs of compute kernels in which every hundred average under 10 µs"),
+        Head("in bursts", "Kernels in small-kernel bursts"),
         Head("Classes", "By duration", number=False),
         Head("Top kernels", "By duration", number=False),
     )
     table = sheet.tables.get("phases", pd.DataFrame())
     rows = [_phase_row(row, heads) for row in table.to_dict("records")]
     frame = table.drop(columns="top_kernels", errors="ignore")
-    return Grid("What the phases are made of", heads, rows, frame)
+    return SpecTable("What the phases are made of", heads, rows, frame)
 
 
 def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
@@ -182,7 +182,7 @@ def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
     return [first, *(Cell(text, tip, spot) for text, tip in texts)]
 
 
-def copy_grid(sheet: Vitals) -> Grid:
+def copy_grid(sheet: Summary) -> SpecTable:
     """Return the copies and sets, by kind over all GPUs."""
     heads = (
         Head("Kind", number=False),
@@ -221,10 +221,10 @@ def copy_grid(sheet: Vitals) -> Grid:
                 for t, h in zip(texts, heads, strict=True)
             ]
         )
-    return Grid("Copies by kind", heads, rows, table)
+    return SpecTable("Copies by kind", heads, rows, table)
 
 
-def sync_grid(sheet: Vitals) -> Grid:
+def sync_grid(sheet: Summary) -> SpecTable:
     """Return the synchronising calls, by call over all GPUs."""
     heads = (
         Head("Call", number=False),
@@ -247,38 +247,38 @@ def sync_grid(sheet: Vitals) -> Grid:
             _part_of(int(sums["idle_ns"]), int(sums["union_ns"])),
         )
         rows.append([Cell(t, h.tip, spot) for t, h in zip(texts, heads, strict=True)])
-    return Grid("Synchronising calls", heads, rows, table)
+    return SpecTable("Synchronising calls", heads, rows, table)
 
 
-def _number_row(sheet: Vitals, vital: Vital, each: bool) -> list[Cell]:
-    tone: Tone = "bad" if vital.is_normal is False else "plain"
-    tip, spot = _definition(vital), vital.where()
+def _number_row(sheet: Summary, metric: Metric, each: bool) -> list[Cell]:
+    tone: Tone = "bad" if metric.is_normal is False else "plain"
+    tip, spot = _definition(metric), metric.where()
     row = [
-        Cell(vital.name, tip, spot, tone),
-        Cell(format_value(vital.value, vital.unit), tip, spot, tone),
-        Cell(format_share(vital.share) if vital.share is not None else "", tip, spot, tone),
-        Cell(vital.normal, tip, tone="soft"),
+        Cell(metric.name, tip, spot, tone),
+        Cell(format_value(metric.value, metric.unit), tip, spot, tone),
+        Cell(format_share(metric.share) if metric.share is not None else "", tip, spot, tone),
+        Cell(metric.normal, tip, tone="soft"),
     ]
     if each:
-        values = vital.per_gpu or (None,) * len(sheet.gpus)
+        values = metric.per_gpu or (None,) * len(sheet.gpus)
         row += [
-            Cell(format_value(value, vital.unit) if vital.per_gpu else "", tip, vital.where(gpu))
-            if vital.per_gpu
+            Cell(format_value(value, metric.unit) if metric.per_gpu else "", tip, metric.where(gpu))
+            if metric.per_gpu
             else Cell()
             for gpu, value in enumerate(values)
         ]
     return row
 
 
-def _part_cell(vital: Vital, gpu: int | None, total_ns: int) -> Cell:
-    ns = _value(vital, gpu)
+def _part_cell(metric: Metric, gpu: int | None, total_ns: int) -> Cell:
+    ns = _value(metric, gpu)
     share = ns / max(total_ns, 1)
-    limit = LIMITS.get(vital.key)
-    tip = f"{format_ns(ns)} of {format_ns(total_ns)}\n{_definition(vital)}"
-    return Cell(format_share(share), tip, vital.where(gpu), "bad" if limit and share >= limit else "plain")
+    limit = LIMITS.get(metric.key)
+    tip = f"{format_ns(ns)} of {format_ns(total_ns)}\n{_definition(metric)}"
+    return Cell(format_share(share), tip, metric.where(gpu), "bad" if limit and share >= limit else "plain")
 
 
-def _of_ranks(sheet: Vitals) -> list[tuple[str, str, Callable[[int | None], Cell]]]:
+def _of_ranks(sheet: Summary) -> list[tuple[str, str, Callable[[int | None], Cell]]]:
     """Return the columns beside the parts: title, definition, and the cell of a GPU (None: over all)."""
     known = {v.key for v in sheet.numbers}
     columns: list[tuple[str, str, Callable[[int | None], Cell]]] = []
@@ -286,16 +286,16 @@ def _of_ranks(sheet: Vitals) -> list[tuple[str, str, Callable[[int | None], Cell
     def of(key: str, title: str, tone: Callable[[Value], bool] = lambda _: False) -> None:
         if key not in known or sheet[key].value is None:
             return
-        vital = sheet[key]
+        metric = sheet[key]
 
         def cell(gpu: int | None) -> Cell:
-            value = vital.value if gpu is None else vital.per_gpu[gpu] if vital.per_gpu else None
-            tip = _definition(vital)
+            value = metric.value if gpu is None else metric.per_gpu[gpu] if metric.per_gpu else None
+            tip = _definition(metric)
             return Cell(
-                format_value(value, vital.unit), tip, vital.where(gpu), "bad" if tone(value) else "plain"
+                format_value(value, metric.unit), tip, metric.where(gpu), "bad" if tone(value) else "plain"
             )
 
-        columns.append((title, _definition(vital), cell))
+        columns.append((title, _definition(metric), cell))
 
     of("iteration", "iteration")
     of("rank_wait", "wait in NCCL")
@@ -308,7 +308,7 @@ def _is_odd_ratio(value: Value) -> bool:
     return isinstance(value, float) and not NORMAL_RATIO[0] <= value <= NORMAL_RATIO[1]
 
 
-def _slowest(sheet: Vitals) -> int | None:
+def _slowest(sheet: Summary) -> int | None:
     """Return the GPU that stands out as the slowest, if one does."""
     ranks = sheet.tables.get("ranks")
     if ranks is None or not len(ranks) or not ranks["slowest"].any():
@@ -316,8 +316,8 @@ def _slowest(sheet: Vitals) -> int | None:
     return int(ranks.loc[ranks["slowest"], "gpu"].iat[0])
 
 
-def _value(vital: Vital, gpu: int | None) -> int:
-    value = vital.value if gpu is None else vital.per_gpu[gpu]
+def _value(metric: Metric, gpu: int | None) -> int:
+    value = metric.value if gpu is None else metric.per_gpu[gpu]
     return value if isinstance(value, int) else 0
 
 
@@ -325,11 +325,11 @@ def _part_of(ns: int, whole_ns: int) -> str:
     return f"{format_ns(ns)}  {format_share(ns / whole_ns)}" if whole_ns else format_ns(ns)
 
 
-def _definition(vital: Vital) -> str:
-    return vital.definition + (f"\nNormal: {vital.normal}." if vital.normal else "")
+def _definition(metric: Metric) -> str:
+    return metric.definition + (f"\nNormal: {metric.normal}." if metric.normal else "")
 
 
-def _spot(row: dict[Any, Any]) -> Evidence | None:
+def _spot(row: dict[Any, Any]) -> Location | None:
     if row["start_ns"] < 0 or row["end_ns"] <= row["start_ns"]:
         return None
-    return Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+    return Location(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))

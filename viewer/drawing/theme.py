@@ -27,7 +27,8 @@ class Theme:
     selection_edge, cursor, boundary : int
         Edges of the selection, the vertical cut, the boundaries of iterations.
     parts : tuple of five int
-        In order of `viewer.analysis.time.time_breakdown.PARTS`; the last is the background, under the hatch.
+        In order of `viewer.analysis.time.time_breakdown.CATEGORIES`; the last is the background, under the
+        hatch.
     hatch : int
         Lines of the hatch where a GPU is idle.
     overlay_exposed, overlay_copy, overlay_waiting : int

@@ -65,7 +65,7 @@ def parse_range(text: str, window_ns: tuple[int, int]) -> tuple[int, int]:
     return start, end
 
 
-def parse_lap(text: str) -> int | None:
-    """Return 7 for "iteration 7" or "lap 7", None for anything else."""
+def parse_iteration(text: str) -> int | None:
+    """Return 7 for "iteration 7" or "iteration 7", None for anything else."""
     found = re.fullmatch(r"\s*(?:iteration|lap)\s+(\d+)\s*", text, re.IGNORECASE)
     return int(found.group(1)) if found else None

@@ -1,4 +1,7 @@
-"""Waiting drawn apart from transfer inside the bars of matched collectives (definitions, section 8)."""
+"""Waiting drawn apart from transfer inside the bars of matched collectives.
+
+See docs/definitions.md, section 8.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
 _MOST_LINKS = 40
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Write a file so that no reader, and no crash, ever meets half of it; write to a stream.
 
     Raises

@@ -19,7 +19,7 @@ def first_view(
     study: Study,
     window_ns: Window | None = None,
     *,
-    lap: int | None = None,
+    iteration: int | None = None,
     patterns: Sequence[str] = (),
     overlays: frozenset[str] = frozenset(),
     theme: Theme = LIGHT,
@@ -29,7 +29,7 @@ def first_view(
     Parameters
     ----------
     window_ns : (int, int), optional
-        By default the whole window of the trace, or the iteration `lap`.
+        By default the whole window of the trace, or the iteration `iteration`.
     patterns : sequence of str
         Show the topmost rows whose path holds one of these phrases ("Stream 7"), or all phrases of a
         "Rank 3/NCCL" in this order, below what they belong to; by default what a window shows at first.
@@ -39,12 +39,12 @@ def first_view(
     PictureError
         If no row matches a pattern.
     """
-    laps = study.laps()
-    if window_ns is None and laps is not None and lap is not None:
-        window_ns = laps.start_ns(lap), laps.end_ns(lap)
+    iterations = study.iterations()
+    if window_ns is None and iterations is not None and iteration is not None:
+        window_ns = iterations.start_ns(iteration), iterations.end_ns(iteration)
     roots = build_rows(study)
     rows = chosen_rows(roots, patterns) if patterns else _first_rows(roots)
-    return View(study, rows, window_ns or study.trace.window_ns, theme, overlays, laps, lap)
+    return View(study, rows, window_ns or study.trace.window_ns, theme, overlays, iterations, iteration)
 
 
 def _first_rows(roots: tuple[Row, ...]) -> list[tuple[Row, bool]]:

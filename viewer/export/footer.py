@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QPainter
 
 from viewer import __version__
-from viewer.drawing.format import NS_UNITS, format_instant, format_lap_share, format_ns
+from viewer.drawing.format import NS_UNITS, format_instant, format_iteration_share, format_ns
 from viewer.drawing.scale import AxisPixels
 from viewer.drawing.theme import Theme
 from viewer.export.picture_view import PictureError, View
@@ -54,7 +54,7 @@ def card_block(view: View, width: int) -> Block | None:
     if view.selection is None:
         return None
     try:
-        table = RangeTable(view.study, view.selection, view.laps, _MOST_GPUS)
+        table = RangeTable(view.study, view.selection, view.iterations, _MOST_GPUS)
     except ValueError as error:
         raise PictureError(str(error)) from error
     size = table.size()
@@ -84,7 +84,7 @@ def _begin(ns: int) -> str:
 _COLUMNS = (
     _Column("start_ns", "begin", 130, _begin),
     _Column("length_ns", "length", 84, format_ns),
-    _Column("lap_share", "of iteration", 84, format_lap_share),
+    _Column("lap_share", "of iteration", 84, format_iteration_share),
     _Column("idle_ns", "idle", 84, part_text),
     _Column("copy_only_ns", "copy", 84, part_text),
     _Column("no_kernel_ns", "no kernel", 84, part_text),
@@ -106,7 +106,7 @@ def measurements_block(view: View, width: int) -> Block | None:
     needed = 2 * MARGIN + _NAME_WIDTH + sum(c.width for c in _COLUMNS)
     if needed > width:
         raise PictureError(f"the measurements' numbers need a picture {needed} pixels wide")
-    frame = measurement_frame(view.study, view.measured, view.laps)
+    frame = measurement_frame(view.study, view.measured, view.iterations)
 
     def paint(painter: QPainter, rect: QRect) -> None:
         theme = view.theme

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from viewer import __version__
-from viewer.analysis.time.time_breakdown import PARTS
-from viewer.drawing.format import format_bytes, format_count, format_lap_share, format_ns, format_share
+from viewer.analysis.time.time_breakdown import CATEGORIES
+from viewer.drawing.format import format_bytes, format_count, format_iteration_share, format_ns, format_share
 from viewer.drawing.theme import LIGHT
 from viewer.printable import visible_lines
 
@@ -108,7 +108,7 @@ def bar_key() -> str:
     """Return what the colours of bars mean."""
     keys = (
         f'<span class="key" style="background:{colour}"></span>{escaped(TITLES[f"{part}_ns"])}'
-        for part, colour in zip(PARTS, _COLOURS, strict=True)
+        for part, colour in zip(CATEGORIES, _COLOURS, strict=True)
     )
     return f'<p class="soft">{"".join(keys)}</p>'
 
@@ -148,7 +148,7 @@ def cell(name: str, value: Any, gpus: Sequence[str] = ()) -> str:
     if name.endswith("_ns"):
         return format_ns(int(value))
     if name == "lap_share":
-        return format_lap_share(float(value))
+        return format_iteration_share(float(value))
     if name in _SHARES or name.endswith("_share"):
         return format_share(float(value))
     if name == "bytes":

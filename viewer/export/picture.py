@@ -19,13 +19,13 @@ from viewer.export import footer
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.headers.header_values import bases, figure_in
-from viewer.timeline.headers.paint_header import Look, paint_header
+from viewer.timeline.headers.paint_header import HeaderStyle, paint_header
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.notes.note_marks import paint_notes
 from viewer.timeline.notes.note_places import place_notes
 from viewer.timeline.paint.fonts import font
 from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_timeline
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 from viewer.timeline.strips import legend, ruler
 
 HEADER_WIDTH = 360
@@ -34,7 +34,7 @@ _DOTS_PER_METER = 3780
 _TEXT_PX = 11
 
 
-class Sheet:
+class PicturePage:
     """A view laid out on a page.
 
     Parameters
@@ -131,7 +131,7 @@ class Sheet:
         height = snap_px((self._top + self._body) * d) - top
         return make_frame(
             self.scene, self._placed, self._scale, height, view.theme, dpr=d, origin_y=self._top,
-            overlays=view.overlays, laps=view.laps, scope=view.scope,
+            overlays=view.overlays, iterations=view.iterations, scope=view.scope,
             doubtful=frozenset(self._doubts.gpus), lost=self._doubts.lost,
         )  # fmt: skip
 
@@ -143,7 +143,7 @@ class Sheet:
             painter.save()
             painter.translate(left, 0)
             painter.setClipRect(0, 0, frame.scale.width, top)
-            ruler.paint_ruler(painter, frame.scale, top, view.theme, d, view.laps, view.lap)
+            ruler.paint_ruler(painter, frame.scale, top, view.theme, d, view.iterations, view.iteration)
             ruler.paint_length(painter, frame.scale, view.selection, view.theme, d)
             painter.restore()
         painter.save()
@@ -151,7 +151,7 @@ class Sheet:
         painter.setClipRect(0, 0, frame.scale.width, frame.height)
         paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
         paint_dimensions(painter, self._dimensions, frame.height, view.theme, d)
-        grid = Grid(self._axis, self._top, frame.height)
+        grid = DeviceGrid(self._axis, self._top, frame.height)
         spots = place_notes(enumerate(view.notes), view.study, self._placed, frame.scale, grid)
         paint_notes(painter, spots, view.theme, d)
         painter.restore()
@@ -177,7 +177,7 @@ class Sheet:
             rect = QRect(0, top + placed.y, width, placed.height)
             painter.save()
             painter.setClipRect(rect)
-            look = Look(
+            look = HeaderStyle(
                 figure_in(view.study, row, view.window_ns, scope),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),
@@ -207,10 +207,10 @@ def picture(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | No
     PictureError
         As `Sheet`.
     """
-    return image_of(Sheet(view, width, scale, scene))
+    return image_of(PicturePage(view, width, scale, scene))
 
 
-def image_of(sheet: Sheet) -> QImage:
+def image_of(sheet: PicturePage) -> QImage:
     """Paint a page into an image, which is as large on paper at every scale."""
     image = QImage(sheet.size, QImage.Format.Format_RGB32)
     if image.isNull():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.iteration_bounds import Laps
-from viewer.analysis.time.scope import Scope, default_scope, lap_scope
+from viewer.analysis.time.iteration_bounds import Iterations
+from viewer.analysis.time.scope import Scope, default_scope, iteration_scope
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
@@ -54,7 +54,7 @@ class View:
     window_ns : (int, int)
     overlays : frozenset of str
         Of "idle", "exposed" and "waiting".
-    lap : int or None
+    iteration : int or None
         The iteration that is marked on the ruler.
     scope : Scope or None
         The filter: time outside it is veiled, and figures are counted over what it holds.
@@ -67,8 +67,8 @@ class View:
     window_ns: Window
     theme: Theme = LIGHT
     overlays: frozenset[str] = frozenset()
-    laps: Laps | None = None
-    lap: int | None = None
+    iterations: Iterations | None = None
+    iteration: int | None = None
     selection: Window | None = None
     measurements: Sequence[Measurement] = ()
     notes: Sequence[Note] = ()
@@ -91,9 +91,9 @@ class View:
     @property
     def steady_text(self) -> str:
         """Which iterations numbers of the whole trace are taken from."""
-        if self.laps is None:
+        if self.iterations is None:
             return default_scope(self.study, None).what
-        return lap_scope(self.laps, self.steady).what
+        return iteration_scope(self.iterations, self.steady).what
 
 
 def present_view(state: ViewState, theme: Theme) -> View:
@@ -112,8 +112,8 @@ def present_view(state: ViewState, theme: Theme) -> View:
         state.axis.window,
         theme,
         state.overlays,
-        state.laps,
-        state.lap,
+        state.iterations,
+        state.iteration,
         state.selection,
         state.measurements.items,
         state.notes.items,

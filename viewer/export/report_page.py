@@ -12,12 +12,12 @@ import pandas as pd
 from viewer import __version__
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.stalls.stall_kinds import WHOLE
-from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Slices
+from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.study import Study
-from viewer.analysis.summary.summary import SECTIONS, Vitals, vitals
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.summary.summary import SECTIONS, Summary, summary
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, default_scope
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_count, format_ns, format_share, format_value
 from viewer.export import html
 from viewer.export.first_view import first_view
@@ -29,13 +29,13 @@ from viewer.state.measurement_table import measurement_frame
 from viewer.timeline.cards.card_text import gpu_names
 
 PICTURE_WIDTH, PICTURE_SCALE = 1400, 1.5
-MOST_LAPS, MOST_GROUPS, MOST_GPUS = 200, 25, 64
+MOST_ITERATIONS, MOST_GROUPS, MOST_GPUS = 200, 25, 64
 OVERLAYS = frozenset({"idle", "exposed"})
 _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _TABLES = ("classes", "top kernels", "phases", "copies", "synchronisation", "ranks")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
-_BY_CAUSE = {"cause": "main cause", "total_ns": "whole slices"}
+_BY_CAUSE = {"cause": "main cause", "total_ns": "whole stalls"}
 _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
 
 
@@ -46,18 +46,18 @@ class ReportFacts:
     Attributes
     ----------
     scope : Scope
-        What the vitals are taken over.
-    sheet : Vitals or None
+        What the summary are taken over.
+    sheet : Summary or None
         None without GPUs.
-    slices : Slices or None
+    stalls : Stalls or None
         None without GPUs.
     """
 
     study: Study
-    laps: Laps | None
+    iterations: Iterations | None
     scope: Scope
-    sheet: Vitals | None
-    slices: Slices | None
+    sheet: Summary | None
+    stalls: Stalls | None
     findings: tuple[Finding, ...]
     measurements: tuple[Measurement, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -82,16 +82,16 @@ def report_facts(
     marker : int
         Which candidate marks the iterations.
     scope : Scope, optional
-        What the vitals are taken over; by default the steady state.
+        What the summary are taken over; by default the steady state.
     """
-    laps = study.laps(marker)
+    iterations = study.iterations(marker)
     has_gpus = bool(study.trace.gpus)
     return ReportFacts(
         study,
-        laps,
-        scope or default_scope(study, laps),
-        vitals(study, laps, scope=scope) if has_gpus else None,
-        study.slices(marker) if has_gpus else None,
+        iterations,
+        scope or default_scope(study, iterations),
+        summary(study, iterations, scope=scope) if has_gpus else None,
+        study.stalls(marker) if has_gpus else None,
         study.findings,
         tuple(measurements),
         tuple(notes),
@@ -111,9 +111,9 @@ def html_report(facts: ReportFacts) -> str:
             _attention(facts),
             _time(facts),
             _pictures(facts),
-            _vitals(facts),
+            _summary(facts),
             _measured(facts),
-            _slices(facts),
+            _stalls(facts),
             _iterations(facts),
             _lists(facts),
             _diagnostics(facts),
@@ -180,22 +180,31 @@ def _time(facts: ReportFacts) -> str:
         )
         label = html.escaped(study.trace.gpu_label(gpu.index))
         rows.append(f"<tr><td>{label}</td><td>{html.bar(of_gpu)}</td>{cells}</tr>")
-    heads = "".join(f'<th class="n" colspan="2">{html.TITLES[f"{part}_ns"]}</th>' for part in PARTS)
+    heads = "".join(f'<th class="n" colspan="2">{html.TITLES[f"{part}_ns"]}</th>' for part in CATEGORIES)
     made = f'<div class="scroll"><table><tr><th>GPU</th><th></th>{heads}</tr>{"".join(rows)}</table></div>'
     return html.section("Where the time goes", "time", html.bar_key(), made)
 
 
 def _pictures(facts: ReportFacts) -> str:
-    study, laps = facts.study, facts.laps
+    study, iterations = facts.study, facts.iterations
     shown: list[tuple[str, Window, int | None]] = [("The whole trace", study.trace.window_ns, None)]
-    if laps is not None and laps.basis:
-        lap = laps.basis[len(laps.basis) // 2]
-        what = "a steady iteration" if laps.steady else "an iteration after the warm-up"
-        shown.append((f"Iteration {lap}, {what}", (laps.start_ns(lap), laps.end_ns(lap)), lap))
+    if iterations is not None and iterations.basis:
+        iteration = iterations.basis[len(iterations.basis) // 2]
+        what = "a steady iteration" if iterations.steady else "an iteration after the warm-up"
+        shown.append(
+            (
+                f"Iteration {iteration}, {what}",
+                (iterations.start_ns(iteration), iterations.end_ns(iteration)),
+                iteration,
+            )
+        )
     view = first_view(study, overlays=OVERLAYS)
-    view = replace(view, laps=laps, measurements=facts.measurements, notes=facts.notes)
+    view = replace(view, iterations=iterations, measurements=facts.measurements, notes=facts.notes)
     view = replace(view, extras=replace(view.extras, table=False, card=False))
-    made = [_picture(replace(view, window_ns=window, lap=lap), title) for title, window, lap in shown]
+    made = [
+        _picture(replace(view, window_ns=window, iteration=iteration), title)
+        for title, window, iteration in shown
+    ]
     return html.section("Pictures", "pictures", *made)
 
 
@@ -209,37 +218,39 @@ def _picture(view: View, title: str) -> str:
     return html.image(content, text, f"{title}, {format_ns(end - start)}")
 
 
-def _vitals(facts: ReportFacts) -> str:
+def _summary(facts: ReportFacts) -> str:
     if facts.sheet is None:
         return ""
-    steady = "" if facts.scope.is_steady or not facts.laps else '<p class="soft">Not a steady state.</p>'
+    steady = (
+        "" if facts.scope.is_steady or not facts.iterations else '<p class="soft">Not a steady state.</p>'
+    )
     return html.section(
-        "Vitals",
+        "Summary",
         "vitals",
         steady,
-        *(_vital_table(facts.sheet, name, gpu_names(facts.study.trace)) for name in SECTIONS),
+        *(_metric_table(facts.sheet, name, gpu_names(facts.study.trace)) for name in SECTIONS),
     )
 
 
-def _vital_table(sheet: Vitals, name: str, gpus: Sequence[str]) -> str:
+def _metric_table(sheet: Summary, name: str, gpus: Sequence[str]) -> str:
     held = sheet.section(name)
     if not held:
         return ""
     each = any(v.per_gpu for v in held) and 1 < len(gpus) <= MOST_GPUS
     rows = []
-    for vital in held:
-        share = format_share(vital.share) if vital.share is not None else ""
+    for metric in held:
+        share = format_share(metric.share) if metric.share is not None else ""
         cells = [
-            f"<td>{html.escaped(vital.name)}</td>",
-            f'<td class="n v">{html.escaped(format_value(vital.value, vital.unit))}</td>',
-            f'<td class="n">{share}</td><td class="soft">{html.escaped(vital.normal)}</td>',
+            f"<td>{html.escaped(metric.name)}</td>",
+            f'<td class="n v">{html.escaped(format_value(metric.value, metric.unit))}</td>',
+            f'<td class="n">{share}</td><td class="soft">{html.escaped(metric.normal)}</td>',
         ]
         if each:
-            values = vital.per_gpu or ("",) * len(gpus)
-            cells += [f'<td class="n">{html.escaped(format_value(v, vital.unit))}</td>' for v in values]
-        mark = ' class="bad"' if vital.is_normal is False else ""
+            values = metric.per_gpu or ("",) * len(gpus)
+            cells += [f'<td class="n">{html.escaped(format_value(v, metric.unit))}</td>' for v in values]
+        mark = ' class="bad"' if metric.is_normal is False else ""
         rows.append(f"<tr{mark}>{''.join(cells)}</tr>")
-    heads = '<th>vital</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
+    heads = '<th>metric</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
     if each:
         heads += "".join(f'<th class="n">{html.escaped(label)}</th>' for label in gpus)
     made = f'<div class="scroll"><table><tr>{heads}</tr>{"".join(rows)}</table></div>'
@@ -247,48 +258,50 @@ def _vital_table(sheet: Vitals, name: str, gpus: Sequence[str]) -> str:
 
 
 def _measured(facts: ReportFacts) -> str:
-    frame = measurement_frame(facts.study, facts.measurements, facts.laps).drop(columns="colour")
+    frame = measurement_frame(facts.study, facts.measurements, facts.iterations).drop(columns="colour")
     note = '<p class="soft">The parts are means over the GPUs.</p>' if len(frame) else ""
     return html.section("Measurements", "measurements", note, html.table(frame))
 
 
-def _slices(facts: ReportFacts) -> str:
-    if facts.slices is None or not len(facts.slices):
+def _stalls(facts: ReportFacts) -> str:
+    if facts.stalls is None or not len(facts.stalls):
         return ""
-    totals, groups = facts.slices.totals(), facts.slices.groups()
+    totals, groups = facts.stalls.totals(), facts.stalls.groups()
     more = f", the largest {MOST_GROUPS} of {len(groups):,}" if len(groups) > MOST_GROUPS else ""
     columns = ["text", "total_ns", "count", "mean_ns", "gpus"]
     return html.section(
         "Idle, copies and exposed communication by cause",
         "slices",
-        f'<p class="soft">Over the whole trace; slices shorter than {format_ns(facts.slices.min_ns)} are not '
+        f'<p class="soft">Over the whole trace; stalls shorter than {format_ns(facts.stalls.min_ns)} are not '
         f"listed. Shares are of the time of their kind. {WHOLE}</p>",
         html.table(
             totals.assign(kind=totals["kind"].astype(str).map(_KINDS)), titles=html.TITLES | _BY_CAUSE
         ),
-        f"<h3>Slices alike{more}</h3>",
+        f"<h3>Similar stalls{more}</h3>",
         html.table(groups[columns].head(MOST_GROUPS), titles=html.TITLES | {"text": "what"}),
     )
 
 
 def _iterations(facts: ReportFacts) -> str:
-    laps, study = facts.laps, facts.study
-    if laps is None:
+    iterations, study = facts.iterations, facts.study
+    if iterations is None:
         return html.section("Iterations", "iterations", "<p>No iterations were found.</p>")
     frame = pd.DataFrame(
         {
-            "lap": np.arange(laps.count),
-            "marker": laps.names,
-            "start_ns": laps.edges_ns[:-1],
-            "length_ns": laps.duration_ns,
-            "skew_ns": laps.skew_ns,
-            **laps.mean_parts(study),
-            "flag": [flag or "" for flag in laps.flags],
+            "lap": np.arange(iterations.count),
+            "marker": iterations.names,
+            "start_ns": iterations.edges_ns[:-1],
+            "length_ns": iterations.duration_ns,
+            "skew_ns": iterations.skew_ns,
+            **iterations.mean_parts(study),
+            "flag": [flag or "" for flag in iterations.flags],
         }
-    ).head(MOST_LAPS)
-    guess = ", a guess from the rhythm of the kernels" if laps.guess else ""
-    more = f" The first {MOST_LAPS} of {laps.count:,}." if laps.count > MOST_LAPS else ""
-    by = f"Marked by {laps.marker}{guess}. The parts are means over the GPUs.{more}"
+    ).head(MOST_ITERATIONS)
+    guess = ", a guess from the rhythm of the kernels" if iterations.guess else ""
+    more = (
+        f" The first {MOST_ITERATIONS} of {iterations.count:,}." if iterations.count > MOST_ITERATIONS else ""
+    )
+    by = f"Marked by {iterations.marker}{guess}. The parts are means over the GPUs.{more}"
     return html.section(
         "Iterations", "iterations", f'<p class="soft">{html.escaped(by)}</p>', html.table(frame)
     )

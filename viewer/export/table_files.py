@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from viewer.drawing.spreadsheet import csv_text
-from viewer.export.atomic import write_whole
+from viewer.export.atomic import write_atomic
 
 MOST_MARKDOWN_ROWS = 1000
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
@@ -31,7 +31,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     OSError
         If it cannot be written.
     """
-    write_whole(path, table_bytes(frame, path.suffix.casefold()))
+    write_atomic(path, table_bytes(frame, path.suffix.casefold()))
 
 
 def table_bytes(frame: pd.DataFrame, suffix: str) -> bytes:

@@ -14,7 +14,7 @@ from PySide6.QtSvg import QSvgGenerator
 
 from viewer import __version__
 from viewer.drawing.scene import Scene
-from viewer.export.picture import Sheet
+from viewer.export.picture import PicturePage
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.paint.fonts import family, fonts_for, metrics
 
@@ -112,13 +112,13 @@ def _fixed_stamp(found: re.Match[bytes]) -> bytes:
     return b"2000-01-01T00:00:00Z".ljust(len(old))
 
 
-def _sheet(view: View, width: int, scale: float, scene: Scene | None) -> Sheet:
-    sheet = Sheet(view, width, scale, scene)
+def _sheet(view: View, width: int, scale: float, scene: Scene | None) -> PicturePage:
+    sheet = PicturePage(view, width, scale, scene)
     _check(sheet)
     return sheet
 
 
-def _check(sheet: Sheet) -> None:
+def _check(sheet: PicturePage) -> None:
     shapes = len(sheet.frame.draw) + len(sheet.frame.labels)
     if shapes > MAX_SHAPES:
         raise PictureError(
@@ -126,7 +126,7 @@ def _check(sheet: Sheet) -> None:
         )
 
 
-def _paint(sheet: Sheet, painter: QPainter) -> None:
+def _paint(sheet: PicturePage, painter: QPainter) -> None:
     try:
         sheet.paint(painter)
     finally:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
-from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
@@ -26,14 +26,14 @@ _NONE = (
     "NCCL kernels of several ranks in one recording are matched, and waiting told from transfer."
 )
 _PATTERNS = {"constant": "again and again", "rotating": "it rotates", "seldom": "seldom"}
-_length = partial(Column, text=format_ns, number=True)
-_count = partial(Column, text=format_count, number=True)
+_length = partial(TableColumn, text=format_ns, number=True)
+_count = partial(TableColumn, text=format_count, number=True)
 
 RANKS = (
-    Column("label", "GPU"),
+    TableColumn("label", "GPU"),
     _count("last", "Came last", tip="Sets in which it was the last to arrive"),
-    Column("last_share", "Share", format_share, number=True, tip="Of its matched sets"),
-    Column("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether it is late again and again"),
+    TableColumn("last_share", "Share", format_share, number=True, tip="Of its matched sets"),
+    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether it is late again and again"),
     _length(
         "others_waited_ns", "Others waited for it", tip="In the sets it came last to, all others together"
     ),
@@ -45,28 +45,28 @@ RANKS = (
     _count("sets", "Sets", tip="Matched collectives that it took part in"),
 )
 GROUPS = (
-    Column("name", "Collective"),
-    Column("members", "Ranks"),
-    Column("last_label", "Last most often"),
-    Column("last_share", "Share", format_share, number=True),
-    Column("pattern", "Late", lambda p: _PATTERNS.get(p, p)),
+    TableColumn("name", "Collective"),
+    TableColumn("members", "Ranks"),
+    TableColumn("last_label", "Last most often"),
+    TableColumn("last_share", "Share", format_share, number=True),
+    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p)),
     _length("wait_ns", "Waiting", tip="Over all members"),
     _count("matched", "Matched"),
     _count("unmatched", "Not matched", tip="Sets whose members do not all overlap"),
-    Column("how", "Found by", tip="NCCL's communicator where recorded, else by which ranks run together"),
+    TableColumn("how", "Found by", tip="NCCL's communicator, else by which ranks run together"),
 )  # fmt: skip
 SETS = (
-    Column("name", "Collective"),
+    TableColumn("name", "Collective"),
     _count("set", "Set"),
-    Column("start_ns", "Start", format_instant, number=True, tip="Of the first to arrive"),
-    Column("last_label", "Last"),
+    TableColumn("start_ns", "Start", format_instant, number=True, tip="Of the first to arrive"),
+    TableColumn("last_label", "Last"),
     _length("spread_ns", "Late by", tip="Last start less first start"),
     _length("wait_ns", "Waiting", tip="Over all members"),
     _length("shortest_ns", "Shortest", tip="The shortest duration of the set: the transfer at most"),
     _length("duration_ns", "From first to end"),
-    Column("members", "Ranks"),
+    TableColumn("members", "Ranks"),
 )
-NOTES = (Column("note", "What is not matched, and why"),)
+NOTES = (TableColumn("note", "What is not matched, and why"),)
 
 
 def rank_frame(study: Study, found: Collectives) -> pd.DataFrame:

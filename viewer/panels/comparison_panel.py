@@ -1,4 +1,4 @@
-"""The Comparison dock: the vitals of two traces side by side, with their differences."""
+"""The Comparison dock: the summary of two traces side by side, with their differences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
 from viewer.analysis.summary.compare import Compared, compare
-from viewer.analysis.summary.summary import Vitals, vitals
+from viewer.analysis.summary.summary import Summary, summary
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
-from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
@@ -27,20 +27,20 @@ def _change(value: float) -> str:
 
 
 _COLUMNS = (
-    Column("section", "Section"),
-    Column("name", "Number"),
-    Column("first_text", "A", number=True, tip="The trace above"),
-    Column("first_share", "of the time", _share, number=True),
-    Column("second_text", "B", number=True, tip="The trace below"),
-    Column("second_share", "of the time", _share, number=True),
-    Column("difference_text", "B less A", number=True),
-    Column("change", "Change", _change, number=True),
-    Column("how", "Counted"),
+    TableColumn("section", "Section"),
+    TableColumn("name", "Number"),
+    TableColumn("first_text", "A", number=True, tip="The trace above"),
+    TableColumn("first_share", "of the time", _share, number=True),
+    TableColumn("second_text", "B", number=True, tip="The trace below"),
+    TableColumn("second_share", "of the time", _share, number=True),
+    TableColumn("difference_text", "B less A", number=True),
+    TableColumn("change", "Change", _change, number=True),
+    TableColumn("how", "Counted"),
 )
 
 
 class ComparisonPanel(Panel):
-    """Shows both case sheets, each over its own steady state or what it is filtered to."""
+    """Shows both summaries, each over its own steady state or what it is filtered to."""
 
     title = "Comparison"
 
@@ -63,7 +63,7 @@ class ComparisonPanel(Panel):
         self.table.save_requested.connect(self.save_requested)
         self._worker = Worker(self)
         for held in (state, other):
-            held.laps_changed.connect(self.invalidate)
+            held.iterations_changed.connect(self.invalidate)
             held.filter_changed.connect(self.invalidate)
 
     def refresh(self) -> None:
@@ -72,15 +72,15 @@ class ComparisonPanel(Panel):
         if first is None or second is None:
             return
         self.show_empty("Finding the numbers of both traces …")
-        of_first = first, self.state.laps, self.state.scope
-        of_second = second, self.other.laps, self.other.scope
+        of_first = first, self.state.iterations, self.state.scope
+        of_second = second, self.other.iterations, self.other.scope
 
-        def work(_asked: object) -> tuple[Vitals, Vitals]:
-            return vitals(*of_first), vitals(*of_second)
+        def work(_asked: object) -> tuple[Summary, Summary]:
+            return summary(*of_first), summary(*of_second)
 
         self._worker.start(work, lambda sheets: self._show(*sheets))
 
-    def _show(self, first: Vitals, second: Vitals) -> None:
+    def _show(self, first: Summary, second: Summary) -> None:
         self.show_empty("")
         self.table.set_frame(comparison_frame(compare(first, second)))
         self.what.setText(f"A: {first.scope.what}   ·   B: {second.scope.what}")

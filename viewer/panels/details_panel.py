@@ -13,7 +13,7 @@ from viewer.analysis.kernels.name_stats import neighbour
 from viewer.analysis.launches.links import other_ends
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
-from viewer.panels.selection_details import Details, Section, details_of_event, details_of_slice
+from viewer.panels.selection_details import Section, SelectionDetails, details_of_event, details_of_stall
 from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
@@ -25,18 +25,18 @@ TEXT_PX = 13
 PAUSE_MS = 80
 """Nothing is gathered for what a held key runs past."""
 
-_HINT = "Click a bar in the timeline, or a slice in its dock:\neverything known of it stands here."
+_HINT = "Click a bar in the timeline, or a stall in its dock:\neverything known of it stands here."
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, else the slice in hand; whichever was chosen last."""
+    """Shows the selected event, else the stall in hand; whichever was chosen last."""
 
     title = "Details"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.details: Details | None = None
-        self._is_slice = False
+        self.details: SelectionDetails | None = None
+        self._is_stall = False
         self._worker = Worker(self)
         self.page = QTextBrowser()
         self.page.setFrameShape(QFrame.Shape.NoFrame)
@@ -68,19 +68,19 @@ class DetailsPanel(Panel):
         self.copy_button.clicked.connect(self.copy)
         self.save_button.clicked.connect(self.save)
         state.event_changed.connect(partial(self._take, False))
-        state.slice_changed.connect(partial(self._take, True))
+        state.stall_changed.connect(partial(self._take, True))
 
     def refresh(self) -> None:
         """Show what is known of what is selected, as soon as it is gathered."""
         study, ref = self.state.study, self.state.chosen
-        if study is None or (ref is None and self.state.slice_number is None):
+        if study is None or (ref is None and self.state.stall_number is None):
             self._pause.stop()
             self._worker.cancel()
             self.details = None
             self.show_empty(_HINT if study else "Open a trace first.")
             return
         self.show_empty("")
-        on_event = ref is not None and not self._shows_slice()
+        on_event = ref is not None and not self._shows_stall()
         for button in (self.previous, self.next):
             button.setVisible(on_event)
         has_link = ref is not None and (ref.kind in GPU_KINDS or ref.kind is Kind.API)
@@ -88,16 +88,16 @@ class DetailsPanel(Panel):
         self.other.setText("Launch" if ref is not None and ref.kind in GPU_KINDS else "What it launched")
         self._pause.start()
 
-    def _shows_slice(self) -> bool:
-        return self.state.slice_number is not None and (self._is_slice or self.state.chosen is None)
+    def _shows_stall(self) -> bool:
+        return self.state.stall_number is not None and (self._is_stall or self.state.chosen is None)
 
     def _gather(self) -> None:
-        study, ref, number = self.state.study, self.state.chosen, self.state.slice_number
+        study, ref, number = self.state.study, self.state.chosen, self.state.stall_number
         if study is None:
             return
-        if number is not None and self._shows_slice():
+        if number is not None and self._shows_stall():
             marker = self.state.marker
-            self._worker.start(lambda _: details_of_slice(study, marker, number), self._show)
+            self._worker.start(lambda _: details_of_stall(study, marker, number), self._show)
         elif ref is not None:
             self._worker.start(lambda _: details_of_event(study, ref), self._show)
 
@@ -126,11 +126,11 @@ class DetailsPanel(Panel):
         if self.details is not None:
             self.save_requested.emit(self.details.frame)
 
-    def _take(self, is_slice: bool) -> None:
-        self._is_slice = is_slice
+    def _take(self, is_stall: bool) -> None:
+        self._is_stall = is_stall
         self.invalidate()
 
-    def _show(self, details: Details) -> None:
+    def _show(self, details: SelectionDetails) -> None:
         self.details = details
         self.page.setHtml(html_of(details, self.theme))
 
@@ -146,7 +146,7 @@ def follow_link(state: ViewState) -> bool:
     return bool(ends)
 
 
-def html_of(details: Details, theme: Theme) -> str:
+def html_of(details: SelectionDetails, theme: Theme) -> str:
     """Return a page for a QTextBrowser."""
     soft = f"#{theme.text_soft & 0xFFFFFF:06x}"
     parts = [

@@ -18,7 +18,7 @@ from viewer.panels.event_set import GROUPS, EventSet, Positions
 
 if TYPE_CHECKING:
     # State needs Qt; `lightbox events` works without it.
-    from viewer.state.jobs import Asked
+    from viewer.state.jobs import IsCancelled
 
 BINS_PER_DECADE = 8
 _LONGEST = int(np.iinfo(np.int64).max)
@@ -107,7 +107,7 @@ def parse_durations(text: str) -> tuple[int, int]:
 
 
 def list_events(
-    events: EventSet, columns: tuple[EventColumn, ...], wanted: Wanted, asked: Asked
+    events: EventSet, columns: tuple[EventColumn, ...], wanted: Wanted, asked: IsCancelled
 ) -> Listed | None:
     """Filter and sort events; None where the result is not wanted any more."""
     positions = _passing(events, wanted)

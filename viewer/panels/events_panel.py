@@ -34,7 +34,7 @@ from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import Panel
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState
-from viewer.state.jobs import Asked, Worker
+from viewer.state.jobs import IsCancelled, Worker
 from viewer.state.places import home_row
 from viewer.timeline.plain_text import PlainLabel, tip
 
@@ -298,7 +298,7 @@ class EventsPanel(Panel):
         positions = chosen if len(chosen) > 1 else self.table.event_model.order
         columns = self.table.shown_columns()
 
-        def work(_: Asked) -> object:
+        def work(_: IsCancelled) -> object:
             frame = frame_of(events, columns, positions)
             return csv_text(frame, "\t") if as_text else frame
 

@@ -6,13 +6,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton, QWidget
 
-from viewer.analysis.find import BadPatternError, FindCancelledError, Found
+from viewer.analysis.find import BadPatternError, FindCancelledError, SearchResult
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count
 from viewer.panels.one_line import OneLine
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.state.jobs import Asked, Worker
+from viewer.state.jobs import IsCancelled, Worker
 from viewer.state.places import go_to_event
 from viewer.timeline.plain_text import PlainLabel
 
@@ -124,7 +124,7 @@ class FindBar(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _take(self, found: Found | str | None) -> None:
+    def _take(self, found: SearchResult | str | None) -> None:
         self.place.setText("")
         if isinstance(found, str):
             self.counts.setText(found)
@@ -147,7 +147,9 @@ class FindBar(QFrame):
             self.search()
 
 
-def _found(study: Study, text: str, regex: bool, roots: tuple[Row, ...], asked: Asked) -> Found | str | None:
+def _found(
+    study: Study, text: str, regex: bool, roots: tuple[Row, ...], asked: IsCancelled
+) -> SearchResult | str | None:
     rows = [(row.key, f"{row.label} {row.detail}") for root in roots for row in root.walk()]
     try:
         return study.finder.find(text, regex=regex, rows=rows, cancelled=asked)

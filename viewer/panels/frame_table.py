@@ -27,7 +27,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """How one column of a DataFrame is shown.
 
     Attributes
@@ -66,7 +66,7 @@ class FrameModel(QAbstractTableModel):
 
     edited = Signal(int, str, str)
 
-    def __init__(self, columns: Sequence[Column], parent: QWidget | None = None) -> None:
+    def __init__(self, columns: Sequence[TableColumn], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.columns = tuple(columns)
         self.frame = pd.DataFrame({c.key: [] for c in columns})
@@ -74,7 +74,7 @@ class FrameModel(QAbstractTableModel):
         self.row_tip: Callable[[int], str] | None = None
         self._sorted: tuple[int, bool] | None = None
 
-    def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
+    def set_frame(self, frame: pd.DataFrame, columns: Sequence[TableColumn] | None = None) -> None:
         """Show another frame, sorted as the last one was."""
         self.beginResetModel()
         if columns is not None and tuple(columns) != self.columns:
@@ -197,7 +197,7 @@ class FrameTable(DenseTable):
     save_requested = Signal(object)
 
     def __init__(
-        self, columns: Sequence[Column], name: str, editable: bool = False, parent: QWidget | None = None
+        self, columns: Sequence[TableColumn], name: str, editable: bool = False, parent: QWidget | None = None
     ) -> None:
         super().__init__(name, parent)
         self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
@@ -211,7 +211,7 @@ class FrameTable(DenseTable):
         self.customContextMenuRequested.connect(self._open_menu)
         self.doubleClicked.connect(self._choose)
 
-    def set_frame(self, frame: pd.DataFrame, columns: Sequence[Column] | None = None) -> None:
+    def set_frame(self, frame: pd.DataFrame, columns: Sequence[TableColumn] | None = None) -> None:
         """Show another frame; the widths follow the contents of its first rows."""
         other = columns is not None and tuple(columns) != self.frame_model.columns
         fit = other or self.frame_model.frame.empty

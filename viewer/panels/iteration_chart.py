@@ -1,4 +1,4 @@
-"""The small chart of the Iterations dock: length over lap."""
+"""The small chart of the Iterations dock: length over iteration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.drawing.theme import Theme
 
 BAR_WIDTH = 0.8
 
 
-class LapChart(pg.PlotWidget):
-    """A bar per lap: steady ones strong, others pale, the one in hand in the accent colour.
+class IterationChart(pg.PlotWidget):
+    """A bar per iteration: steady ones strong, others pale, the one in hand in the accent colour.
 
     Signals
     -------
@@ -23,7 +23,7 @@ class LapChart(pg.PlotWidget):
         A bar was clicked.
     """
 
-    lap_clicked = Signal(int)
+    iteration_clicked = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,29 +40,31 @@ class LapChart(pg.PlotWidget):
             self.getAxis(side).setStyle(tickLength=-4)
         self.setLabel("left", "ms")
 
-    def show_laps(self, laps: Laps, steady: tuple[int, ...], in_hand: int | None, theme: Theme) -> None:
-        """Draw the laps' lengths."""
-        self._count = laps.count
-        colours = [QColor.fromRgba(theme.text_faint)] * laps.count
-        for lap in steady:
-            colours[lap] = QColor.fromRgba(theme.parts[0])
-        if in_hand is not None and in_hand < laps.count:
+    def show_iterations(
+        self, iterations: Iterations, steady: tuple[int, ...], in_hand: int | None, theme: Theme
+    ) -> None:
+        """Draw the iterations' lengths."""
+        self._count = iterations.count
+        colours = [QColor.fromRgba(theme.text_faint)] * iterations.count
+        for iteration in steady:
+            colours[iteration] = QColor.fromRgba(theme.parts[0])
+        if in_hand is not None and in_hand < iterations.count:
             colours[in_hand] = QColor.fromRgba(theme.accent)
-        heights = laps.duration_ns / 1e6
+        heights = iterations.duration_ns / 1e6
         brushes = [pg.mkBrush(c) for c in colours]
-        numbers = np.arange(laps.count)
+        numbers = np.arange(iterations.count)
         self._bars.setOpts(x=numbers, height=heights, width=BAR_WIDTH, brushes=brushes, pen=None)
-        self._median.setValue(laps.median_ns / 1e6)
+        self._median.setValue(iterations.median_ns / 1e6)
         self._median.setPen(pg.mkPen(QColor.fromRgba(theme.text_soft), style=Qt.PenStyle.DashLine))
         self.setBackground(QColor.fromRgba(theme.background))
         for side in ("left", "bottom"):
             self.getAxis(side).setPen(QColor.fromRgba(theme.line))
             self.getAxis(side).setTextPen(QColor.fromRgba(theme.text_soft))
-        self.setXRange(-0.6, laps.count - 0.4, padding=0)
-        self.setYRange(0, float(heights.max()) * 1.08 if laps.count else 1, padding=0)
+        self.setXRange(-0.6, iterations.count - 0.4, padding=0)
+        self.setYRange(0, float(heights.max()) * 1.08 if iterations.count else 1, padding=0)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         at = self.getPlotItem().vb.mapSceneToView(self.mapToScene(event.position().toPoint())).x()
-        lap = round(at)
-        if event.button() == Qt.MouseButton.LeftButton and 0 <= lap < self._count:
-            self.lap_clicked.emit(lap)
+        iteration = round(at)
+        if event.button() == Qt.MouseButton.LeftButton and 0 <= iteration < self._count:
+            self.iteration_clicked.emit(iteration)

@@ -11,21 +11,21 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, 
 
 from viewer.analysis.iterations.markers import Candidate
 from viewer.analysis.study import Study
-from viewer.analysis.time.iteration_bounds import Laps
-from viewer.analysis.time.scope import lap_scope
+from viewer.analysis.time.iteration_bounds import Iterations
+from viewer.analysis.time.scope import iteration_scope
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
-from viewer.panels.frame_table import Column, FrameTable
-from viewer.panels.iteration_chart import LapChart
+from viewer.panels.frame_table import FrameTable, TableColumn
+from viewer.panels.iteration_chart import IterationChart
 from viewer.panels.one_line import Choice
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
-from viewer.state.navigation import go_to_lap
+from viewer.state.navigation import go_to_iteration
 from viewer.timeline.plain_text import PlainLabel, tip
 
 _LEAST_MARKER = 240
 MEAN, EACH = "mean of the GPUs", "every GPU"
-_NO_LAPS = (
+_NO_ITERATIONS = (
     "No iterations were found: no NVTX range repeats with the same GPU work, and neither does a kernel.\n"
     "Put an NVTX range around each iteration of the training loop when recording."
 )
@@ -40,51 +40,57 @@ def _text(text: object) -> str:
 
 
 COLUMNS = (
-    Column("lap", "#", str, number=True, tip="Numbered from 0, in order"),
-    Column("name", "Marker"),
-    Column("gpu", "GPU"),
-    Column("duration_ns", "Length", format_ns, number=True, tip="Start to start, so that laps tile"),
-    Column("deviation", "± median", _deviation, number=True,
-           tip="The lap's length against the median of all after the warm-up"),
-    Column("skew_ns", "Skew", format_ns, number=True, tip="Latest start over the GPUs less the earliest"),
-    Column("compute_only_ns", "Compute", format_ns, number=True, tip="Compute kernels, and no communication"),
-    Column("hidden_comm_ns", "Hidden", format_ns, number=True,
+    TableColumn("lap", "#", str, number=True, tip="Numbered from 0, in order"),
+    TableColumn("name", "Marker"),
+    TableColumn("gpu", "GPU"),
+    TableColumn("duration_ns", "Length", format_ns, number=True,
+                tip="Start to start, so that iterations tile"),
+    TableColumn("deviation", "± median", _deviation, number=True,
+           tip="The iteration's length against the median of all after the warm-up"),
+    TableColumn("skew_ns", "Skew", format_ns, number=True,
+                tip="Latest start over the GPUs less the earliest"),
+    TableColumn("compute_only_ns", "Compute", format_ns, number=True,
+                tip="Compute kernels, and no communication"),
+    TableColumn("hidden_comm_ns", "Hidden", format_ns, number=True,
            tip="Communication while compute kernels run"),
-    Column("exposed_comm_ns", "Exposed", format_ns, number=True,
+    TableColumn("exposed_comm_ns", "Exposed", format_ns, number=True,
            tip="Communication that no compute kernel hides"),
-    Column("copy_only_ns", "Copies", format_ns, number=True, tip="Copies and sets that nothing hides"),
-    Column("idle_ns", "Idle", format_ns, number=True, tip="Nothing on any stream"),
-    Column("flag", "Flag", _text),
-    Column("why", "Why", _text),
+    TableColumn("copy_only_ns", "Copies", format_ns, number=True, tip="Copies and sets that nothing hides"),
+    TableColumn("idle_ns", "Idle", format_ns, number=True, tip="Nothing on any stream"),
+    TableColumn("flag", "Flag", _text),
+    TableColumn("why", "Why", _text),
 )  # fmt: skip
 
 
-def lap_frame(laps: Laps, study: Study, which: str) -> pd.DataFrame:
-    """Return the laps' table for `MEAN` (parts are means over the GPUs), `EACH` GPU, or one GPU's label."""
-    table = laps.table(study)
+def iteration_frame(iterations: Iterations, study: Study, which: str) -> pd.DataFrame:
+    """Return the iterations' table for `MEAN` (means over the GPUs), `EACH` GPU, or one GPU's label."""
+    table = iterations.table(study)
     labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus], object)
     if which == MEAN:
-        table = table[table["gpu"] == 0].set_index("lap").assign(**laps.mean_parts(study))
+        table = table[table["gpu"] == 0].set_index("lap").assign(**iterations.mean_parts(study))
         table = table.reset_index()
-        table["duration_ns"] = laps.duration_ns
+        table["duration_ns"] = iterations.duration_ns
         table["gpu"] = "all"
         return table
     table["gpu"] = labels[table["gpu"]]
     return table if which == EACH else table[table["gpu"] == which].reset_index(drop=True)
 
 
-def steady_text(laps: Laps, steady: Sequence[int], by_hand: bool) -> str:
-    """Say in one line which laps are steady, or plainly that none are."""
+def steady_text(iterations: Iterations, steady: Sequence[int], by_hand: bool) -> str:
+    """Say in one line which iterations are steady, or plainly that none are."""
     if not steady:
-        lengths = laps.duration_ns[laps.warm_up :]
-        low, middle, high = (format_ns(int(ns)) for ns in (lengths.min(), laps.median_ns, lengths.max()))
-        return f"No steady state: {low} to {high}, median {middle}. All laps after the warm-up count."
-    median = format_ns(laps.median_of(steady))
-    left_out = [f for i, f in enumerate(laps.flags) if f and i not in steady]
+        lengths = iterations.duration_ns[iterations.warm_up :]
+        low, middle, high = (
+            format_ns(int(ns)) for ns in (lengths.min(), iterations.median_ns, lengths.max())
+        )
+        return f"No steady state: {low} to {high}, median {middle}. All iterations after the warm-up count."
+    median = format_ns(iterations.median_of(steady))
+    left_out = [f for i, f in enumerate(iterations.flags) if f and i not in steady]
     counted = [f"{left_out.count(f)} {f}" for f in dict.fromkeys(left_out)]
     left = f", left out: {', '.join(counted)}" if counted else ""
     how = "chosen by hand" if by_hand else "within 5 % of their median"
-    return f"Steady: {format_count(len(steady))} of {format_count(laps.count)} ({how}), median {median}{left}"
+    count = f"{format_count(len(steady))} of {format_count(iterations.count)}"
+    return f"Steady: {count} ({how}), median {median}{left}"
 
 
 def candidate_text(candidate: Candidate) -> str:
@@ -100,7 +106,7 @@ def candidate_text(candidate: Candidate) -> str:
 
 
 class IterationsPanel(Panel):
-    """Lists the laps; a click takes one in hand, a double click fits it."""
+    """Lists the iterations; a click takes one in hand, a double click fits it."""
 
     title = "Iterations"
     usual_badge = "888"
@@ -125,7 +131,7 @@ class IterationsPanel(Panel):
         self.by_rule = QPushButton("By the rule")
         self._worker = Worker(self)
         self.table = FrameTable(COLUMNS, "Iterations")
-        self.chart = LapChart()
+        self.chart = IterationChart()
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
         for widget in (PlainLabel("Marker"), self.marker, PlainLabel("Parts"), self.which):
@@ -151,31 +157,31 @@ class IterationsPanel(Panel):
         self.by_hand.clicked.connect(self._take_selected)
         self.by_rule.clicked.connect(lambda: state.set_steady_choice(None))
         self.table.clicked.connect(lambda index: self._take(self.table.frame_model.position(index)))
-        self.table.chosen.connect(lambda position: go_to_lap(state, self._lap(position)))
+        self.table.chosen.connect(lambda position: go_to_iteration(state, self._iteration(position)))
         self.table.save_requested.connect(self.save_requested)
-        self.chart.lap_clicked.connect(lambda lap: go_to_lap(state, lap))
+        self.chart.iteration_clicked.connect(lambda iteration: go_to_iteration(state, iteration))
         self._soon = QTimer(self, singleShot=True)
         self._soon.timeout.connect(self.invalidate)
-        state.laps_changed.connect(self._follow_laps)
+        state.iterations_changed.connect(self._follow_iterations)
 
     def _look_anew(self) -> None:
-        """List the laps once the trace hangs as its session left it: that is long enough by itself."""
+        """List the iterations once the trace hangs as its session left it: that is long enough by itself."""
         self.forget()
         self.show_empty(MEASURING)
         self._soon.start()
 
-    def _follow_laps(self) -> None:
+    def _follow_iterations(self) -> None:
         self._count()
         if not self._soon.isActive():
             self.invalidate()
 
     def _count(self) -> None:
         """Say beside the title how many there are, also while nobody sees the panel."""
-        laps = self.state.laps
-        self.badge_changed.emit(str(laps.count) if laps else "")
+        iterations = self.state.iterations
+        self.badge_changed.emit(str(iterations.count) if iterations else "")
 
     def refresh(self) -> None:
-        """Show the laps of the marker that is chosen."""
+        """Show the iterations of the marker that is chosen."""
         study = self.state.study
         candidates = self.state.candidates
         self.marker.clear()
@@ -183,7 +189,7 @@ class IterationsPanel(Panel):
         self.marker.setCurrentIndex(min(self.state.marker, len(candidates) - 1))
         self.marker.setToolTip(tip(self.marker.currentText()))
         if not candidates:
-            self.show_empty(_NO_LAPS if study else "Open a trace to see its iterations.")
+            self.show_empty(_NO_ITERATIONS if study else "Open a trace to see its iterations.")
             return
         self.show_empty("")
         assert study is not None
@@ -194,22 +200,22 @@ class IterationsPanel(Panel):
         self._fill()
 
     def _fill(self) -> None:
-        state, laps = self.state, self.state.laps
-        self.chart.setVisible(laps is not None)
+        state, iterations = self.state, self.state.iterations
+        self.chart.setVisible(iterations is not None)
         for button in (self.filter, self.by_hand, self.by_rule):
-            button.setEnabled(laps is not None)
-        if laps is None or state.study is None:
+            button.setEnabled(iterations is not None)
+        if iterations is None or state.study is None:
             self.steady.setText("No iterations. Choose a marker to try another.")
             self.table.set_frame(pd.DataFrame({c.key: [] for c in COLUMNS}))
             return
         by_hand = state.steady_choice is not None
         self.by_rule.setVisible(by_hand)
-        self.steady.setText(". ".join([steady_text(laps, state.steady, by_hand), *laps.notes]))
+        self.steady.setText(". ".join([steady_text(iterations, state.steady, by_hand), *iterations.notes]))
         self.steady.setToolTip(tip(self.steady.text()))
         which = self.which.currentText()
         shown = [c for c in COLUMNS if which != MEAN or c.key != "gpu"]
-        self.table.set_frame(lap_frame(laps, state.study, which), shown)
-        self.chart.show_laps(laps, state.steady, state.lap, self.theme)
+        self.table.set_frame(iteration_frame(iterations, state.study, which), shown)
+        self.chart.show_iterations(iterations, state.steady, state.iteration, self.theme)
 
     def forget(self) -> None:
         """Await no iterations of the trace before."""
@@ -224,24 +230,24 @@ class IterationsPanel(Panel):
             self.invalidate()
             return
         self.steady.setText("Finding the iterations…")
-        self._worker.start(lambda _: study.laps(position), lambda _: self.state.set_marker(position))
+        self._worker.start(lambda _: study.iterations(position), lambda _: self.state.set_marker(position))
 
-    def _lap(self, position: int) -> int:
+    def _iteration(self, position: int) -> int:
         return int(self.table.frame_model.frame["lap"].to_numpy()[position])
 
     def _take(self, position: int) -> None:
-        laps = self.state.laps
-        if laps is not None:
-            lap = self._lap(position)
-            self.state.select((laps.start_ns(lap), laps.end_ns(lap)))
+        iterations = self.state.iterations
+        if iterations is not None:
+            iteration = self._iteration(position)
+            self.state.select((iterations.start_ns(iteration), iterations.end_ns(iteration)))
 
     def _selected(self) -> frozenset[int]:
-        return frozenset(self._lap(p) for p in self.table.selected_positions())
+        return frozenset(self._iteration(p) for p in self.table.selected_positions())
 
     def _take_selected(self) -> None:
         if chosen := self._selected():
             self.state.set_steady_choice(chosen)
 
     def _filter_to_selected(self) -> None:
-        if (chosen := self._selected()) and self.state.laps is not None:
-            self.state.set_filter(lap_scope(self.state.laps, chosen))
+        if (chosen := self._selected()) and self.state.iterations is not None:
+            self.state.set_filter(iteration_scope(self.state.iterations, chosen))

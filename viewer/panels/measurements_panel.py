@@ -12,12 +12,12 @@ from viewer.analysis.core.intervals import union
 from viewer.drawing.format import (
     format_count,
     format_instant,
-    format_lap_share,
+    format_iteration_share,
     format_ns,
     format_share,
-    lap_share_text,
+    iteration_share_text,
 )
-from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.panel import Panel
 from viewer.state import Measurement, ViewState
 from viewer.state.measurement_table import measurement_frame, numbers_of, part_text
@@ -38,25 +38,25 @@ def _argb(colour: str) -> int:
     return QColor(colour).rgba()
 
 
-def _mean(key: str, title: str, tip: str) -> Column:
-    return Column(key, f"{title}\n{_MEAN}", part_text, number=True, tip=f"{tip}; {_MEAN}")
+def _mean(key: str, title: str, tip: str) -> TableColumn:
+    return TableColumn(key, f"{title}\n{_MEAN}", part_text, number=True, tip=f"{tip}; {_MEAN}")
 
 
 COLUMNS = (
-    Column("colour", "", lambda _: "●", colour=_argb),
-    Column("name", "Name", editable=True, tip="Double-click to rename"),
-    Column("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
-    Column("length_ns", "Length", format_ns, number=True),
-    Column("lap_share", "Of iteration", format_lap_share, number=True,
+    TableColumn("colour", "", lambda _: "●", colour=_argb),
+    TableColumn("name", "Name", editable=True, tip="Double-click to rename"),
+    TableColumn("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
+    TableColumn("length_ns", "Length", format_ns, number=True),
+    TableColumn("lap_share", "Of iteration", format_iteration_share, number=True,
            tip="Length over that of the iteration that holds its middle"),
     _mean("compute_only_ns", "Compute", "Compute kernels, and no communication"),
     _mean("hidden_comm_ns", "Hidden", "Communication while compute kernels run"),
     _mean("exposed_comm_ns", "Exposed", "Communication that no compute kernel hides"),
     _mean("copy_only_ns", "Copies", "Copies and sets that nothing hides"),
     _mean("idle_ns", "Idle", "Nothing runs on any stream"),
-    Column("idle_share", "Idle, %", _share, number=True, tip="Idle time of all GPUs over their time"),
+    TableColumn("idle_share", "Idle, %", _share, number=True, tip="Idle time of all GPUs over their time"),
     _mean("no_kernel_ns", "No kernel", "Idle, or copies alone"),
-    Column("note", "Note", editable=True, tip="Double-click to write"),
+    TableColumn("note", "Note", editable=True, tip="Double-click to write"),
 )  # fmt: skip
 
 
@@ -70,14 +70,14 @@ def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
     text = f"{format_count(len(chosen))} {'range' if len(chosen) == 1 else 'ranges'}, {format_ns(total)}"
     if total < int((ends - starts).sum()):
         text += " (overlaps counted once)"
-    laps = state.laps
-    held = {laps.lap_at(int(m)) for m in (starts + ends) // 2} if laps else {None}
-    if laps is None or None in held:
+    iterations = state.iterations
+    held = {iterations.iteration_at(int(m)) for m in (starts + ends) // 2} if iterations else {None}
+    if iterations is None or None in held:
         return text
-    numbers = sorted(lap for lap in held if lap is not None)
-    length = sum(laps.end_ns(lap) - laps.start_ns(lap) for lap in numbers)
+    numbers = sorted(iteration for iteration in held if iteration is not None)
+    length = sum(iterations.end_ns(iteration) - iterations.start_ns(iteration) for iteration in numbers)
     which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations"
-    return f"{text}, {lap_share_text(total / length, which)}"
+    return f"{text}, {iteration_share_text(total / length, which)}"
 
 
 class MeasurementsPanel(Panel):
@@ -113,13 +113,13 @@ class MeasurementsPanel(Panel):
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._add_up())
         self.table.frame_model.row_tip = self._per_gpu
         state.measurements.changed.connect(self._changed)
-        state.laps_changed.connect(self.invalidate)
+        state.iterations_changed.connect(self.invalidate)
 
     def refresh(self) -> None:
         """Show the kept ranges with their numbers."""
         self.show_empty("" if self.state.measurements.items else _HINT)
         state = self.state
-        self.table.set_frame(measurement_frame(state.study, state.measurements.items, state.laps))
+        self.table.set_frame(measurement_frame(state.study, state.measurements.items, state.iterations))
         self._add_up()
 
     def copy_text(self) -> None:
@@ -151,7 +151,7 @@ class MeasurementsPanel(Panel):
         if study is None:
             return ""
         item = self.state.measurements.items[position]
-        numbers = numbers_of(study, item, self.state.laps, details=False)
+        numbers = numbers_of(study, item, self.state.iterations, details=False)
         if numbers is None:
             return f"{item.name}: nothing was recorded then"
         lines = [f"{item.name}: double-click shows it with the numbers of each GPU"]

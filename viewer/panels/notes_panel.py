@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout
 
 from viewer.drawing.format import format_count, format_instant, format_ns
-from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.places import go_to_note
@@ -20,14 +20,16 @@ _HINT = (
 )
 _WIDEST_PX = 460
 COLUMNS = (
-    Column("colour", "", lambda _: "●", colour=lambda colour: QColor(colour).rgba()),
-    Column(
+    TableColumn("colour", "", lambda _: "●", colour=lambda colour: QColor(colour).rgba()),
+    TableColumn(
         "text", "Note", lambda text: text.replace("\n", " "), editable=True, tip="Double-click to rewrite"
     ),
-    Column("row", "Row", tip="Where it stands; it goes to the nearest row in view where that is folded away"),
-    Column("event", "Event", tip="What it is bound to"),
-    Column("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
-    Column("length_ns", "Length", lambda ns: format_ns(ns) if ns else "–", number=True),
+    TableColumn(
+        "row", "Row", tip="Where it stands; it goes to the nearest row in view where that is folded away"
+    ),
+    TableColumn("event", "Event", tip="What it is bound to"),
+    TableColumn("start_ns", "Begin", format_instant, number=True, tip="From the trace's zero"),
+    TableColumn("length_ns", "Length", lambda ns: format_ns(ns) if ns else "–", number=True),
 )
 
 

@@ -102,6 +102,6 @@ class Panel(QWidget):
             study = self.state.study
             if self.needs_all and study is not None and study.partial:
                 waiting = PARTIAL if study.trace.partial else COUNTING
-                self.show_empty(GIVEN_UP if study.given_up else waiting)
+                self.show_empty(GIVEN_UP if study.was_cancelled else waiting)
             else:
                 self.refresh()

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QW
 from viewer.analysis.summary.reconcile import Reconciled, What, reconcile
 from viewer.analysis.time.scope import Scope
 from viewer.drawing.format import MINUS, format_share
-from viewer.drawing.spec_table import Cell, Grid, Head, Tone
+from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.panels.spec_table_view import Sheet
+from viewer.panels.spec_table_view import SpecTableView
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.timeline.plain_text import PlainLabel
@@ -46,7 +46,7 @@ def verdict(found: Reconciled) -> str:
     )
 
 
-def reading_grid(found: Reconciled) -> Grid:
+def reading_grid(found: Reconciled) -> SpecTable:
     """Return the readings, nearest first."""
     heads = (
         Head("Definition", number=False),
@@ -72,7 +72,7 @@ def reading_grid(found: Reconciled) -> Grid:
             )
         )
     table = pd.DataFrame([(r.name, r.share, r.definition) for r in found.readings], columns=_COLUMNS)
-    return Grid("Readings", heads, rows, table)
+    return SpecTable("Readings", heads, rows, table)
 
 
 _COLUMNS = ["name", "share", "definition"]
@@ -112,7 +112,7 @@ class ReconcilePage(QWidget):
         self._column.addLayout(head)
         self._column.addWidget(self.said)
         self._column.addStretch(1)
-        self._sheet: Sheet | None = None
+        self._sheet: SpecTableView | None = None
         self._worker = Worker(self)
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._pause.timeout.connect(self.ask)
@@ -133,8 +133,8 @@ class ReconcilePage(QWidget):
             self._worker.cancel()
             self._show(None)
             return
-        what, laps = SUBJECTS[self.subject.currentIndex()], self.state.laps
-        self._worker.start(lambda _: reconcile(study, scope, what, claimed, laps), self._show)
+        what, iterations = SUBJECTS[self.subject.currentIndex()], self.state.iterations
+        self._worker.start(lambda _: reconcile(study, scope, what, claimed, iterations), self._show)
 
     def _show(self, found: Reconciled | None) -> None:
         if self._sheet is not None:
@@ -146,6 +146,6 @@ class ReconcilePage(QWidget):
             self.said.setText("Type a share of the time, such as 20 %." if typed else _HINT)
             return
         self.said.setText(verdict(found))
-        self._sheet = Sheet(reading_grid(found), self.theme)
+        self._sheet = SpecTableView(reading_grid(found), self.theme)
         self._sheet.save_requested.connect(self.save_requested)
         self._column.insertWidget(2, self._sheet)

@@ -9,12 +9,12 @@ import pandas as pd
 
 from viewer.analysis.kernels.copy_overlap import copy_story
 from viewer.analysis.kernels.name_stats import NameStats, name_stats
-from viewer.analysis.stalls.stall_details import call_chain, slice_facts
+from viewer.analysis.stalls.stall_details import call_chain, stall_facts
 from viewer.analysis.study import Study
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import MINUS, format_count, format_instant, format_ns, format_share
 from viewer.rows import EventRef
-from viewer.timeline.cards.card_text import PART_TITLES, event_facts
+from viewer.timeline.cards.card_text import CATEGORY_TITLES, event_facts
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.names import short_name
 
@@ -31,7 +31,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Details:
+class SelectionDetails:
     """Everything that is known of one thing."""
 
     title: str
@@ -62,7 +62,7 @@ class Details:
         return pd.DataFrame(rows, columns=["section", "what", "value"])
 
 
-def details_of_event(study: Study, ref: EventRef) -> Details:
+def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
     """Return everything that is known of an event; takes its time, so not in the main thread."""
     facts = event_facts(study, ref)
     trace = study.trace
@@ -81,20 +81,22 @@ def details_of_event(study: Study, ref: EventRef) -> Details:
     title = short_name(name) if ref.kind is Kind.KERNEL else facts.title
     if title != name and name:
         sections.append(Section("Full name", (("", name),)))
-    return Details(title, facts.subtitle, tuple(sections))
+    return SelectionDetails(title, facts.subtitle, tuple(sections))
 
 
-def details_of_slice(study: Study, marker: int, number: int) -> Details:
-    """Return everything that is known of a slice."""
-    slices = study.slices(marker)
-    facts = slice_facts(study, slices, number)
-    row = slices.table.iloc[number]
+def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails:
+    """Return everything that is known of a stall."""
+    stalls = study.stalls(marker)
+    facts = stall_facts(study, stalls, number)
+    row = stalls.table.iloc[number]
     when = (
         ("Begins", format_instant(int(row["start_ns"]))),
         ("Ends", f"{format_instant(int(row['end_ns']))}  (+{format_ns(int(row['duration_ns']))})"),
     )
     (_, what), *rest = facts
-    return Details(what, f"Slice of {rest[0][1]}" if rest else "Slice", (Section("", (*when, *rest)),))
+    return SelectionDetails(
+        what, f"Stall of {rest[0][1]}" if rest else "Stall", (Section("", (*when, *rest)),)
+    )
 
 
 def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:
@@ -173,8 +175,8 @@ def _parts(study: Study, ref: EventRef, start: int, end: int) -> Section:
         if gpu.process == process:
             parts = study.parts[gpu.index].totals(start, end)
             shares = (f"{format_ns(int(ns))}, {format_share(int(ns) / (end - start))}" for ns in parts)
-            rows += [(f"GPU {gpu.device}: {t}", s) for t, s in zip(PART_TITLES, shares, strict=True)]
+            rows += [(f"GPU {gpu.device}: {t}", s) for t, s in zip(CATEGORY_TITLES, shares, strict=True)]
     if len({r[0].split(":")[0] for r in rows}) == 1:
         rows = [(label.partition(": ")[2], value) for label, value in rows]
-    assert len(PART_TITLES) == len(PARTS)
+    assert len(CATEGORY_TITLES) == len(CATEGORIES)
     return Section("Inside, on the GPU", tuple(rows))

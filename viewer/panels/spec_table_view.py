@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from viewer.drawing.spec_table import Cell, Grid, Head
+from viewer.drawing.spec_table import Cell, Head, SpecTable
 from viewer.drawing.spreadsheet import harmless
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.table_view import DenseTable
@@ -43,10 +43,10 @@ _DOT = 10
 _LEADING = 5
 
 
-class SheetModel(QAbstractTableModel):
+class SpecTableModel(QAbstractTableModel):
     """The cells of a grid."""
 
-    def __init__(self, grid: Grid, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, grid: SpecTable, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.grid, self.theme = grid, theme
         self.is_folded = False
@@ -101,7 +101,7 @@ class SheetModel(QAbstractTableModel):
         return None
 
 
-class Sheet(DenseTable):
+class SpecTableView(DenseTable):
     """A grid as high as its rows: what lies around it scrolls.
 
     Signals
@@ -115,10 +115,10 @@ class Sheet(DenseTable):
     looked = Signal(object)
     save_requested = Signal(object)
 
-    def __init__(self, grid: Grid, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
+    def __init__(self, grid: SpecTable, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
         super().__init__(grid.name, parent)
         self.grid = grid
-        self._model = SheetModel(grid, theme, self)
+        self._model = SpecTableModel(grid, theme, self)
         self.setModel(self._model)
         self.setItemDelegate(_CellDelegate(grid, theme, self))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -229,7 +229,7 @@ class Sheet(DenseTable):
 class _CellDelegate(QStyledItemDelegate):
     """Paints the stacked bar of the five parts, and the colour beside a name."""
 
-    def __init__(self, grid: Grid, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, grid: SpecTable, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._grid, self._theme = grid, theme
         self._tint = QColor.fromRgba(theme.accent)

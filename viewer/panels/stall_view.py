@@ -1,4 +1,4 @@
-"""What the Slices dock shows for a filter: totals by cause, alike slices as one line, or each of them."""
+"""What the Stalls dock shows for a filter: totals by cause, alike stalls as one line, or each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.stalls.words import frame_of
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope
@@ -18,8 +18,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class WantedSlices:
-    """Which slices are to be shown; "" and None for all.
+class WantedStalls:
+    """Which stalls are to be shown; "" and None for all.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class WantedSlices:
     least_ns, most_ns : int
         Lengths, both inclusive.
     scope : Scope or None
-        Only slices that touch its time.
+        Only stalls that touch its time.
     group : ndarray of int64 or None
         Only these numbers: a group that was opened.
     """
@@ -44,23 +44,23 @@ class WantedSlices:
 
 
 @dataclass(frozen=True)
-class SliceView:
-    """The slices that passed.
+class StallView:
+    """The stalls that passed.
 
     Attributes
     ----------
-    slices : Slices
+    stalls : Stalls
     numbers : ndarray of int64
         Their numbers, by start.
     each : DataFrame
         Them in words, with their `number`.
     totals, groups : DataFrame
-        `Slices.totals` and `Slices.groups` of them; `share` is of all slices of that kind, shown or not.
+        `Stalls.totals` and `Stalls.groups` of them; `share` is of all stalls of that kind, shown or not.
     text : str
-        "40 of 4,789 slices, 148 ms over all GPUs, each wholly for its main cause; between kernels ...".
+        "40 of 4,789 stalls, 148 ms over all GPUs, each wholly for its main cause; between kernels ...".
     """
 
-    slices: Slices
+    stalls: Stalls
     numbers: Numbers
     each: pd.DataFrame
     totals: pd.DataFrame
@@ -68,15 +68,15 @@ class SliceView:
     text: str
 
 
-def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
-    """Filter the slices of a trace and gather them."""
-    slices = study.slices(marker)
-    every = np.arange(len(slices), dtype=np.int64)
+def stall_view(study: Study, marker: int, wanted: WantedStalls) -> StallView:
+    """Filter the stalls of a trace and gather them."""
+    stalls = study.stalls(marker)
+    every = np.arange(len(stalls), dtype=np.int64)
     if wanted.scope is not None:
-        every = every[_inside(slices, every, wanted.scope)]
-    held = np.zeros(len(slices), bool)
+        every = every[_inside(stalls, every, wanted.scope)]
+    held = np.zeros(len(stalls), bool)
     held[every] = True
-    passed = slices.select(
+    passed = stalls.select(
         [wanted.kind] if wanted.kind else None,
         [wanted.cause] if wanted.cause else None,
         [wanted.place] if wanted.place else None,
@@ -84,27 +84,27 @@ def slice_view(study: Study, marker: int, wanted: WantedSlices) -> SliceView:
         wanted.least_ns,
     )
     passed = passed[held[passed]]
-    numbers = passed[slices.table["duration_ns"].to_numpy()[passed] <= wanted.most_ns]
+    numbers = passed[stalls.table["duration_ns"].to_numpy()[passed] <= wanted.most_ns]
     if wanted.group is not None:
         numbers = np.intersect1d(numbers, wanted.group)
-    return SliceView(
-        slices,
+    return StallView(
+        stalls,
         numbers,
-        frame_of(slices, numbers).assign(number=numbers),
-        _totals(slices, numbers, every),
-        slices.groups(numbers),
-        _text(slices, numbers, wanted),
+        frame_of(stalls, numbers).assign(number=numbers),
+        _totals(stalls, numbers, every),
+        stalls.groups(numbers),
+        _text(stalls, numbers, wanted),
     )
 
 
-def _totals(slices: Slices, numbers: Numbers, every: Numbers) -> pd.DataFrame:
-    totals = slices.totals(numbers)
-    whole = slices.totals(every).groupby("kind")["total_ns"].sum()
+def _totals(stalls: Stalls, numbers: Numbers, every: Numbers) -> pd.DataFrame:
+    totals = stalls.totals(numbers)
+    whole = stalls.totals(every).groupby("kind")["total_ns"].sum()
     return totals.assign(share=totals["total_ns"] / totals["kind"].map(whole).astype(np.int64))
 
 
-def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:
-    gpu, start, end = (slices.table[c].to_numpy()[numbers] for c in ("gpu", "start_ns", "end_ns"))
+def _inside(stalls: Stalls, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:
+    gpu, start, end = (stalls.table[c].to_numpy()[numbers] for c in ("gpu", "start_ns", "end_ns"))
     held = np.zeros(len(numbers), bool)
     for number in np.unique(gpu).tolist():
         mine = gpu == number
@@ -112,17 +112,17 @@ def _inside(slices: Slices, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bo
     return held
 
 
-def _text(slices: Slices, numbers: Numbers, wanted: WantedSlices) -> str:
-    total = int(slices.table["duration_ns"].to_numpy()[numbers].sum())
-    of = f" of {format_count(len(slices))}" if len(numbers) < len(slices) else ""
-    text = f"{format_count(len(numbers))}{of} slices, {format_ns(total)} over all GPUs"
+def _text(stalls: Stalls, numbers: Numbers, wanted: WantedStalls) -> str:
+    total = int(stalls.table["duration_ns"].to_numpy()[numbers].sum())
+    of = f" of {format_count(len(stalls))}" if len(numbers) < len(stalls) else ""
+    text = f"{format_count(len(numbers))}{of} stalls, {format_ns(total)} over all GPUs"
     text += ", each wholly for its main cause"
-    short = slices.short
+    short = stalls.short
     if wanted.kind:
         short = short[short["kind"] == wanted.kind]
     if wanted.gpu is not None:
         short = short[short["gpu"] == wanted.gpu]
     if len(short) and short["count"].sum() and wanted.scope is None and wanted.group is None:
         count, rest = int(short["count"].sum()), int(short["total_ns"].sum())
-        text += f"; between kernels {format_count(count)} under {format_ns(slices.min_ns)}, {format_ns(rest)}"
+        text += f"; between kernels {format_count(count)} under {format_ns(stalls.min_ns)}, {format_ns(rest)}"
     return text

@@ -1,4 +1,4 @@
-"""The Slices dock: where GPUs are idle, only copy or communicate unhidden, and why."""
+"""The Stalls dock: where GPUs are idle, only copy or communicate unhidden, and why."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.analysis.stalls.stall_kinds import WHOLE
-from viewer.analysis.stalls.stalls import CAUSES, PLACES, SLICE_KINDS
+from viewer.analysis.stalls.stalls import CAUSES, PLACES, STALL_KINDS
 from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT
-from viewer.analysis.time.time_breakdown import IDLE, PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.event_view import parse_durations
-from viewer.panels.frame_table import Column, FrameTable
+from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import MEASURING, Panel
-from viewer.panels.stall_view import SliceView, WantedSlices, slice_view
+from viewer.panels.stall_view import StallView, WantedStalls, stall_view
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.state.navigation import show_range
@@ -34,92 +34,94 @@ from viewer.state.places import home_row
 from viewer.trace import Kind
 
 TYPING_PAUSE_MS = 150
-_PART_OF = {kind: PARTS.index(kind) for kind in SLICE_KINDS}
+_PART_OF = {kind: CATEGORIES.index(kind) for kind in STALL_KINDS}
 _ALWAYS = ("kind", "start_ns", "duration_ns", "cause")
-_NO_GPU = "No GPU work was recorded, so there are no slices."
+_NO_GPU = "No GPU work was recorded, so there are no stalls."
 _PART_OF_TEXT = {KIND_TEXT[kind]: part for kind, part in _PART_OF.items()}
 
 
 @cache
-def _columns(theme: Theme) -> tuple[tuple[Column, ...], tuple[Column, ...], tuple[Column, ...]]:
-    """Return the columns of groups, of single slices and of totals."""
+def _columns(
+    theme: Theme,
+) -> tuple[tuple[TableColumn, ...], tuple[TableColumn, ...], tuple[TableColumn, ...]]:
+    """Return the columns of groups, of single stalls and of totals."""
 
     def colour(kind: str) -> int:
         part = _PART_OF.get(kind, _PART_OF_TEXT.get(kind, IDLE))
         return theme.text_faint if part == IDLE else theme.parts[part]
 
-    dot = Column("kind", "", lambda _: "●", colour=colour, tip="The kind of slice")
-    length = partial(Column, text=format_ns, number=True)
+    dot = TableColumn("kind", "", lambda _: "●", colour=colour, tip="The kind of stall")
+    length = partial(TableColumn, text=format_ns, number=True)
     groups = (
         dot,
-        Column(
+        TableColumn(
             "text",
-            "Slices alike",
+            "Similar stalls",
             tip="Of one kind, place, cause and range, and of similar length. Double-click to open",
         ),
         length("total_ns", "Together", tip="Over all GPUs"),
-        Column("count", "Count", format_count, number=True),
+        TableColumn("count", "Count", format_count, number=True),
         length("mean_ns", "Mean"),
-        Column("gpus", "GPUs", str, number=True),
+        TableColumn("gpus", "GPUs", str, number=True),
     )
     each = (
         dot,
-        Column("gpu", "GPU"),
-        Column("start_ns", "Start", format_instant, number=True),
+        TableColumn("gpu", "GPU"),
+        TableColumn("start_ns", "Start", format_instant, number=True),
         length("duration_ns", "Length"),
-        Column("cause", "Cause", tip="The largest share of the launching thread's time in the slice"),
-        Column("share", "For it", format_share, number=True,
-               tip="Of the slice, the time that speaks for the cause"),
-        Column("inside", "Inside", tip="The innermost NVTX range of that thread over half of it or more"),
-        Column("drained_by", "Drained by", tip="The blocking call that covers the slice's start"),
-        Column("call", "In", tip="The longest call that the cause names, or the wait for an event"),
-        Column("waits_for", "Waits for", tip="The rank that came last to the collective"),
-        Column("copies", "Copies"),
-        Column("place", "Place"),
-        Column("iteration", "Iteration"),
-        Column("before", "Before"),
-        Column("after", "After"),
+        TableColumn("cause", "Cause", tip="The largest share of the launching thread's time in the stall"),
+        TableColumn("share", "For it", format_share, number=True,
+               tip="Of the stall, the time that speaks for the cause"),
+        TableColumn("inside", "Inside", tip="The innermost NVTX range of that thread over half of it"),
+        TableColumn("drained_by", "Drained by", tip="The blocking call that covers the stall's start"),
+        TableColumn("call", "In", tip="The longest call that the cause names, or the wait for an event"),
+        TableColumn("waits_for", "Waits for", tip="The rank that came last to the collective"),
+        TableColumn("copies", "Copies"),
+        TableColumn("place", "Place"),
+        TableColumn("iteration", "Iteration"),
+        TableColumn("before", "Before"),
+        TableColumn("after", "After"),
     )  # fmt: skip
     totals = (
         dot,
-        Column("cause", "Main cause", tip=WHOLE),
-        length("total_ns", "Whole slices", tip=WHOLE),
-        Column(
+        TableColumn("cause", "Main cause", tip=WHOLE),
+        length("total_ns", "Whole stalls", tip=WHOLE),
+        TableColumn(
             "share",
             "Of its kind",
             format_share,
             number=True,
-            tip="Of all idle, copy-only or exposed slices, whatever is filtered here; over all GPUs",
+            tip="Of all idle, copy-only or exposed stalls, whatever is filtered here; over all GPUs",
         ),
-        Column("count", "Count", format_count, number=True),
+        TableColumn("count", "Count", format_count, number=True),
     )
     return groups, each, totals
 
 
-class SlicesPanel(Panel):
-    """Lists slices grouped or each; a click shows one in the timeline, a double click what is behind it."""
+class StallsPanel(Panel):
+    """Lists stalls grouped or each; a click shows one in the timeline, a double click what is behind it."""
 
-    title = "Slices"
+    title = "Stalls"
     usual_badge = "888,888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.view: SliceView | None = None
+        self.view: StallView | None = None
         self._group: np.ndarray | None = None
         self._worker = Worker(self)
         self.kind, self.cause, self.place, self.gpu = (Choice() for _ in range(4))
         self.length, self.text = QLineEdit(), OneLine()
-        self.grouped, self.back = QPushButton("Each slice"), QPushButton("‹ All groups")
+        self.grouped, self.back = QPushButton("Each stall"), QPushButton("‹ All groups")
         groups, _, totals = _columns(LIGHT)
-        self.table, self.totals = FrameTable(groups, "Slices"), FrameTable(totals, "Slices by cause")
+        self.table, self.totals = FrameTable(groups, "Stalls"), FrameTable(totals, "Stalls by cause")
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._build()
         self._connect()
 
     def _build(self) -> None:
         for box, name, items in (
-            (self.kind, "All slices", [(KIND_TEXT[k].capitalize(), k) for k in SLICE_KINDS]),
+            (self.kind, "All stalls", [(KIND_TEXT[k].capitalize(), k) for k in STALL_KINDS]),
             (self.cause, "Any cause", [(c.capitalize() if c[0].islower() else c, c) for c in CAUSES]),
             (self.place, "Anywhere", [(PLACE_TEXT[p].capitalize(), p) for p in PLACES if p]),
         ):
@@ -129,7 +131,7 @@ class SlicesPanel(Panel):
                 box.addItem(title, value)
         self.gpu.setAccessibleName("All GPUs, or only")
         self.length.setPlaceholderText(">1ms, 1ms..5ms")
-        self.length.setAccessibleName("Only slices of these lengths")
+        self.length.setAccessibleName("Only stalls of these lengths")
         self.length.setClearButtonEnabled(True)
         self.length.setFixedWidth(150)
         self.text.setObjectName("soft")
@@ -167,11 +169,11 @@ class SlicesPanel(Panel):
         for table in (self.table, self.totals):
             table.save_requested.connect(self.save_requested)
         self._worker.busy_changed.connect(self._say)
-        state.laps_changed.connect(self.invalidate)
+        state.iterations_changed.connect(self.invalidate)
         state.filter_changed.connect(self.invalidate)
 
     def refresh(self) -> None:
-        """Compute the slices of the trace by the marker in use."""
+        """Compute the stalls of the trace by the marker in use."""
         study = self.state.study
         if study is None or not study.trace.gpus:
             self.forget()
@@ -193,7 +195,7 @@ class SlicesPanel(Panel):
         self.show_empty(MEASURING)
 
     def open_group(self, numbers: np.ndarray) -> None:
-        """List the slices of one group."""
+        """List the stalls of one group."""
         self._group = numbers
         self.grouped.setChecked(True)
         self._fill()
@@ -213,17 +215,17 @@ class SlicesPanel(Panel):
         except TimeError as error:
             self.text.setText(str(error))
             return
-        wanted = WantedSlices(
+        wanted = WantedStalls(
             self.kind.currentData(), self.cause.currentData(), self.place.currentData(),
             self.gpu.currentData(), least, most, self.state.filter, self._group,
         )  # fmt: skip
         marker = self.state.marker
-        self._worker.start(lambda _: slice_view(study, marker, wanted), self._show)
+        self._worker.start(lambda _: stall_view(study, marker, wanted), self._show)
 
-    def _show(self, view: SliceView) -> None:
+    def _show(self, view: StallView) -> None:
         self.view = view
         self.show_empty("")
-        self.badge_changed.emit(format_count(len(view.slices)))
+        self.badge_changed.emit(format_count(len(view.stalls)))
         self.totals.set_frame(view.totals, _columns(self.theme)[2])
         self._show_lines()
         self._say()
@@ -251,26 +253,26 @@ class SlicesPanel(Panel):
         self._fill()
 
     def _point(self, position: int) -> None:
-        """Show a slice, or the first one of a group, in the timeline."""
+        """Show a stall, or the first one of a group, in the timeline."""
         if self.view is None:
             return
         row = self.table.frame_model.frame.iloc[position]
         number = int(row["number"] if "number" in row.index else row["rows"][0])
-        slices = self.view.slices
-        start, end = (int(slices.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
-        self.state.choose_slice(number)
+        stalls = self.view.stalls
+        start, end = (int(stalls.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
+        self.state.choose_stall(number)
         self.state.select((start, end))
         show_range(self.state, start, end)
 
     def _open(self, position: int) -> None:
-        """Open a group, or show what is behind a slice: the call that held its thread, else its launch."""
+        """Open a group, or show what is behind a stall: the call that held its thread, else its launch."""
         row = self.table.frame_model.frame.iloc[position]
         if "rows" in row.index:
             self.open_group(np.asarray(row["rows"]))
             return
         self._point(position)
         assert self.view is not None
-        held = self.view.slices.table.iloc[int(row["number"])]
+        held = self.view.stalls.table.iloc[int(row["number"])]
         for key, kind in _BEHIND:
             index = int(held[key])
             home = home_row(self.state, kind, index) if index >= 0 else None

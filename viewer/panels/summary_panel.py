@@ -1,4 +1,4 @@
-"""The Vitals dock: the case sheet of the steady state, or of what everything is filtered to."""
+"""The Summary dock: the summary of the steady state, or of what everything is filtered to."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.summary.metric import Evidence, Vital
-from viewer.analysis.summary.summary import Vitals, vitals
+from viewer.analysis.summary.metric import Location, Metric
+from viewer.analysis.summary.summary import Summary, summary
 from viewer.analysis.time.scope import range_scope
 from viewer.drawing.format import format_share, format_value
 from viewer.drawing.palette import Palette
-from viewer.drawing.spec_table import Grid
+from viewer.drawing.spec_table import SpecTable
 from viewer.drawing.summary_tables import (
     class_grid,
     copy_grid,
@@ -39,11 +39,11 @@ from viewer.drawing.theme import Theme
 from viewer.panels.one_line import OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.reconcile_page import ReconcilePage
-from viewer.panels.spec_table_view import Sheet
+from viewer.panels.spec_table_view import SpecTableView
 from viewer.rows import RowKind
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
-from viewer.state.navigation import filter_to_lap, filter_to_selection, show_range
+from viewer.state.navigation import filter_to_iteration, filter_to_selection, show_range
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 
@@ -52,7 +52,7 @@ SECTIONS = (
     "Kernels",
     "Phases",
     "Iterations",
-    "Launch seas",
+    "Small-kernel bursts",
     "Copies",
     "Synchronisation",
     "Ranks",
@@ -62,7 +62,7 @@ _FIRST = {"Phases": "backward_to_forward", "Copies": "copies_in_front"}
 """What stands first on a page, wherever it belongs."""
 LIST_WIDTH = 164
 _DOT = 8
-_NOT_OPEN = "Open a trace to see its vitals."
+_NOT_OPEN = "Open a trace to see its summary."
 _NO_GPU = (
     "No GPU operation was recorded, so there is nothing to measure.\nRecord with nsys profile -t cuda,nvtx."
 )
@@ -74,14 +74,14 @@ _EMPTY = {
 }
 
 
-def numbers_of(sheet: Vitals, section: str) -> tuple[Vital, ...]:
+def numbers_of(sheet: Summary, section: str) -> tuple[Metric, ...]:
     """Return the numbers that stand on the page of a section."""
     found = sheet.section(section.lower())
     first = _FIRST.get(section)
     return (*(v for v in sheet.numbers if v.key == first), *(v for v in found if v.key != first))
 
 
-def grids_of(sheet: Vitals, section: str, palette: Palette, theme: Theme) -> list[list[Grid]]:
+def grids_of(sheet: Summary, section: str, palette: Palette, theme: Theme) -> list[list[SpecTable]]:
     """Return the grids of a section's page: those of one list stand side by side."""
     numbers = numbers_of(sheet, section)
     match section:
@@ -101,15 +101,15 @@ def grids_of(sheet: Vitals, section: str, palette: Palette, theme: Theme) -> lis
             return [[numbers_grid(sheet, numbers, section)]]
 
 
-class VitalsPanel(Panel):
-    """Shows one section of the case sheet; a click on a number leads to what it stands for."""
+class SummaryPanel(Panel):
+    """Shows one section of the summary; a click on a number leads to what it stands for."""
 
-    title = "Vitals"
+    title = "Summary"
     usual_badge = "8 !"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.sheet: Vitals | None = None
+        self.sheet: Summary | None = None
         self._palette: Palette | None = None
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
@@ -119,10 +119,10 @@ class VitalsPanel(Panel):
         self.reconcile = ReconcilePage(state)
         self._build()
         self.sections.currentRowChanged.connect(lambda _: self._fill())
-        self.found.linkActivated.connect(self.show_vital)
+        self.found.linkActivated.connect(self.show_metric)
         self.reconcile.save_requested.connect(self.save_requested)
         state.filter_changed.connect(self.invalidate)
-        state.laps_changed.connect(self.invalidate)
+        state.iterations_changed.connect(self.invalidate)
 
     def _build(self) -> None:
         self.what.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
@@ -145,7 +145,7 @@ class VitalsPanel(Panel):
         self.sections.addItems(SECTIONS)
         self.sections.setFixedWidth(LIST_WIDTH)
         self.sections.setFrameShape(QFrame.Shape.NoFrame)
-        self.sections.setAccessibleName("Sections of the case sheet")
+        self.sections.setAccessibleName("Sections of the summary")
         self.sections.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sections.setObjectName("sections")
         self.sections.setIconSize(QSize(_DOT, _DOT))
@@ -179,9 +179,9 @@ class VitalsPanel(Panel):
                 self._fill()
             return
         self._measured = wanted
-        laps, scope, palette = state.laps, state.scope, self._palette
+        iterations, scope, palette = state.iterations, state.scope, self._palette
         self._worker.start(
-            lambda _: (vitals(study, laps, scope=scope), palette or Palette(study)),
+            lambda _: (summary(study, iterations, scope=scope), palette or Palette(study)),
             lambda done: self._take(*done),
         )
 
@@ -191,7 +191,7 @@ class VitalsPanel(Panel):
         self.badge_changed.emit("")
         self.show_empty(MEASURING)
 
-    def _take(self, sheet: Vitals, palette: Palette) -> None:
+    def _take(self, sheet: Summary, palette: Palette) -> None:
         self.sheet, self._palette = sheet, palette
         self.show_empty("")
         odd = sheet.findings
@@ -207,8 +207,8 @@ class VitalsPanel(Panel):
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
         self.over.setText(f"Over: {scope.what.split(':')[0]}")
         self.found.show_links(
-            "Not normal: " if sheet.findings else "Nothing outside of what is normal.",
-            [(vital.key, _said(vital)) for vital in sheet.findings],
+            "Outside the usual range: " if sheet.findings else "Nothing outside of what is normal.",
+            [(metric.key, _said(metric)) for metric in sheet.findings],
             colour=f"#{self.theme.error & 0xFFFFFF:06x}",
         )
         self.notes.setText("   ".join(sheet.notes))
@@ -222,7 +222,7 @@ class VitalsPanel(Panel):
             item = self.sections.item(row)
             item.setIcon(_mark(self.theme.error if odd else None))
             item.setData(Qt.ItemDataRole.UserRole, odd)
-            item.setToolTip("Not normal" if odd else "")
+            item.setToolTip("Outside the usual range" if odd else "")
         row = self.sections.currentRow()
         self.pages.setCurrentIndex(row)
         if SECTIONS[row] == "Reconcile":
@@ -233,7 +233,7 @@ class VitalsPanel(Panel):
         bands = [[g for g in band if g.rows] for band in grids_of(sheet, SECTIONS[row], palette, self.theme)]
         page.setWidget(self._made(bands) if any(bands) else _hint(_EMPTY.get(SECTIONS[row], _NOTHING)))
 
-    def _made(self, bands: Sequence[Sequence[Grid]]) -> QWidget:
+    def _made(self, bands: Sequence[Sequence[SpecTable]]) -> QWidget:
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(4, 0, 8, 8)
@@ -242,7 +242,7 @@ class VitalsPanel(Panel):
             across = QHBoxLayout()
             across.setSpacing(24)
             for grid in grids:
-                made = Sheet(grid, self.theme)
+                made = SpecTableView(grid, self.theme)
                 made.looked.connect(self.look)
                 made.save_requested.connect(self.save_requested)
                 across.addWidget(made, 1, Qt.AlignmentFlag.AlignTop)
@@ -250,17 +250,17 @@ class VitalsPanel(Panel):
         column.addStretch(1)
         return body
 
-    def show_vital(self, key: str) -> None:
+    def show_metric(self, key: str) -> None:
         """Turn to the page of a number, and to where it can be seen."""
         if self.sheet is None:
             return
-        vital = self.sheet[key]
-        page = next(i for i, s in enumerate(SECTIONS) if vital in numbers_of(self.sheet, s))
+        metric = self.sheet[key]
+        page = next(i for i, s in enumerate(SECTIONS) if metric in numbers_of(self.sheet, s))
         self.sections.setCurrentRow(page)
-        if (spot := vital.where()) is not None:
+        if (spot := metric.where()) is not None:
             self.look(spot)
 
-    def look(self, spot: Evidence) -> None:
+    def look(self, spot: Location) -> None:
         """Select the place where a number can be seen, and show it."""
         state = self.state
         state.select((spot.start_ns, spot.end_ns))
@@ -279,8 +279,8 @@ class VitalsPanel(Panel):
         whole = partial(range_scope, study, *study.trace.window_ns, "the whole trace")
         steady = menu.addAction("The steady state: no filter", lambda: state.set_filter(None))
         steady.setEnabled(state.filter is not None)
-        menu.addAction("The iteration in view", lambda: filter_to_lap(state)).setEnabled(
-            state.laps is not None
+        menu.addAction("The iteration in view", lambda: filter_to_iteration(state)).setEnabled(
+            state.iterations is not None
         )
         menu.addAction("The selection", lambda: filter_to_selection(state)).setEnabled(
             state.selection is not None
@@ -288,9 +288,11 @@ class VitalsPanel(Panel):
         menu.addAction("The whole trace", lambda: state.set_filter(whole()))
 
 
-def _said(vital: Vital) -> str:
-    value = format_share(vital.share) if vital.share is not None else format_value(vital.value, vital.unit)
-    return f"{vital.name.split(' (')[0]} {value}"
+def _said(metric: Metric) -> str:
+    value = (
+        format_share(metric.share) if metric.share is not None else format_value(metric.value, metric.unit)
+    )
+    return f"{metric.name.split(' (')[0]} {value}"
 
 
 def _mark(argb: int | None) -> QIcon:

@@ -28,7 +28,7 @@ from viewer.readers.arrow_columns import (
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.memory_map import ipc_schema, map_file, map_ipc
 from viewer.readers.sniff import Container, shown
-from viewer.readers.tables import Columns, Field, as_texts
+from viewer.readers.tables import Field, RawColumns, as_texts
 from viewer.trace.events import AnyArray
 
 _BATCH_ROWS = 16_384
@@ -86,7 +86,7 @@ class ArrowTables:
         check(cancelled)
         return self.extent(table)
 
-    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
         """Read columns of whole numbers in the file's order; see `Tables.integers`."""
         count = self.extent(table)
         have = self.columns(table)
@@ -97,7 +97,7 @@ class ArrowTables:
                 values[field.name] = self._whole_numbers(table, field, count)
             else:
                 values[field.name] = np.full(count, field.null, field.dtype)
-        return Columns(np.arange(count, dtype=np.int64), values)
+        return RawColumns(np.arange(count, dtype=np.int64), values)
 
     def texts(self, table: str, column: str, cancelled: Cancel | None = None) -> pa.ChunkedArray:
         """Read a text column in the file's order; see `Tables.texts`."""

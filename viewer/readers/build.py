@@ -12,13 +12,13 @@ import numpy as np
 
 from viewer.readers import cpu_tables, gpu_tables, nvtx_table
 from viewer.readers.errors import Cancel, Progress, check
-from viewer.readers.gpu_info import Boards
+from viewer.readers.gpu_info import GpuInfo
 from viewer.readers.interning import Interner, StringTable
-from viewer.readers.metadata import FileFacts, read_diagnostics, read_facts, session_of
-from viewer.readers.owners import Identity, identify
-from viewer.readers.raw_events import PROCESS_MASK, Loose, Reading
+from viewer.readers.metadata import FileMetadata, read_diagnostics, read_facts, session_of
+from viewer.readers.owners import Owners, identify
+from viewer.readers.raw_events import PROCESS_MASK, RawEvents, ReadContext
 from viewer.readers.schema import TABLE_OF
-from viewer.readers.sorting import Keep, Settler
+from viewer.readers.sorting import EventSorter, Keep
 from viewer.readers.table_versions import NewestForms
 from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
@@ -70,19 +70,19 @@ def build(
     interner = Interner()
     strings = StringTable(tables, interner, cancelled)
     facts = read_facts(tables, strings, recorded_by)
-    reading = Reading(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
+    reading = ReadContext(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
     reading.notes += facts.notes
-    loose = {kind: Loose.empty(kind) for kind in Kind}
-    settler = Settler(loose, keep, cancelled)
-    assembly = _Assembly(path, reading, facts, source, loose, settler, tables)
-    _read_gpus(reading, loose, steps)
+    raw = {kind: RawEvents.empty(kind) for kind in Kind}
+    sorter = EventSorter(raw, keep, cancelled)
+    assembly = _Assembly(path, reading, facts, source, raw, sorter, tables)
+    _read_gpus(reading, raw, steps)
     with ThreadPoolExecutor(3, "lightbox-beside") as beside:
         tasks = []
         counting = beside.submit(tables.count_unread, cancelled)
         gpus = assembly.partial()
-        if early is not None and any(len(loose[kind]) for kind in GPU_KINDS):
+        if early is not None and any(len(raw[kind]) for kind in GPU_KINDS):
             tasks.append(beside.submit(lambda: early(gpus())))
-        nvtx = _read_rest(reading, facts, loose, steps, lambda: beside.submit(assembly.calls()))
+        nvtx = _read_rest(reading, facts, raw, steps, lambda: beside.submit(assembly.calls()))
         for task in tasks:
             task.result()
         unread = counting.result()
@@ -97,11 +97,11 @@ class _Assembly:
     """Makes a trace of what was read: numbers owners and names, and sorts."""
 
     path: Path
-    reading: Reading
-    facts: FileFacts
+    reading: ReadContext
+    facts: FileMetadata
     source: Source
-    loose: dict[Kind, Loose]
-    settler: Settler
+    raw: dict[Kind, RawEvents]
+    sorter: EventSorter
     tables: NewestForms
 
     def partial(self) -> Callable[[], Trace]:
@@ -114,7 +114,7 @@ class _Assembly:
 
         def make() -> Trace:
             events = {kind: Events.empty(kind, identity.owners(kind)) for kind in Kind}
-            events |= self.settler.settle(GPU_KINDS, identity, final)
+            events |= self.sorter.sort_events(GPU_KINDS, identity, final)
             return self._trace(identity, names, events, {}, partial=True)
 
         return make
@@ -122,28 +122,28 @@ class _Assembly:
     def calls(self) -> Callable[[], None]:
         """Return what sorts the calls, in any thread."""
         _, final = self._intern()
-        return partial(self.settler.settle_calls, final)
+        return partial(self.sorter.settle_calls, final)
 
     def whole(self, domains: Mapping[tuple[int, int], str], unread: Mapping[str, int]) -> Trace:
         """Return the trace; the loose tables are used up."""
         identity = self._identify(domains)
         names, final = self._intern()
-        _note_hidden(self.reading, self.loose[Kind.ON_CPU], identity)
-        events = self.settler.settle(Kind, identity, final)
-        self.loose.clear()
+        _note_hidden(self.reading, self.raw[Kind.ON_CPU], identity)
+        events = self.sorter.sort_events(Kind, identity, final)
+        self.raw.clear()
         return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains, unread)
 
-    def _identify(self, domains: Mapping[tuple[int, int], str]) -> Identity:
+    def _identify(self, domains: Mapping[tuple[int, int], str]) -> Owners:
         interner = self.reading.interner
-        calls = {int(one): interner.text(int(one)) for one in np.unique(self.loose[Kind.API].name)}
-        return identify(self.loose, self.facts, Boards(self.reading.tables), domains, calls)
+        calls = {int(one): interner.text(int(one)) for one in np.unique(self.raw[Kind.API].name)}
+        return identify(self.raw, self.facts, GpuInfo(self.reading.tables), domains, calls)
 
     def _intern(self) -> tuple[Names, UInt32]:
-        return self.reading.interner.finish([c for one in self.loose.values() for c in _name_columns(one)])
+        return self.reading.interner.finish([c for one in self.raw.values() for c in _name_columns(one)])
 
     def _trace(
         self,
-        identity: Identity,
+        identity: Owners,
         names: Names,
         events: dict[Kind, Events],
         domains: Mapping[tuple[int, int], str],
@@ -194,56 +194,56 @@ class _Steps:
         self._done += self._rows.get(table or "", 0)
 
 
-def _read_gpus(reading: Reading, loose: dict[Kind, Loose], steps: _Steps) -> None:
+def _read_gpus(reading: ReadContext, raw: dict[Kind, RawEvents], steps: _Steps) -> None:
     """Read what the GPUs did; the calls before it only where they must tell whose it is."""
 
-    def calls() -> Loose:
-        if not len(loose[Kind.API]):
-            loose[Kind.API] = cpu_tables.read_api(reading)
-        return loose[Kind.API]
+    def calls() -> RawEvents:
+        if not len(raw[Kind.API]):
+            raw[Kind.API] = cpu_tables.read_api(reading)
+        return raw[Kind.API]
 
     for kind, read in gpu_tables.READERS.items():
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
-        loose[kind] = read(reading, calls)
+        raw[kind] = read(reading, calls)
 
 
 def _read_rest(
-    reading: Reading,
-    facts: FileFacts,
-    loose: dict[Kind, Loose],
+    reading: ReadContext,
+    facts: FileMetadata,
+    raw: dict[Kind, RawEvents],
     steps: _Steps,
     sort_calls: Callable[[], Future[None]],
 ) -> nvtx_table.Nvtx:
     """Read what the CPU did; the calls are sorted while NVTX and the rest are read."""
 
-    def read(kind: Kind, reader: Callable[[], Loose]) -> None:
+    def read(kind: Kind, reader: Callable[[], RawEvents]) -> None:
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
-        loose[kind] = reader()
+        raw[kind] = reader()
 
-    if not len(loose[Kind.API]):
+    if not len(raw[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
     sorting = sort_calls()
     read(Kind.SYNC, lambda: cpu_tables.read_sync(reading))
     steps.begin(_SPOKEN[Kind.NVTX], TABLE_OF[Kind.NVTX])
     nvtx = nvtx_table.read_nvtx(reading)
-    loose[Kind.NVTX] = nvtx.events
+    raw[Kind.NVTX] = nvtx.events
     read(Kind.OSRT, lambda: cpu_tables.read_osrt(reading))
     read(Kind.OVERHEAD, lambda: cpu_tables.read_overhead(reading))
-    ends = [int(one.end.max()) for one in loose.values() if len(one)]
+    ends = [int(one.end.max()) for one in raw.values() if len(one)]
     session_end_ns = max([facts.duration_ns or 0, *ends])
-    nvtx_table.close_open_ranges(loose[Kind.NVTX], session_end_ns)
+    nvtx_table.close_open_ranges(raw[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
     sorting.result()
-    cpu_tables.name_by_calls(loose[Kind.SYNC], loose[Kind.API])
+    cpu_tables.name_by_calls(raw[Kind.SYNC], raw[Kind.API])
     return nvtx
 
 
-def _name_columns(loose: Loose) -> list[AnyArray]:
-    short = loose.columns.get("short_id")
-    return [loose.name] if short is None else [loose.name, short]
+def _name_columns(raw: RawEvents) -> list[AnyArray]:
+    short = raw.columns.get("short_id")
+    return [raw.name] if short is None else [raw.name, short]
 
 
-def _note_hidden(reading: Reading, on_cpu: Loose, identity: Identity) -> None:
+def _note_hidden(reading: ReadContext, on_cpu: RawEvents, identity: Owners) -> None:
     shown = {process.global_pid for process in identity.processes}
     others = {key[0] & PROCESS_MASK for key in on_cpu.owners} - shown
     if others:

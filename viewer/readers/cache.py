@@ -126,11 +126,11 @@ class Storing:
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
         self._part: Path | None = None
-        self._writer: cache_format.Writer | None = None
+        self._writer: cache_format.CacheWriter | None = None
         try:
             entry.make()
             self._part = private_files.make_part(entry.folder)
-            self._writer = cache_format.Writer(self._part)
+            self._writer = cache_format.CacheWriter(self._part)
         except OSError:
             pass
 
@@ -168,7 +168,7 @@ class Storing:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryFacts:
+class StoredTrace:
     """What an entry takes, when it was last used (seconds since 1970), and its trace's path ("" unknown)."""
 
     folder: Path
@@ -206,14 +206,14 @@ def set_limit(size: int) -> None:
     prune()
 
 
-def entries() -> list[EntryFacts]:
+def entries() -> list[StoredTrace]:
     """Return the entries, the one used last first."""
     found = []
     for folder in _folders():
         try:
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             found.append(
-                EntryFacts(folder, size, folder.stat().st_mtime, cache_format.path_in(folder / _PARSE))
+                StoredTrace(folder, size, folder.stat().st_mtime, cache_format.path_in(folder / _PARSE))
             )
         except OSError:
             continue

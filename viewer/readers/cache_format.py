@@ -15,7 +15,7 @@ import pyarrow as pa
 from viewer import private_files
 from viewer.readers import checksums
 from viewer.trace.events import AnyArray, Events, Kind
-from viewer.trace.model import Gpu, Process, Session, Source, Stream, Thread, Trace, Track
+from viewer.trace.model import CaptureSession, Gpu, Process, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
 VERSION = 5
@@ -27,7 +27,7 @@ _OWNERS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-class Writer:
+class CacheWriter:
     """Writes a trace into an empty folder: each table as soon as it is sorted, the rest at the end.
 
     All methods raise OSError where the disk is full, say.
@@ -110,7 +110,7 @@ def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
     meta = json.loads(bytes(files[_META]))
     names = Names(_column(_table(files[_NAMES]), "name"))
     events = {kind: _events(files[f"{kind}.arrow"], kind, meta["tables"][kind]) for kind in Kind}
-    session = Session(**(meta["session"] | {"recorded": frozenset(meta["session"]["recorded"])}))
+    session = CaptureSession(**(meta["session"] | {"recorded": frozenset(meta["session"]["recorded"])}))
     owners = {name: tuple(make(*values) for values in meta[name]) for name, make in _OWNERS.items()}
     return Trace(
         path=path,

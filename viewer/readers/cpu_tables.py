@@ -7,9 +7,17 @@ import re
 import numpy as np
 
 from viewer.readers.interning import NO_STRING, distinct
-from viewer.readers.raw_events import PROCESS_MASK, Loose, Reading, group, is_time, narrow_rows, read_spans
+from viewer.readers.raw_events import (
+    PROCESS_MASK,
+    RawEvents,
+    ReadContext,
+    group,
+    is_time,
+    narrow_rows,
+    read_spans,
+)
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, SYNC_FALLBACK, TABLE_OF, UNNAMED
-from viewer.readers.tables import NO_TIME, Columns, Field
+from viewer.readers.tables import NO_TIME, Field, RawColumns
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 _SUFFIX = re.compile(r"_v\d+$")
@@ -20,20 +28,20 @@ _THREAD = Field("globalTid")
 _NAME = Field("nameId", np.uint32, NO_STRING)
 
 
-def read_api(reading: Reading) -> Loose:
+def read_api(reading: ReadContext) -> RawEvents:
     """Read the CUDA runtime and driver calls, named without their version suffix (``_v7000``)."""
     columns, _ = read_spans(reading, TABLE_OF[Kind.API], [_THREAD, _NAME, Field("correlationId", np.uint32)])
     name = _call_names(reading, columns.take("nameId"))
     return _of_thread(Kind.API, columns, name, {"correlation": columns.take("correlationId")})
 
 
-def read_osrt(reading: Reading) -> Loose:
+def read_osrt(reading: ReadContext) -> RawEvents:
     """Read the calls into the OS runtime."""
     columns, _ = read_spans(reading, TABLE_OF[Kind.OSRT], [_THREAD, _NAME])
     return _of_thread(Kind.OSRT, columns, _call_names(reading, columns.take("nameId")), {})
 
 
-def read_overhead(reading: Reading) -> Loose:
+def read_overhead(reading: ReadContext) -> RawEvents:
     """Read the profiler's own overhead: PROFILER_OVERHEAD, and CUPTI's table under negative rows."""
     parts = []
     for table in (TABLE_OF[Kind.OVERHEAD], CUPTI_OVERHEAD):
@@ -43,10 +51,10 @@ def read_overhead(reading: Reading) -> Loose:
         parts.append((columns.take("start"), columns.take("end"), columns.take("globalTid"), name, rows))
     start, end, thread, name, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     owner, owners = group(_main_thread(thread))
-    return Loose(Kind.OVERHEAD, start, end, name.astype(np.uint32), owner, owners, {"file_row": rows})
+    return RawEvents(Kind.OVERHEAD, start, end, name.astype(np.uint32), owner, owners, {"file_row": rows})
 
 
-def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
+def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
     """Turn context switches into the spans a thread spent on a CPU.
 
     A thread that is switched in twice without being switched out was, as far as the file tells, on
@@ -75,10 +83,10 @@ def read_on_cpu(reading: Reading, session_end_ns: int) -> Loose:
     numbers, cpus = distinct(cpu)
     base = reading.interner.add([f"CPU {one}" for one in cpus.tolist()])
     name = numbers.astype(np.uint32) + np.uint32(base)
-    return Loose(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
+    return RawEvents(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
 
 
-def read_sync(reading: Reading) -> Loose:
+def read_sync(reading: ReadContext) -> RawEvents:
     """Read the synchronisations, named by their type; `name_by_calls` knows better."""
     fields = [
         Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
@@ -97,17 +105,17 @@ def read_sync(reading: Reading) -> Loose:
         "file_row": narrow_rows(columns.rows),
     }
     start, end = columns.take("start"), columns.take("end")
-    return Loose(Kind.SYNC, start, end, name, owner, owners, extra)
+    return RawEvents(Kind.SYNC, start, end, name, owner, owners, extra)
 
 
-def name_by_calls(sync: Loose, calls: Loose) -> None:
+def name_by_calls(sync: RawEvents, calls: RawEvents) -> None:
     """Name synchronisations by the API calls they belong to, where there are such."""
     process = np.array([key[0] for key in sync.owners], np.int64)[sync.owner]
     name = _names_of_calls(calls, process, np.asarray(sync.columns["correlation"], np.uint32))
     sync.name = np.where(name != 0, name, sync.name)
 
 
-def enum_labels(reading: Reading, column: str) -> dict[int, str]:
+def enum_labels(reading: ReadContext, column: str) -> dict[int, str]:
     """Return what the values of a column mean: as the file says, else as is known."""
     tables, known = ENUMS[column]
     labels = dict(known)
@@ -118,10 +126,10 @@ def enum_labels(reading: Reading, column: str) -> dict[int, str]:
     return labels
 
 
-def _names_of_calls(api: Loose, process: Int64, correlation: UInt32) -> UInt32:
+def _names_of_calls(api: RawEvents, process: Int64, correlation: UInt32) -> UInt32:
     """Return the name of the innermost API call of each (process, correlation), 0 where there is none.
 
-    The calls are sorted by process, as `Settler.settle_calls` leaves them.
+    The calls are sorted by process, as `EventSorter.settle_calls` leaves them.
     """
     names = np.zeros(len(process), np.uint32)
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
@@ -146,7 +154,7 @@ def _names_of_calls(api: Loose, process: Int64, correlation: UInt32) -> UInt32:
     return names
 
 
-def _call_names(reading: Reading, references: AnyArray) -> UInt32:
+def _call_names(reading: ReadContext, references: AnyArray) -> UInt32:
     """Return provisional ids of references to function names."""
     codes, values = distinct(references)
     texts = [_SUFFIX.sub("", text) or UNNAMED for text in reading.strings.texts(values)]
@@ -159,7 +167,7 @@ def _main_thread(thread: Int64) -> Int64:
     return np.where(thread & 0xFFFFFF, thread, thread | pid)
 
 
-def _of_thread(kind: Kind, columns: Columns, name: UInt32, extra: dict[str, AnyArray]) -> Loose:
+def _of_thread(kind: Kind, columns: RawColumns, name: UInt32, extra: dict[str, AnyArray]) -> RawEvents:
     owner, owners = group(columns.take("globalTid"))
     extra["file_row"] = narrow_rows(columns.rows)
-    return Loose(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)
+    return RawEvents(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)

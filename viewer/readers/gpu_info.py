@@ -16,7 +16,7 @@ _NULL_STREAM = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Board:
+class _PhysicalGpu:
     host: int | None
     number: int
     name: str
@@ -30,29 +30,29 @@ class _Board:
 class _Set:
     """Boards by their number and by CUDA's ordinal (None: those do not tell), and their one model or ""."""
 
-    all: Sequence[_Board]
-    by_number: dict[int, _Board]
-    by_ordinal: dict[int | None, _Board] | None
+    all: Sequence[_PhysicalGpu]
+    by_number: dict[int, _PhysicalGpu]
+    by_ordinal: dict[int | None, _PhysicalGpu] | None
     model: str
 
     @classmethod
-    def of(cls, boards: Sequence[_Board]) -> _Set:
-        ordinals = {board.cuda: board for board in boards}
-        told = None not in ordinals and len(ordinals) == len(boards)
-        models = {board.name for board in boards}
-        by_number = {board.number: board for board in boards}
-        return cls(boards, by_number, ordinals if told else None, models.pop() if len(models) == 1 else "")
+    def of(cls, gpu_info: Sequence[_PhysicalGpu]) -> _Set:
+        ordinals = {physical_gpu.cuda: physical_gpu for physical_gpu in gpu_info}
+        told = None not in ordinals and len(ordinals) == len(gpu_info)
+        models = {physical_gpu.name for physical_gpu in gpu_info}
+        by_number = {physical_gpu.number: physical_gpu for physical_gpu in gpu_info}
+        return cls(gpu_info, by_number, ordinals if told else None, models.pop() if len(models) == 1 else "")
 
 
-class Boards:
+class GpuInfo:
     """What TARGET_INFO_* tells about GPUs and streams."""
 
     def __init__(self, tables: Tables) -> None:
-        boards = _read_boards(tables)
-        of_host: dict[int | None, list[_Board]] = defaultdict(list)
-        for board in boards:
-            of_host[board.host].append(board)
-        self._every = _Set.of(boards)
+        gpu_info = _read_physical_gpus(tables)
+        of_host: dict[int | None, list[_PhysicalGpu]] = defaultdict(list)
+        for physical_gpu in gpu_info:
+            of_host[physical_gpu.host].append(physical_gpu)
+        self._every = _Set.of(gpu_info)
         self._on_host = {host: _Set.of(held) for host, held in of_host.items()}
         self._of_device = {
             (pid, device): number
@@ -84,48 +84,50 @@ class Boards:
     def gpu(self, index: int, process: int, global_pid: int, device: int) -> Gpu:
         """Return the GPU that a process, of index `process`, knows by a device ordinal."""
         host, pid = host_of(global_pid), pid_of(global_pid)
-        boards = self._on_host.get(host, self._every)
-        is_told = len(boards.all) == 1 or (host, device) not in self._ambiguous
-        board = self._board(boards, pid, device, is_told=is_told)
-        if board is not None:
+        gpu_info = self._on_host.get(host, self._every)
+        is_told = len(gpu_info.all) == 1 or (host, device) not in self._ambiguous
+        physical_gpu = self._physical_gpu(gpu_info, pid, device, is_told=is_told)
+        if physical_gpu is not None:
             return Gpu(
                 index,
                 process,
                 device,
-                board.name,
-                board.number,
-                board.bus,
-                board.sm_count,
-                board.memory_bytes,
+                physical_gpu.name,
+                physical_gpu.number,
+                physical_gpu.bus,
+                physical_gpu.sm_count,
+                physical_gpu.memory_bytes,
             )
-        return Gpu(index, process, device, boards.model)
+        return Gpu(index, process, device, gpu_info.model)
 
     def is_default_stream(self, pid: int, context: int, stream: int) -> bool:
         """Say whether a stream is its context's default one."""
         return (pid, context, stream) in self._default
 
-    def _board(self, boards: _Set, pid: int, device: int, *, is_told: bool) -> _Board | None:
+    def _physical_gpu(self, gpu_info: _Set, pid: int, device: int, *, is_told: bool) -> _PhysicalGpu | None:
         """Return the one of a host's boards; `is_told`: the ordinal alone would tell it."""
         if (pid, device) in self._of_device:
-            return boards.by_number.get(self._of_device[pid, device])
+            return gpu_info.by_number.get(self._of_device[pid, device])
         if not is_told:
             return None
-        return (boards.by_number if boards.by_ordinal is None else boards.by_ordinal).get(device)
+        return (gpu_info.by_number if gpu_info.by_ordinal is None else gpu_info.by_ordinal).get(device)
 
 
-def _read_boards(tables: Tables) -> list[_Board]:
+def _read_physical_gpus(tables: Tables) -> list[_PhysicalGpu]:
     """Read the boards, those left out that no CUDA device can be."""
     columns = ("vmId", "id", "name", "busLocation", "cuDevice", "smCount", "totalMemory")
-    boards = []
+    gpu_info = []
     for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"):
         for vm, number, name, bus, *whole in tables.records(table, *columns):
             if isinstance(number, int):
                 host = host_of(vm) if isinstance(vm, int) else None
-                boards.append(_Board(host, number, str(name or ""), str(bus or ""), *map(_whole, whole)))
-        if boards:
+                gpu_info.append(
+                    _PhysicalGpu(host, number, str(name or ""), str(bus or ""), *map(_whole, whole))
+                )
+        if gpu_info:
             break
-    able = [board for board in boards if board.sm_count]
-    return able or boards
+    able = [physical_gpu for physical_gpu in gpu_info if physical_gpu.sm_count]
+    return able or gpu_info
 
 
 def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey]]:

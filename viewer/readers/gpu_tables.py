@@ -13,17 +13,17 @@ from viewer.readers.raw_events import (
     PROCESS_MASK,
     UNIFIED_MEMORY,
     Codes,
-    Loose,
-    Reading,
+    RawEvents,
+    ReadContext,
     group,
     narrow_rows,
     read_spans,
 )
 from viewer.readers.schema import COPY_NAMES, TABLE_OF, UNNAMED
-from viewer.readers.tables import Columns, Field
+from viewer.readers.tables import Field, RawColumns
 from viewer.trace.events import MIGRATIONS, AnyArray, Int64, Kind, UInt32
 
-Calls = Callable[[], Loose]
+Calls = Callable[[], RawEvents]
 """Reads the API calls; asked only where operations do not say whose they are."""
 
 _WHO = (
@@ -35,7 +35,7 @@ _WHO = (
 )
 
 
-def read_kernels(reading: Reading, calls: Calls) -> Loose:
+def read_kernels(reading: ReadContext, calls: Calls) -> RawEvents:
     """Read the kernels; a kernel is called by its demangled name, else its short, else its mangled one."""
     table = TABLE_OF[Kind.KERNEL]
     names = [Field("demangledName", np.uint32, NO_STRING), Field("shortName", np.uint32, NO_STRING)]
@@ -52,7 +52,7 @@ def read_kernels(reading: Reading, calls: Calls) -> Loose:
     return _finish(Kind.KERNEL, reading, calls, columns, name, extra)
 
 
-def read_copies(reading: Reading, calls: Calls) -> Loose:
+def read_copies(reading: ReadContext, calls: Calls) -> RawEvents:
     """Read the copies, named by their kind: "Memcpy HtoD".
 
     Migrations of unified memory are the driver's: no call launched them, whatever their correlation id says,
@@ -81,7 +81,7 @@ def read_copies(reading: Reading, calls: Calls) -> Loose:
     return found
 
 
-def read_sets(reading: Reading, calls: Calls) -> Loose:
+def read_sets(reading: ReadContext, calls: Calls) -> RawEvents:
     """Read the memsets."""
     fields = [Field("bytes"), Field("memKind", np.uint8), Field("graphNodeId", np.uint64)]
     columns, _ = read_spans(reading, TABLE_OF[Kind.MEMSET], [*_WHO, *fields])
@@ -94,7 +94,7 @@ def read_sets(reading: Reading, calls: Calls) -> Loose:
     return _finish(Kind.MEMSET, reading, calls, columns, name, extra)
 
 
-def read_graphs(reading: Reading, calls: Calls) -> Loose:
+def read_graphs(reading: ReadContext, calls: Calls) -> RawEvents:
     """Read the graph launches: in graph mode the only trace of the kernels inside."""
     fields = [Field("graphId", np.uint32), Field("graphExecId", np.uint32)]
     columns, _ = read_spans(reading, TABLE_OF[Kind.GRAPH], [*_WHO, *fields])
@@ -106,7 +106,7 @@ def read_graphs(reading: Reading, calls: Calls) -> Loose:
     return _finish(Kind.GRAPH, reading, calls, columns, name, {"graph_id": graphs})
 
 
-READERS: Mapping[Kind, Callable[[Reading, Calls], Loose]] = {
+READERS: Mapping[Kind, Callable[[ReadContext, Calls], RawEvents]] = {
     Kind.KERNEL: read_kernels,
     Kind.MEMCPY: read_copies,
     Kind.MEMSET: read_sets,
@@ -120,19 +120,24 @@ def _or_else(name: UInt32, other: UInt32 | np.uint32) -> UInt32:
     return np.where(missing, other, name) if missing.any() else name
 
 
-def _numbered(reading: Reading, texts: list[str], codes: Codes) -> UInt32:
+def _numbered(reading: ReadContext, texts: list[str], codes: Codes) -> UInt32:
     return codes.astype(np.uint32) + np.uint32(reading.interner.add(texts))
 
 
-def _graph_node(columns: Columns) -> AnyArray:
+def _graph_node(columns: RawColumns) -> AnyArray:
     """Return the graph nodes; zeros that were never touched take no memory."""
     node = columns.take("graphNodeId")
     return node if node.any() else np.zeros(len(columns), np.uint64)
 
 
 def _finish(
-    kind: Kind, reading: Reading, calls: Calls, columns: Columns, name: UInt32, extra: dict[str, AnyArray]
-) -> Loose:
+    kind: Kind,
+    reading: ReadContext,
+    calls: Calls,
+    columns: RawColumns,
+    name: UInt32,
+    extra: dict[str, AnyArray],
+) -> RawEvents:
     correlation = columns.take("correlationId")
     process = columns.take("globalPid")
     if not process.all():
@@ -141,10 +146,10 @@ def _finish(
     owner, owners = group(process, *who)
     del process, who
     extra |= {"correlation": correlation, "file_row": narrow_rows(columns.rows)}
-    return Loose(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)
+    return RawEvents(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)
 
 
-def _adopt(reading: Reading, kind: Kind, process: Int64, correlation: AnyArray, api: Loose) -> Int64:
+def _adopt(reading: ReadContext, kind: Kind, process: Int64, correlation: AnyArray, api: RawEvents) -> Int64:
     """Give rows without a process that of an API call with their correlation id."""
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
     process = process & PROCESS_MASK

@@ -16,7 +16,7 @@ from viewer.readers.raw_events import PROCESS_MASK
 from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, NEWEST_KNOWN, RANK_VARIABLES, TABLE_OF, parse_version
 from viewer.readers.tables import FARTHEST_NS, Tables
 from viewer.trace.events import Kind
-from viewer.trace.model import Session, Trace
+from viewer.trace.model import CaptureSession, Trace
 
 _NORMALISED_FROM = 10**17
 """Times from here on (three years in ns) are no time since a session began, but of day."""
@@ -31,7 +31,7 @@ _CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
 
 
 @dataclass
-class FileFacts:
+class FileMetadata:
     """Facts by the file's own ids; thread names from NVTX are added once its events are read."""
 
     recorded_version: str | None
@@ -55,7 +55,7 @@ class FileFacts:
         return name or self.thread_names.get(main, "") or "process"
 
 
-def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = None) -> FileFacts:
+def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = None) -> FileMetadata:
     """Read everything a file says that is no event; `recorded_by` is the header's version of a report."""
     export = dict(
         pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table)
@@ -71,7 +71,7 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
     if parse_version(version)[:2] > NEWEST_KNOWN:
         known = ".".join(map(str, NEWEST_KNOWN))
         notes.append(f"the export's schema {version} is newer than {known}: some of it may be missing here")
-    return FileFacts(
+    return FileMetadata(
         recorded_version=_recorded_version(capture) or recorded_by or _installed_version(tables),
         nsys_version=export.get("EXPORT_PRODUCT_VERSION"),
         schema_version=version,
@@ -87,7 +87,9 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
     )
 
 
-def session_of(facts: FileFacts, tables: Tables, rows: Mapping[Kind, int], *, has_nccl: bool) -> Session:
+def session_of(
+    facts: FileMetadata, tables: Tables, rows: Mapping[Kind, int], *, has_nccl: bool
+) -> CaptureSession:
     """Return the session's facts, with the kinds of data that were switched on or left rows."""
     recorded = set(facts.captured)
     cuda = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH, Kind.API)
@@ -99,7 +101,7 @@ def session_of(facts: FileFacts, tables: Tables, rows: Mapping[Kind, int], *, ha
     recorded |= {"nccl"} if has_nccl else set()
     if any(name.startswith("MPI_") and tables.has_rows(name) for name in tables.names):
         recorded.add("mpi")
-    return Session(
+    return CaptureSession(
         facts.duration_ns,
         facts.start_utc_ns,
         facts.nsys_version,

@@ -9,9 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewer.readers.interning import NO_STRING
-from viewer.readers.raw_events import PROCESS_MASK, Codes, Loose, Reading, group, narrow_rows, read_spans
+from viewer.readers.raw_events import (
+    PROCESS_MASK,
+    Codes,
+    RawEvents,
+    ReadContext,
+    group,
+    narrow_rows,
+    read_spans,
+)
 from viewer.readers.schema import DOMAIN_CREATE, MARK, PUSH_POP, START_END, TABLE_OF, THREAD_NAME
-from viewer.readers.tables import Columns, Field
+from viewer.readers.tables import Field, RawColumns
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 _OPAQUE = np.uint32(0xFF000000)
@@ -21,14 +29,14 @@ _OPAQUE = np.uint32(0xFF000000)
 class Nvtx:
     """The NVTX events (owner: globalTid, domain id, start/end or not), and the names found among them."""
 
-    events: Loose
+    events: RawEvents
     domains: dict[tuple[int, int], str] = field(default_factory=dict)
     """By (globalPid, domain id)."""
     thread_names: dict[int, str] = field(default_factory=dict)
     """By globalTid."""
 
 
-def read_nvtx(reading: Reading) -> Nvtx:
+def read_nvtx(reading: ReadContext) -> Nvtx:
     """Read NVTX_EVENTS. Open ranges get their end later, when the session's end is known."""
     fields = [
         Field("eventType", np.uint8), Field("color", np.uint32), Field("globalTid"), Field("domainId"),
@@ -37,9 +45,9 @@ def read_nvtx(reading: Reading) -> Nvtx:
     table = TABLE_OF[Kind.NVTX]
     columns, is_open = read_spans(reading, table, fields)
     if not len(columns):
-        return Nvtx(Loose.empty(Kind.NVTX))
+        return Nvtx(RawEvents.empty(Kind.NVTX))
     names = _names(reading, columns)
-    nvtx = Nvtx(Loose.empty(Kind.NVTX))
+    nvtx = Nvtx(RawEvents.empty(Kind.NVTX))
     values = columns.values
     _take_names(reading, nvtx, columns, names)
     _guess_domains(reading, nvtx, columns, names)
@@ -49,7 +57,7 @@ def read_nvtx(reading: Reading) -> Nvtx:
         rows = columns.rows
     else:
         rows, is_open, names = columns.rows[kept], is_open[kept], names[kept]
-        columns = Columns(rows, {name: column[kept] for name, column in values.items()})
+        columns = RawColumns(rows, {name: column[kept] for name, column in values.items()})
     kind = columns.take("eventType")
     thread = columns.take("globalTid")
     owner, owners = group(thread, columns.take("domainId"), (kind == START_END).astype(np.uint8))
@@ -62,18 +70,18 @@ def read_nvtx(reading: Reading) -> Nvtx:
         "file_row": narrow_rows(rows),
     }
     start, end = columns.take("start"), columns.take("end")
-    nvtx.events = Loose(Kind.NVTX, start, end, names, owner, owners, extra)
+    nvtx.events = RawEvents(Kind.NVTX, start, end, names, owner, owners, extra)
     return nvtx
 
 
-def close_open_ranges(events: Loose, session_end_ns: int) -> None:
+def close_open_ranges(events: RawEvents, session_end_ns: int) -> None:
     """End the ranges that have no end in the file where the session ends."""
     if len(events):
         still = events.columns["is_open"] != 0
         events.end[still] = np.maximum(events.start[still], session_end_ns)
 
 
-def _names(reading: Reading, columns: Columns) -> UInt32:
+def _names(reading: ReadContext, columns: RawColumns) -> UInt32:
     """Return provisional ids: the range's own text, else the registered string, else ""."""
     registered = reading.strings.provisional(columns.take("textId"))
     texts = reading.tables.texts(TABLE_OF[Kind.NVTX], "text", reading.cancelled)
@@ -90,13 +98,13 @@ def _names(reading: Reading, columns: Columns) -> UInt32:
     return np.where(codes == empty, registered, own)
 
 
-def _positions(reading: Reading, columns: Columns) -> Int64:
+def _positions(reading: ReadContext, columns: RawColumns) -> Int64:
     """Return where the rows that were kept stand among all rows of the file."""
     every = reading.tables.integers(TABLE_OF[Kind.NVTX], []).rows
     return np.searchsorted(every, columns.rows)
 
 
-def _take_names(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32) -> None:
+def _take_names(reading: ReadContext, nvtx: Nvtx, columns: RawColumns, names: UInt32) -> None:
     """Collect the names of threads and domains."""
     values = columns.values
     for wanted in (THREAD_NAME, DOMAIN_CREATE):
@@ -109,7 +117,7 @@ def _take_names(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32) -
                 nvtx.domains[thread & PROCESS_MASK, int(values["domainId"][at])] = text
 
 
-def _guess_domains(reading: Reading, nvtx: Nvtx, columns: Columns, names: UInt32) -> None:
+def _guess_domains(reading: ReadContext, nvtx: Nvtx, columns: RawColumns, names: UInt32) -> None:
     """Call a domain whose creation was not recorded NCCL where all of its ranges are NCCL's."""
     values = columns.values
     nameless = values["domainId"] != 0

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewer.readers.gpu_info import Boards
-from viewer.readers.metadata import FileFacts
-from viewer.readers.raw_events import PROCESS_MASK, UNIFIED_MEMORY, Key, Loose, pid_of
+from viewer.readers.gpu_info import GpuInfo
+from viewer.readers.metadata import FileMetadata
+from viewer.readers.raw_events import PROCESS_MASK, UNIFIED_MEMORY, Key, RawEvents, pid_of
 from viewer.trace.events import GPU_KINDS, Kind
 from viewer.trace.model import GUESSED_RANK, UNIFIED_NAME, Gpu, Process, Stream, Thread, Track
 
@@ -22,7 +22,7 @@ _BACKGROUND = (Kind.ON_CPU, Kind.OVERHEAD)
 
 
 @dataclass
-class Identity:
+class Owners:
     """The owners of all events, and where to find each by its key in the file."""
 
     processes: list[Process] = field(default_factory=list)
@@ -50,12 +50,12 @@ class Identity:
 
 
 def identify(
-    tables: Mapping[Kind, Loose],
-    facts: FileFacts,
-    boards: Boards,
+    tables: Mapping[Kind, RawEvents],
+    facts: FileMetadata,
+    gpu_info: GpuInfo,
     domains: Mapping[tuple[int, int], str],
     call_name: Mapping[int, str],
-) -> Identity:
+) -> Owners:
     """Find out to whom the events belong.
 
     A process is shown if it has more than context switches and profiler overhead, which a
@@ -63,13 +63,13 @@ def identify(
 
     Parameters
     ----------
-    tables : mapping of Kind to Loose
-    facts, boards : what the file says about processes, threads and GPUs
+    tables : mapping of Kind to RawEvents
+    facts, gpu_info : what the file says about processes, threads and GPUs
     domains : mapping of (globalPid, domain id) to str
     call_name : mapping of int to str
         The names of API calls by provisional id, as far as they may be launches.
     """
-    found = Identity()
+    found = Owners()
     processes = _processes(tables)
     workers = _workers(tables, processes, call_name)
     ranks = _ranks(processes, workers, facts)
@@ -81,25 +81,25 @@ def identify(
         found.processes.append(Process(index, pid, name, rank, global_pid, rank_from))
     of_process = {p: i for i, p in enumerate(processes)}
     found.index["process"] = {(p,): i for p, i in of_process.items()}
-    _add_gpus(found, tables, boards, of_process)
+    _add_gpus(found, tables, gpu_info, of_process)
     _add_threads(found, tables, facts, of_process)
     _add_tracks(found, tables[Kind.NVTX], domains)
     return found
 
 
-def _processes_of(kind: Kind, loose: Loose) -> Iterable[int]:
+def _processes_of(kind: Kind, raw: RawEvents) -> Iterable[int]:
     on_thread = kind not in GPU_KINDS and kind is not Kind.SYNC
-    return {key[0] & PROCESS_MASK if on_thread else key[0] for key in loose.owners}
+    return {key[0] & PROCESS_MASK if on_thread else key[0] for key in raw.owners}
 
 
-def _processes(tables: Mapping[Kind, Loose]) -> list[int]:
-    of_kind = {kind: set(_processes_of(kind, loose)) for kind, loose in tables.items()}
+def _processes(tables: Mapping[Kind, RawEvents]) -> list[int]:
+    of_kind = {kind: set(_processes_of(kind, raw)) for kind, raw in tables.items()}
     shown = set().union(*(of_kind[kind] for kind in of_kind if kind not in _BACKGROUND))
     return list(shown or set().union(*of_kind.values()))
 
 
 def _workers(
-    tables: Mapping[Kind, Loose], processes: Iterable[int], call_name: Mapping[int, str]
+    tables: Mapping[Kind, RawEvents], processes: Iterable[int], call_name: Mapping[int, str]
 ) -> set[int]:
     """Return the processes that work on a GPU: with operations, or with launches whose rows are lost."""
     workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
@@ -109,7 +109,7 @@ def _workers(
     return workers | {api.owners[owner][0] & PROCESS_MASK for owner in launching} & set(processes)
 
 
-def _ranks(processes: list[int], workers: set[int], facts: FileFacts) -> dict[int, tuple[int, str]]:
+def _ranks(processes: list[int], workers: set[int], facts: FileMetadata) -> dict[int, tuple[int, str]]:
     """Return ranks and where each is from: MPI, the environment, else the order of the workers' pids.
 
     MPI's ranks count where no two workers have the same one (there may be two jobs); then a worker without
@@ -136,27 +136,27 @@ def _ranks(processes: list[int], workers: set[int], facts: FileFacts) -> dict[in
 
 
 def _add_gpus(
-    found: Identity, tables: Mapping[Kind, Loose], boards: Boards, of_process: Mapping[int, int]
+    found: Owners, tables: Mapping[Kind, RawEvents], gpu_info: GpuInfo, of_process: Mapping[int, int]
 ) -> None:
     keys = {key for kind in GPU_KINDS for key in tables[kind].owners}
     devices = sorted({(of_process[k[0]], k[1], k[0]) for k in keys})
-    boards.expect([(p, device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys})
+    gpu_info.expect([(p, device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys})
     gpu_index: dict[tuple[int, int], int] = {}
     for index, (process, device, global_pid) in enumerate(devices):
-        found.gpus.append(boards.gpu(index, process, global_pid, device))
+        found.gpus.append(gpu_info.gpu(index, process, global_pid, device))
         gpu_index[global_pid, device] = index
     found.index["stream"] = {}
     for key in sorted(keys, key=lambda k: (gpu_index[k[0], k[1]], k[2], k[3])):
         global_pid, device, context, stream = key
         index = len(found.streams)
-        is_default = boards.is_default_stream(pid_of(global_pid), context, stream)
+        is_default = gpu_info.is_default_stream(pid_of(global_pid), context, stream)
         name = UNIFIED_NAME if (context, stream) == UNIFIED_MEMORY else ""
         found.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default, name))
         found.index["stream"][key] = index
 
 
 def _add_threads(
-    found: Identity, tables: Mapping[Kind, Loose], facts: FileFacts, of_process: Mapping[int, int]
+    found: Owners, tables: Mapping[Kind, RawEvents], facts: FileMetadata, of_process: Mapping[int, int]
 ) -> None:
     kinds = (Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD, Kind.NVTX)
     ids = {key[0] for kind in kinds for key in tables[kind].owners}
@@ -174,7 +174,7 @@ def _add_threads(
         found.index["thread"][global_tid,] = index
 
 
-def _add_tracks(found: Identity, nvtx: Loose, domains: Mapping[tuple[int, int], str]) -> None:
+def _add_tracks(found: Owners, nvtx: RawEvents, domains: Mapping[tuple[int, int], str]) -> None:
     of_thread = found.index["thread"]
 
     def what(key: Key) -> tuple[int, str, bool]:

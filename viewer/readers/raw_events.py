@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from viewer.readers.errors import Cancel
 from viewer.readers.interning import Interner, StringTable, distinct
-from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Columns, Field, Tables
+from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Field, RawColumns, Tables
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 Codes = npt.NDArray[np.int32]
@@ -36,7 +36,7 @@ def host_of(global_id: int) -> int:
 
 
 @dataclass
-class Reading:
+class ReadContext:
     """What the parts of the reader share while one file is read."""
 
     tables: Tables
@@ -49,7 +49,7 @@ class Reading:
 
 
 @dataclass
-class Loose:
+class RawEvents:
     """The events of one table.
 
     `name` holds provisional ids of the interner; `owner` indexes `owners`.
@@ -67,7 +67,7 @@ class Loose:
         return len(self.start)
 
     @classmethod
-    def empty(cls, kind: Kind) -> Loose:
+    def empty(cls, kind: Kind) -> RawEvents:
         """Return a table without rows."""
         none = np.empty(0, np.int64)
         return cls(kind, none, none.copy(), np.empty(0, np.uint32), np.empty(0, np.int32), [])
@@ -93,8 +93,8 @@ def group(*columns: Column) -> tuple[Codes, list[Key]]:
 
 
 def read_spans(
-    reading: Reading, table: str, fields: Sequence[Field]
-) -> tuple[Columns, npt.NDArray[np.bool_]]:
+    reading: ReadContext, table: str, fields: Sequence[Field]
+) -> tuple[RawColumns, npt.NDArray[np.bool_]]:
     """Read a table's start, end and some more columns, shifted to the trace's zero.
 
     Rows without a start, or with one that is no time, cannot be placed and are left out. Where ``end`` is
@@ -114,7 +114,7 @@ def read_spans(
     if not placed.all():
         lost = len(placed) - int(placed.sum())
         reading.notes.append(f"{table}: {lost:,} rows without a start were left out")
-        columns = Columns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
+        columns = RawColumns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
     start, end = columns.values["start"], columns.values["end"]
     is_open = ~is_time(end)
     if is_open.any():

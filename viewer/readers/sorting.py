@@ -9,30 +9,30 @@ from dataclasses import replace
 import numpy as np
 
 from viewer.readers.errors import Cancel, check
-from viewer.readers.owners import Identity
-from viewer.readers.raw_events import PROCESS_MASK, Codes, Loose, pid_of
+from viewer.readers.owners import Owners
+from viewer.readers.raw_events import PROCESS_MASK, Codes, RawEvents, pid_of
 from viewer.trace.events import Events, Int64, Kind, UInt32
 
 Keep = Callable[[Events], Events]
 """Puts a table where it is to stay, and returns it from there."""
 
 
-class Settler:
+class EventSorter:
     """Sorts tables by owner and time.
 
     Parameters
     ----------
-    loose : dict of Kind to Loose
+    raw : dict of Kind to RawEvents
         Tables as they were read. One that is settled shares its arrays with its events.
     keep : callable
         Called with each table that is settled.
     """
 
-    def __init__(self, loose: dict[Kind, Loose], keep: Keep, cancelled: Cancel | None = None) -> None:
-        self._loose, self._keep, self._cancelled = loose, keep, cancelled
+    def __init__(self, raw: dict[Kind, RawEvents], keep: Keep, cancelled: Cancel | None = None) -> None:
+        self._raw, self._keep, self._cancelled = raw, keep, cancelled
         self._settled: dict[Kind, tuple[Codes, Events]] = {}
 
-    def settle(self, kinds: Iterable[Kind], identity: Identity, final: UInt32) -> dict[Kind, Events]:
+    def sort_events(self, kinds: Iterable[Kind], identity: Owners, final: UInt32) -> dict[Kind, Events]:
         """Return the events of some kinds, two tables at once, the large ones first.
 
         Parameters
@@ -44,11 +44,11 @@ class Settler:
         """
 
         def one(kind: Kind) -> Events:
-            index_of = [identity.owner(kind, key) for key in self._loose[kind].owners]
+            index_of = [identity.owner(kind, key) for key in self._raw[kind].owners]
             codes = np.array([-1 if index is None else index for index in index_of], np.int32)
-            return self._settle(kind, codes, identity.owners(kind), final)
+            return self._sort_events(kind, codes, identity.owners(kind), final)
 
-        order = sorted(kinds, key=lambda kind: -len(self._loose[kind]))
+        order = sorted(kinds, key=lambda kind: -len(self._raw[kind]))
         with ThreadPoolExecutor(2, "lightbox-sort") as pool:
             return dict(zip(order, pool.map(one, order), strict=True))
 
@@ -57,23 +57,23 @@ class Settler:
 
         It takes long, and can be done beside the reading of what tells the owners of the whole file.
         """
-        loose = self._loose[Kind.API]
-        by_place = sorted(range(len(loose.owners)), key=lambda at: _place(loose.owners[at][0]))
+        raw = self._raw[Kind.API]
+        by_place = sorted(range(len(raw.owners)), key=lambda at: _place(raw.owners[at][0]))
         codes = np.arange(len(by_place), dtype=np.int32)
-        loose.owners = [loose.owners[at] for at in by_place]
-        loose.owner = codes[np.argsort(by_place)][loose.owner]
-        self._settle(Kind.API, codes, len(codes), final)
+        raw.owners = [raw.owners[at] for at in by_place]
+        raw.owner = codes[np.argsort(by_place)][raw.owner]
+        self._sort_events(Kind.API, codes, len(codes), final)
 
-    def _settle(self, kind: Kind, index_of: Codes, owners: int, final: UInt32) -> Events:
+    def _sort_events(self, kind: Kind, index_of: Codes, owners: int, final: UInt32) -> Events:
         check(self._cancelled)
-        loose, known = self._loose[kind], self._settled.get(kind)
+        raw, known = self._raw[kind], self._settled.get(kind)
         offsets = _renumbered(*known, index_of, owners) if known is not None else None
         if known is not None and offsets is not None:
             events = self._keep(replace(known[1], offsets=offsets))
         else:
-            events = self._keep(settle(loose, index_of, owners, final))
-            loose.start, loose.end = events.start_ns, events.end_ns
-            loose.columns.update({n: c for n, c in events.columns.items() if n != "short_id"})
+            events = self._keep(sort_events(raw, index_of, owners, final))
+            raw.start, raw.end = events.start_ns, events.end_ns
+            raw.columns.update({n: c for n, c in events.columns.items() if n != "short_id"})
         self._settled[kind] = index_of, events
         return events
 
@@ -97,22 +97,22 @@ def _renumbered(before: Codes, events: Events, now: Codes, owners: int) -> Int64
     return np.concatenate(([0], np.cumsum(counts)))
 
 
-def settle(loose: Loose, index_of: Codes, owners: int, final: UInt32) -> Events:
+def sort_events(raw: RawEvents, index_of: Codes, owners: int, final: UInt32) -> Events:
     """Make events: owners and names numbered, owners that are not shown (-1) dropped, sorted.
 
-    `loose` is sorted too and shares its arrays with the events.
+    `raw` is sorted too and shares its arrays with the events.
     """
-    owner = index_of[loose.owner] if len(loose) else loose.owner
-    order, owner, loose.start, loose.end = _sorted(owner, loose.start, loose.end)
+    owner = index_of[raw.owner] if len(raw) else raw.owner
+    order, owner, raw.start, raw.end = _sorted(owner, raw.start, raw.end)
     if order is not None:
-        loose.name, loose.owner = loose.name[order], loose.owner[order]
-        for name in loose.columns:
-            loose.columns[name] = loose.columns[name][order]
-    columns = dict(loose.columns)
+        raw.name, raw.owner = raw.name[order], raw.owner[order]
+        for name in raw.columns:
+            raw.columns[name] = raw.columns[name][order]
+    columns = dict(raw.columns)
     if "short_id" in columns:
         columns["short_id"] = final[columns["short_id"]]
     offsets = np.searchsorted(owner, np.arange(owners + 1, dtype=owner.dtype)).astype(np.int64)
-    return Events(loose.kind, loose.start, loose.end, final[loose.name], offsets, columns)
+    return Events(raw.kind, raw.start, raw.end, final[raw.name], offsets, columns)
 
 
 def _sorted(owner: Codes, start: Int64, end: Int64) -> tuple[Int64 | None, Codes, Int64, Int64]:

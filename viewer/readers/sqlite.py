@@ -23,7 +23,7 @@ from viewer.readers.guard import guard
 from viewer.readers.sniff import shown
 from viewer.readers.sqlite_copy import odd_tables, plain_copy
 from viewer.readers.sqlite_scan import quoted
-from viewer.readers.tables import LONGEST_TEXT, Columns, Field, as_texts
+from viewer.readers.tables import LONGEST_TEXT, Field, RawColumns, as_texts
 
 _LOCK_WAIT_S = 2.0
 _MOST_RECORDS = 2**20
@@ -121,7 +121,7 @@ class SqliteTables:
         with explained(self.path), closing(_connect(self._uri, cancelled)) as connection:
             return int(connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0])
 
-    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
         """Read columns of whole numbers in the order of rowid; see `Tables.integers`."""
         have = self.columns(table)
         with explained(self.path):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import Error as AdbcError
 
 from viewer.readers.errors import Cancel, check
-from viewer.readers.tables import LONGEST_TEXT, Columns, Field
+from viewer.readers.tables import LONGEST_TEXT, Field, RawColumns
 from viewer.trace.events import AnyArray
 
 BATCH_ROWS = 65_536
@@ -55,7 +55,7 @@ class Scan:
 
     def integers(
         self, fields: Sequence[Field], have: Collection[str], cancelled: Cancel | None
-    ) -> tuple[Columns, list[str]]:
+    ) -> tuple[RawColumns, list[str]]:
         """Read columns of whole numbers; return them and the names of those that held something else."""
         present = [field for field in fields if field.name in have]
         try:
@@ -97,13 +97,13 @@ class Scan:
         [batch] = list(self._batches(tests, self.low, self.high, None))
         return [f.name for f, found in zip(fields, batch.columns, strict=True) if found[0].as_py()]
 
-    def _read(self, fields: Sequence[Field], expressions: list[str], cancelled: Cancel | None) -> Columns:
+    def _read(self, fields: Sequence[Field], expressions: list[str], cancelled: Cancel | None) -> RawColumns:
         """Read expressions into preallocated columns, each half of the rowids into its own part.
 
         The rowids themselves are read only where some are missing.
         """
         if not fields:
-            return Columns(self._read([_ROWID], ["rowid"], cancelled).rows, {})
+            return RawColumns(self._read([_ROWID], ["rowid"], cancelled).rows, {})
         middle = self._middle()
         first = max(0, min(middle - self.low + 1, self.most_rows))
         second = max(0, min(self.high - middle, self.most_rows))
@@ -128,10 +128,10 @@ class Scan:
                 column[counts[0] : total] = column[first : first + counts[1]]
             values[name] = column[:total]
         if fields == [_ROWID]:
-            return Columns(values["rowid"], {})
+            return RawColumns(values["rowid"], {})
         if total == self.high - self.low + 1:
-            return Columns(np.arange(self.low, self.high + 1), values)
-        return Columns(self._read([_ROWID], ["rowid"], cancelled).rows, values)
+            return RawColumns(np.arange(self.low, self.high + 1), values)
+        return RawColumns(self._read([_ROWID], ["rowid"], cancelled).rows, values)
 
     def _middle(self) -> int:
         whole = self.high - self.low + 1 < HALVES_FROM

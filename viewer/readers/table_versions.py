@@ -12,7 +12,7 @@ import pyarrow as pa
 from viewer.printable import visible
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.schema import is_read, without_version
-from viewer.readers.tables import Columns, Field, Tables
+from viewer.readers.tables import Field, RawColumns, Tables
 
 _VERSION = re.compile(r"_V(\d+)$", re.IGNORECASE)
 _NEEDED: Mapping[str, frozenset[str]] = {
@@ -97,7 +97,7 @@ class NewestForms:
         """See `Tables.count`."""
         return self._tables.count(self.form(table), cancelled)
 
-    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
         """See `Tables.integers`."""
         return self._tables.integers(self.form(table), fields, cancelled)
 

@@ -34,7 +34,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RawColumns:
     """Columns read from one table; `rows` tells each row's rowid (SQLite) or position (Arrow)."""
 
     rows: Int64
@@ -68,7 +68,7 @@ class Tables(Protocol):
     def count(self, table: str, cancelled: Cancel | None = None) -> int:
         """Return how many rows a table has, counted; asks often whether it is still wanted."""
 
-    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
         """Read columns of whole numbers, in the file's order; an absent column reads as NULL.
 
         A value of another type reads as NULL too, and a note says so.

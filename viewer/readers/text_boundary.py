@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from viewer.printable import UNSEEN_RE2, visible, visible_lines
 from viewer.readers.errors import Cancel
-from viewer.readers.tables import Columns, Field, Tables
+from viewer.readers.tables import Field, RawColumns, Tables
 
 _OF_LINES = frozenset({"DIAGNOSTIC_EVENT"})
 """Tables whose texts may have several lines."""
@@ -48,7 +48,7 @@ class ShownTables:
         """Return how many rows a table has; see `Tables.count`."""
         return self._tables.count(table, cancelled)
 
-    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> Columns:
+    def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
         """Read columns of whole numbers; see `Tables.integers`."""
         return self._tables.integers(table, fields, cancelled)
 

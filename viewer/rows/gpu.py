@@ -51,7 +51,7 @@ def gpu_row(study: Study, gpu: Gpu, parent: Row, with_projection: bool) -> Row:
         row.children.append(_memory_row(study, row, copies, total))
     row.children.extend(_stream_rows(study, gpu.index, row))
     if row.children and len(study.trace.api):
-        what = "Launch distance", "in the queue"
+        what = "Launch latency", "in the queue"
         row.children.append(Row(f"{key}/launches", RowKind.LAUNCHES, *what, row, gpu.index, gpu.process))
     if with_projection:
         row.children.extend(projection_rows(study, row, gpu.process))
@@ -67,7 +67,7 @@ def gpu_detail(gpu: Gpu) -> str:
 
 
 def projection_rows(study: Study, parent: Row, process: int) -> list[Row]:
-    """Return the rows of NVTX ranges on the GPU, by both projections (definitions, section 5)."""
+    """Return the rows of NVTX ranges on the GPU, by both projections (docs/definitions.md, section 5)."""
     found: tuple[tuple[Projection, str], ...] = (("process", "whole process"), ("thread", "same thread"))
     return [
         Row(

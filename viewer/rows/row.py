@@ -106,7 +106,7 @@ class Row:
     gpu, process, stream, thread : int or None
         Indices into the trace, where the row belongs to one.
     share : float or None
-        The figure nsys-ui prints (definitions, section 2), in [0, 1], over the whole trace.
+        The figure nsys-ui prints (docs/definitions.md, section 2), in [0, 1], over the whole trace.
     load : callable or None
         Makes the row's events; None where the row only holds others or is a STATE row.
     children : list of Row
@@ -135,7 +135,7 @@ class Row:
 
     @cached_property
     def occupied(self) -> Intervals:
-        """The union of the row's events (definitions, section 2); nothing without events."""
+        """The union of the row's events (docs/definitions.md, section 2); nothing without events."""
         return union(self.events.start_ns, self.events.end_ns) if self.events is not None else EMPTY
 
     def walk(self) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""The percentages of rows (definitions, section 2): nsys-ui's share of durations, and occupancy."""
+"""The percentages of rows (docs/definitions.md, section 2): nsys-ui's share of durations, and occupancy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def share(row: Row, within: Intervals) -> float | None:
     """Return a row's sum of durations over the sum of its siblings, inside a set of time.
 
     Over a whole trace it is the figure that nsys-ui prints, and ``row.share``. It is no share of time: use
-    `occupancy` for that. None for rows that have no siblings of their kind, or where none of them is busy.
+    `coverage` for that. None for rows that have no siblings of their kind, or where none of them is busy.
     """
     return shares_below(row.parent, within).get(row.key) if row.parent is not None else None
 
@@ -52,7 +52,7 @@ def shares_below(parent: Row, within: Intervals) -> dict[str, float]:
     return found
 
 
-def occupancy(row: Row, within: Intervals) -> float | None:
+def coverage(row: Row, within: Intervals) -> float | None:
     """Return the share of a set of time in which any of the row's events runs; None without events."""
     if row.events is None or not len(within):
         return None

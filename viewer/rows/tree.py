@@ -12,7 +12,7 @@ from viewer.rows.row import Row, RowKind
 from viewer.rows.threads import event_counts, threads_row
 from viewer.trace import Gpu, Process, Trace
 
-MAX_BOARDS = 2
+MAX_GPUS = 2
 OTHERS_KEY = "others"
 _VM_BITS = 48
 
@@ -59,13 +59,13 @@ def _in_order(trace: Trace) -> list[Process]:
     return sorted(trace.processes, key=place)
 
 
-def _boards(gpus: list[Gpu]) -> str:
+def _physical_gpus(gpus: list[Gpu]) -> str:
     """Say which boards a process works on: "GPU 0 H200, GPU 1 H200 and 2 more"."""
     shown = [
         f"GPU {gpu.device if gpu.physical is None else gpu.physical} {gpu.name.removeprefix('NVIDIA ')}"
-        for gpu in gpus[:MAX_BOARDS]
+        for gpu in gpus[:MAX_GPUS]
     ]
-    more = f" and {len(gpus) - MAX_BOARDS} more" if len(gpus) > MAX_BOARDS else ""
+    more = f" and {len(gpus) - MAX_GPUS} more" if len(gpus) > MAX_GPUS else ""
     return ", ".join(text.strip() for text in shown) + more
 
 
@@ -79,7 +79,7 @@ def _process_row(study: Study, process: Process, pid_is_shared: bool, parent: Ro
         key,
         RowKind.PROCESS,
         trace.process_label(process.index),
-        " · ".join(text for text in (who, _boards(gpus)) if text),
+        " · ".join(text for text in (who, _physical_gpus(gpus)) if text),
         parent,
         process=process.index,
         gpu=gpus[0].index if len(gpus) == 1 else None,

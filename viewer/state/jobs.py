@@ -27,7 +27,7 @@ REST_MS = 30
 _NICE = 5
 _PATIENCE_MS = 5_000
 
-Asked = Callable[[], bool]
+IsCancelled = Callable[[], bool]
 """Says whether the result is not wanted any more; long work asks now and then."""
 
 
@@ -46,10 +46,10 @@ def step_back() -> None:
 class _Job(QThread):
     done = Signal(object, object)
 
-    def __init__(self, work: Callable[[Asked], Any], is_unasked: bool) -> None:
+    def __init__(self, work: Callable[[IsCancelled], Any], is_background: bool) -> None:
         super().__init__()
-        self._work: Callable[[Asked], Any] | None = work
-        self.is_unasked = is_unasked
+        self._work: Callable[[IsCancelled], Any] | None = work
+        self.is_background = is_background
         self.is_given_up = False
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class _Lane(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_unasked = False
+        self.is_background = False
         self._running: set[_Job] = set()
         self._waiting: list[_Job] = []
         self._has_litter = False
@@ -82,13 +82,13 @@ class _Lane(QObject):
 
     def put(self, job: _Job) -> None:
         job.finished.connect(self._on_finished)
-        if job.is_unasked:
+        if job.is_background:
             self._waiting.append(job)
             self._rest.start()
         else:
             self._run(job)
 
-    def give_up(self, job: _Job) -> None:
+    def cancel(self, job: _Job) -> None:
         """Ask a job to stop; one that still waits never starts."""
         if job in self._waiting:
             self._waiting.remove(job)
@@ -96,7 +96,7 @@ class _Lane(QObject):
 
     def join(self) -> None:
         for job in (*self._waiting, *self._running):
-            self.give_up(job)
+            self.cancel(job)
         self._has_litter = False
         for job in self._running:
             end_or_leave(job)
@@ -120,7 +120,7 @@ class _Lane(QObject):
         if self._waiting:
             self._run(self._waiting.pop(0))
         elif self._has_litter:
-            self.put(_Job(lambda _: give_back(), is_unasked=False))
+            self.put(_Job(lambda _: give_back(), is_background=False))
             self._has_litter = False
 
 
@@ -128,13 +128,13 @@ _lane = _Lane()
 
 
 @contextmanager
-def unasked() -> Iterator[None]:
+def background() -> Iterator[None]:
     """Whatever is started within, and whatever follows from its results, is not waited for by anybody."""
-    before, _lane.is_unasked = _lane.is_unasked, True
+    before, _lane.is_background = _lane.is_background, True
     try:
         yield
     finally:
-        _lane.is_unasked = before
+        _lane.is_background = before
 
 
 class Worker(QObject):
@@ -158,15 +158,15 @@ class Worker(QObject):
         """Whether a result is awaited."""
         return self._job is not None
 
-    def start(self, work: Callable[[Asked], Any], then: Callable[[Any], None]) -> None:
+    def start(self, work: Callable[[IsCancelled], Any], then: Callable[[Any], None]) -> None:
         """Calculate `work` in a thread and hand its result to `then` in this one.
 
         `work` touches no widget; an exception in it is logged, and `then` is not called.
         """
         was_busy = self.is_busy
         if self._job is not None:
-            _lane.give_up(self._job)
-        job = self._job = _Job(work, _lane.is_unasked)
+            _lane.cancel(self._job)
+        job = self._job = _Job(work, _lane.is_background)
         self._then = then
         job.done.connect(self._on_done)
         _lane.put(job)
@@ -176,7 +176,7 @@ class Worker(QObject):
     def cancel(self) -> None:
         """Await nothing any more."""
         if self._job is not None:
-            _lane.give_up(self._job)
+            _lane.cancel(self._job)
             self._job = self._then = None
             self.busy_changed.emit(False)
 
@@ -188,7 +188,7 @@ class Worker(QObject):
         if error is not None:
             log.error("a calculation failed", exc_info=error)
         elif not job.is_given_up:
-            with unasked() if job.is_unasked else nullcontext():
+            with background() if job.is_background else nullcontext():
                 then(result)
         if self._job is None:
             self.busy_changed.emit(False)

@@ -13,8 +13,8 @@ from viewer.state.view_state import ViewState
 class AxisLink(QObject):
     """Keeps two views on the same stretch of time, counted from an iteration of each.
 
-    While the laps in hand stand at their first pairing, lap ``n`` of the one lies under lap ``n + shift`` of
-    the other: going to the next iteration goes there in both.
+    While the iterations in hand stand at their first pairing, iteration ``n`` of the one lies under
+    iteration ``n + shift`` of the other: going to the next iteration goes there in both.
 
     Signals
     -------
@@ -34,7 +34,7 @@ class AxisLink(QObject):
         self._limits = first.axis.limits, second.axis.limits
         first.axis.changed.connect(self._follow_first)
         second.axis.changed.connect(self._follow_second)
-        first.laps_changed.connect(self._follow_lap)
+        first.iterations_changed.connect(self._follow_iteration)
         first.overlays_changed.connect(self._copy_overlays)
         second.overlays_changed.connect(self._copy_overlays_back)
         self._copy_overlays()
@@ -45,19 +45,19 @@ class AxisLink(QObject):
         """How many iterations later the second's counterpart is numbered."""
         return self.pair[1] - self.pair[0] if self.pair else 0
 
-    def align(self, lap: int | None, other: int | None) -> None:
+    def align(self, iteration: int | None, other: int | None) -> None:
         """Put an iteration of the second under one of the first, start under start.
 
         None: the first GPU operations under each other.
         """
-        a, b = self.first.laps, self.second.laps
-        if a is None or b is None or lap is None or other is None:
+        a, b = self.first.iterations, self.second.iterations
+        if a is None or b is None or iteration is None or other is None:
             self.pair = None
             self.offset_ns = _begin(self.second.study) - _begin(self.first.study)
         else:
-            self.pair = (min(max(lap, 0), a.count - 1), min(max(other, 0), b.count - 1))
+            self.pair = (min(max(iteration, 0), a.count - 1), min(max(other, 0), b.count - 1))
             self.offset_ns = b.start_ns(self.pair[1]) - a.start_ns(self.pair[0])
-            self.second.set_lap(self.pair[1])
+            self.second.set_iteration(self.pair[1])
         self._join_limits()
         self._follow_first()
         self.changed.emit()
@@ -65,7 +65,7 @@ class AxisLink(QObject):
     def release(self) -> None:
         """Let the first view be alone again."""
         self.first.axis.changed.disconnect(self._follow_first)
-        self.first.laps_changed.disconnect(self._follow_lap)
+        self.first.iterations_changed.disconnect(self._follow_iteration)
         self.first.overlays_changed.disconnect(self._copy_overlays)
         self._moving = True
         if self.first.study is not None and self.first.axis.limits == self._joined:
@@ -100,14 +100,14 @@ class AxisLink(QObject):
         finally:
             self._moving = False
 
-    def _follow_lap(self) -> None:
+    def _follow_iteration(self) -> None:
         """Go along with the first view to another iteration."""
-        lap, laps = self.first.lap, self.second.laps
-        if self.pair is None or laps is None or lap is None or lap == self.pair[0]:
+        iteration, iterations = self.first.iteration, self.second.iterations
+        if self.pair is None or iterations is None or iteration is None or iteration == self.pair[0]:
             return
-        other = lap + self.shift
-        if 0 <= other < laps.count:
-            self.align(lap, other)
+        other = iteration + self.shift
+        if 0 <= other < iterations.count:
+            self.align(iteration, other)
 
     def _copy_overlays(self) -> None:
         _match_overlays(self.first, self.second)
@@ -126,21 +126,23 @@ def _first_pair(first: ViewState, second: ViewState) -> tuple[int | None, int | 
 
     Where several are in view, one that the numbers are of: a checkpoint is not set against a usual iteration.
     """
-    a, b = first.laps, second.laps
+    a, b = first.iterations, second.iterations
     if a is None or b is None or not a.count or not b.count:
         return None, None
-    lap = first.lap if first.lap is not None else a.lap_at(sum(first.axis.window) // 2)
-    if lap is None:
-        lap = a.basis[0] if a.basis else 0
+    iteration = (
+        first.iteration if first.iteration is not None else a.iteration_at(sum(first.axis.window) // 2)
+    )
+    if iteration is None:
+        iteration = a.basis[0] if a.basis else 0
     low, high = first.axis.window
-    if first.lap is None and a.basis and high - low > int(a.duration_ns[lap]):
-        lap = _nearest(a.basis, lap)
-    other = min(max(lap - a.warm_up + b.warm_up, 0), b.count - 1)
-    return lap, _nearest(b.basis, other) if lap in a.basis and b.basis else other
+    if first.iteration is None and a.basis and high - low > int(a.duration_ns[iteration]):
+        iteration = _nearest(a.basis, iteration)
+    other = min(max(iteration - a.warm_up + b.warm_up, 0), b.count - 1)
+    return iteration, _nearest(b.basis, other) if iteration in a.basis and b.basis else other
 
 
-def _nearest(laps: Sequence[int], lap: int) -> int:
-    return min(laps, key=lambda one: abs(one - lap))
+def _nearest(iterations: Sequence[int], iteration: int) -> int:
+    return min(iterations, key=lambda one: abs(one - iteration))
 
 
 def _begin(study: Study | None) -> int:

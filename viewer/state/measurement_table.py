@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import RangeNumbers, measure
-from viewer.analysis.time.time_breakdown import IDLE, PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.format import format_ns
 from viewer.state.measurements import Measurement
 
@@ -21,14 +21,14 @@ _COLUMNS = (
 
 
 def numbers_of(
-    study: Study, item: Measurement, laps: Laps | None, *, details: bool = True
+    study: Study, item: Measurement, iterations: Iterations | None, *, details: bool = True
 ) -> RangeNumbers | None:
     """Measure a kept range (as `measure`); None where nothing of it was recorded.
 
     Such ranges come with a session of another trace, and from beside one that is compared with a longer one.
     """
     try:
-        return measure(study, item.start_ns, item.end_ns, laps, details=details)
+        return measure(study, item.start_ns, item.end_ns, iterations, details=details)
     except ValueError:
         return None
 
@@ -38,15 +38,17 @@ def part_text(ns: float) -> str:
     return "–" if np.isnan(ns) else format_ns(int(ns))
 
 
-def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: Laps | None) -> pd.DataFrame:
+def measurement_frame(
+    study: Study | None, items: Sequence[Measurement], iterations: Iterations | None
+) -> pd.DataFrame:
     """Return measurements with their numbers, a row each.
 
     Returns
     -------
     DataFrame
         The five parts and `no_kernel_ns` are means over the GPUs, int64 ns; `idle_share` is idle over all
-        time of the GPUs; all of these are NaN where nothing of the range was recorded. `lap_share` is the
-        length over that of the iteration that holds its middle, NaN outside all.
+        time of the GPUs; all of these are NaN where nothing of the range was recorded. `iteration_share` is
+        the length over that of the iteration that holds its middle, NaN outside all.
     """
     rows = []
     for item in items:
@@ -56,12 +58,12 @@ def measurement_frame(study: Study | None, items: Sequence[Measurement], laps: L
             "start_ns": item.start_ns,
             "length_ns": item.length_ns,
         }
-        numbers = numbers_of(study, item, laps) if study else None
+        numbers = numbers_of(study, item, iterations) if study else None
         if numbers is not None:
             gpus = max(len(numbers.parts_ns), 1)
-            row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(PARTS, numbers.all_ns, strict=True)}
+            row |= {f"{p}_ns": int(ns) // gpus for p, ns in zip(CATEGORIES, numbers.all_ns, strict=True)}
             row["idle_share"] = int(numbers.all_ns[IDLE]) / (gpus * max(numbers.length_ns, 1))
             row["no_kernel_ns"] = int(numbers.no_kernel_ns.sum()) // gpus
-            row["lap_share"] = numbers.lap.share if numbers.lap else np.nan
+            row["lap_share"] = numbers.iteration.share if numbers.iteration else np.nan
         rows.append(row | {"note": item.note})
     return pd.DataFrame(rows, columns=list(_COLUMNS))

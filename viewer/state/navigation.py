@@ -1,4 +1,4 @@
-"""Steps from one thing to the next: iterations, slices of a GPU, events of a row."""
+"""Steps from one thing to the next: iterations, stalls of a GPU, events of a row."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.scope import lap_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope, range_scope
 from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.time_axis import Window
 from viewer.state.view_state import ViewState
 
 if TYPE_CHECKING:
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
-SLICE_MIN_NS = 10_000
-LAP_MARGIN = 0.02
-ONE_LAP = 1.5
-"""A window of so many times its middle lap shows several."""
+STALL_MIN_NS = 10_000
+ITERATION_MARGIN = 0.02
+ONE_ITERATION = 1.5
+"""A window of so many times its middle iteration shows several."""
 SHORTER = 4
-"""By how much shorter slices are looked for where there is none of a length."""
+"""By how much shorter stalls are looked for where there is none of a length."""
 LARGEST_SHARE, SMALLEST_SHARE = 0.8, 0.005
 FOUND_SHARE = 0.2
 
@@ -66,99 +66,106 @@ def filter_to_selection(state: ViewState) -> None:
         state.select(None)
 
 
-def filter_to_lap(state: ViewState) -> None:
-    """Look only at the lap in hand, else at the one in the middle of the window."""
-    lap = lap_to_fit(state)
-    if state.laps is not None and lap is not None:
-        state.set_filter(lap_scope(state.laps, (lap,)))
-        state.set_lap(lap)
+def filter_to_iteration(state: ViewState) -> None:
+    """Look only at the iteration in hand, else at the one in the middle of the window."""
+    iteration = iteration_to_fit(state)
+    if state.iterations is not None and iteration is not None:
+        state.set_filter(iteration_scope(state.iterations, (iteration,)))
+        state.set_iteration(iteration)
 
 
-def current_lap(state: ViewState) -> int | None:
-    """Return the lap in hand, else the one that fills most of the window, else None.
+def current_iteration(state: ViewState) -> int | None:
+    """Return the iteration in hand, else the one that fills most of the window, else None.
 
-    A window over several laps has none in hand.
+    A window over several iterations has none in hand.
     """
-    laps = state.laps
-    if laps is None or state.lap is not None:
-        return state.lap
+    iterations = state.iterations
+    if iterations is None or state.iteration is not None:
+        return state.iteration
     start, end = state.axis.window
-    lap = laps.lap_at((start + end) // 2)
-    if lap is None or end - start >= ONE_LAP * (laps.end_ns(lap) - laps.start_ns(lap)):
+    iteration = iterations.iteration_at((start + end) // 2)
+    if iteration is None or end - start >= ONE_ITERATION * (
+        iterations.end_ns(iteration) - iterations.start_ns(iteration)
+    ):
         return None
-    return lap
+    return iteration
 
 
-def lap_to_fit(state: ViewState) -> int | None:
-    """Return the current lap, else that in the middle of the window, else None."""
-    if (lap := current_lap(state)) is not None or state.laps is None:
-        return lap
-    return state.laps.lap_at(sum(state.axis.window) // 2)
+def iteration_to_fit(state: ViewState) -> int | None:
+    """Return the current iteration, else that in the middle of the window, else None."""
+    if (iteration := current_iteration(state)) is not None or state.iterations is None:
+        return iteration
+    return state.iterations.iteration_at(sum(state.axis.window) // 2)
 
 
-def _entered_lap(state: ViewState, laps: Laps, direction: int) -> int:
-    """Return the first lap that begins in the window, or the last that ends in it."""
+def _entered_iteration(state: ViewState, iterations: Iterations, direction: int) -> int:
+    """Return the first iteration that begins in the window, or the last that ends in it."""
     start, end = state.axis.window
     if direction > 0:
-        whole = (lap for lap in range(laps.count) if laps.start_ns(lap) >= start)
-        return next(whole, laps.count - 1)
-    return next((lap for lap in reversed(range(laps.count)) if laps.end_ns(lap) <= end), 0)
+        whole = (
+            iteration for iteration in range(iterations.count) if iterations.start_ns(iteration) >= start
+        )
+        return next(whole, iterations.count - 1)
+    return next(
+        (iteration for iteration in reversed(range(iterations.count)) if iterations.end_ns(iteration) <= end),
+        0,
+    )
 
 
-def step_lap(state: ViewState, direction: int) -> None:
-    """Take the next (1) or previous (-1) lap in hand and show it.
+def step_iteration(state: ViewState, direction: int) -> None:
+    """Take the next (1) or previous (-1) iteration in hand and show it.
 
-    A window inside a lap moves to the same place of the other one, so that laps can be compared
-    by eye; any wider window is fitted. Without a lap in hand, the first of those in view is taken, or
+    A window inside an iteration moves to the same place of the other one, so that iterations can be compared
+    by eye; any wider window is fitted. Without an iteration in hand, the first of those in view is taken, or
     the last.
     """
-    laps = state.laps
-    if laps is None or not laps.count:
+    iterations = state.iterations
+    if iterations is None or not iterations.count:
         return
-    now = current_lap(state)
+    now = current_iteration(state)
     if now is None:
-        go_to_lap(state, _entered_lap(state, laps, direction))
+        go_to_iteration(state, _entered_iteration(state, iterations, direction))
         return
-    lap = min(max(now + direction, 0), laps.count - 1)
+    iteration = min(max(now + direction, 0), iterations.count - 1)
     start, end = state.axis.window
-    if state.filter is not None and len(state.filter.laps) == 1:
-        go_to_lap(state, lap)
+    if state.filter is not None and len(state.filter.iterations) == 1:
+        go_to_iteration(state, iteration)
         return
-    inside = laps.start_ns(now) <= start and end <= laps.end_ns(now)
-    if inside and end - start < laps.end_ns(now) - laps.start_ns(now):
-        state.axis.pan(laps.start_ns(lap) - laps.start_ns(now), "lap")
-        state.set_lap(lap)
+    inside = iterations.start_ns(now) <= start and end <= iterations.end_ns(now)
+    if inside and end - start < iterations.end_ns(now) - iterations.start_ns(now):
+        state.axis.pan(iterations.start_ns(iteration) - iterations.start_ns(now), "lap")
+        state.set_iteration(iteration)
     else:
-        go_to_lap(state, lap)
+        go_to_iteration(state, iteration)
 
 
-def go_to_lap(state: ViewState, lap: int) -> None:
-    """Take a lap in hand and fill the window with it; a filter to one lap goes along."""
-    laps = state.laps
-    if laps is None or not 0 <= lap < laps.count:
+def go_to_iteration(state: ViewState, iteration: int) -> None:
+    """Take an iteration in hand and fill the window with it; a filter to one iteration goes along."""
+    iterations = state.iterations
+    if iterations is None or not 0 <= iteration < iterations.count:
         return
-    if state.filter is not None and len(state.filter.laps) == 1:
-        state.set_filter(lap_scope(laps, (lap,)))
-        state.set_lap(lap)
+    if state.filter is not None and len(state.filter.iterations) == 1:
+        state.set_filter(iteration_scope(iterations, (iteration,)))
+        state.set_iteration(iteration)
         return
-    _let_through(state, laps.start_ns(lap), laps.end_ns(lap))
-    start, end = laps.start_ns(lap), laps.end_ns(lap)
-    margin = round((end - start) * LAP_MARGIN)
+    _let_through(state, iterations.start_ns(iteration), iterations.end_ns(iteration))
+    start, end = iterations.start_ns(iteration), iterations.end_ns(iteration)
+    margin = round((end - start) * ITERATION_MARGIN)
     state.axis.go(start - margin, end + margin)
-    state.set_lap(lap)
+    state.set_iteration(iteration)
 
 
-def fit_lap(state: ViewState) -> None:
-    """Fill the window with the lap in hand, or with the one in the middle of the window."""
-    if (lap := lap_to_fit(state)) is not None:
-        go_to_lap(state, lap)
+def fit_iteration(state: ViewState) -> None:
+    """Fill the window with the iteration in hand, or with the one in the middle of the window."""
+    if (iteration := iteration_to_fit(state)) is not None:
+        go_to_iteration(state, iteration)
 
 
-def step_slice(state: ViewState, part: str, direction: int) -> bool:
-    """Select the next (1) or previous (-1) slice of a part ("idle", "exposed_comm") and show it.
+def step_stall(state: ViewState, part: str, direction: int) -> bool:
+    """Select the next (1) or previous (-1) stall of a part ("idle", "exposed_comm") and show it.
 
     It is looked for on the GPU under the pointer, else on all; from the selection, else from the
-    edge of the window. Slices that are too short to be seen at this zoom are passed over, so that a
+    edge of the window. Stalls that are too short to be seen at this zoom are passed over, so that a
     walk along the holes keeps the zoom; where all of the trace are, the next of the longer ones is zoomed
     to. The row that shows the GPU is scrolled to. Return whether there was one.
     """
@@ -168,20 +175,20 @@ def step_slice(state: ViewState, part: str, direction: int) -> bool:
     gpus = [row.gpu] if row is not None and row.gpu is not None else range(len(state.study.parts))
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
-    least = max(SLICE_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
+    least = max(STALL_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
     parts = [(g, state.study.parts[g]) for g in gpus]
 
     def beside(time_ns: int, direction: int) -> list[tuple[Window, int]]:
-        found = ((p.next_slice((part,), time_ns, direction, least), g) for g, p in parts)
+        found = ((p.next_stall((part,), time_ns, direction, least), g) for g, p in parts)
         return [(s, g) for s, g in found if s is not None]
 
-    slices = beside(start, direction)
-    if not slices and not beside(state.study.trace.extent_ns[0] - 1, 1):
-        while not slices and (least := least // SHORTER):
-            slices = beside(start, direction)
-    if not slices:
+    stalls = beside(start, direction)
+    if not stalls and not beside(state.study.trace.extent_ns[0] - 1, 1):
+        while not stalls and (least := least // SHORTER):
+            stalls = beside(start, direction)
+    if not stalls:
         return False
-    nearest, gpu = min(slices) if direction > 0 else max(slices)
+    nearest, gpu = min(stalls) if direction > 0 else max(stalls)
     state.select(nearest)
     show_range(state, *nearest)
     row = state.rows.gpu_row(gpu)

@@ -1,4 +1,4 @@
-"""Notes: what a reader writes onto the film, at an instant, over a range, or on one event."""
+"""Notes: what a reader writes onto the trace, at an instant, over a range, or on one event."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class RowState(QObject):
         The preset that the rows stand in; "" after rows have been unfolded or hidden one by one.
     launches : tuple of str
         Keys of the rows that show how far the CPU runs ahead (`viewer.rows.presets.launch_rows`).
-    unasked : frozenset of str
+    background : frozenset of str
         Rows that are hidden until they are asked for: nobody misses them.
 
     Signals
@@ -40,7 +40,7 @@ class RowState(QObject):
         self.filter_text = ""
         self.preset: str = "lanes"
         self.launches: tuple[str, ...] = ()
-        self.unasked: frozenset[str] = frozenset()
+        self.background: frozenset[str] = frozenset()
         self._by_key: dict[str, Row] = {}
         self._shown: dict[str, tuple[Row, ...]] | None = None
         self._before_filter: set[str] | None = None
@@ -54,7 +54,7 @@ class RowState(QObject):
         self.pinned.clear()
         self.filter_text = ""
         self.launches = tuple(launch_rows(roots))
-        self.unasked = frozenset(self.launches)
+        self.background = frozenset(self.launches)
         self._shown = self._before_filter = None
         self.changed.emit()
 
@@ -70,7 +70,7 @@ class RowState(QObject):
 
     def _take(self, expanded: Iterable[str], hidden: Iterable[str], preset: str) -> None:
         self.expanded, self.hidden, self.preset = set(expanded), set(hidden), preset
-        self.unasked = frozenset({*self.launches, *self.hidden})
+        self.background = frozenset({*self.launches, *self.hidden})
         self._shown = None
         if self._before_filter is not None:
             self._before_filter = set(self.expanded)
@@ -80,7 +80,7 @@ class RowState(QObject):
     @property
     def missed(self) -> set[str]:
         """Keys of the rows that were hidden, apart from those that nobody has asked for."""
-        return self.hidden - self.unasked
+        return self.hidden - self.background
 
     def row(self, key: str) -> Row | None:
         """Return the row of a key, None if this trace has none."""
@@ -104,7 +104,7 @@ class RowState(QObject):
         hidden = {key for key in hidden if key in self._by_key}
         pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
         asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
-        self.unasked = frozenset({*self.launches, *asked})
+        self.background = frozenset({*self.launches, *asked})
         now = (self.expanded, self.hidden, self.pinned, self.filter_text, self.preset)
         if self._before_filter is None and now == (wanted, hidden, pinned, filter_text.strip(), preset):
             return
@@ -145,7 +145,7 @@ class RowState(QObject):
         (self.hidden.update if hidden else self.hidden.difference_update)(keys)
         if self.hidden != before:
             self._shown = None
-            if not self.unasked.issuperset(self.hidden ^ before):
+            if not self.background.issuperset(self.hidden ^ before):
                 self.preset = ""
             self.changed.emit()
 

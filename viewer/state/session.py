@@ -31,22 +31,22 @@ class RowChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class LapChoice:
+class IterationChoice:
     """What an iteration is.
 
     Attributes
     ----------
     marker, marker_name : int, str
         The candidate and its name, by which it is found again where candidates are numbered otherwise.
-    lap : int or None
+    iteration : int or None
         The one in hand.
     steady : frozenset of int or None
-        The steady laps chosen by hand, None for the rule's.
+        The steady iterations chosen by hand, None for the rule's.
     """
 
     marker: int = 0
     marker_name: str = ""
-    lap: int | None = None
+    iteration: int | None = None
     steady: frozenset[int] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -61,7 +61,7 @@ class Session:
     window: Window
     rows: RowChoice = RowChoice()
     overlays: frozenset[str] = frozenset()
-    laps: LapChoice = LapChoice()
+    iterations: IterationChoice = IterationChoice()
     notes: tuple[Note, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     bookmarks: Mapping[int, Bookmark] = field(default_factory=dict, hash=False)
@@ -75,15 +75,15 @@ def take_session(state: ViewState, before: Session | None = None) -> Session:
     row_choice = RowChoice(
         frozenset(rows.unfolded), frozenset(rows.hidden), tuple(rows.pinned), rows.filter_text, rows.preset
     )
-    laps = LapChoice(state.marker, name, state.lap, state.steady_choice)
+    iterations = IterationChoice(state.marker, name, state.iteration, state.steady_choice)
     if before is not None:
         row_choice = replace(row_choice, extra=before.rows.extra)
-        laps = replace(laps, extra=before.laps.extra)
+        iterations = replace(iterations, extra=before.iterations.extra)
     return Session(
         state.axis.window,
         row_choice,
         state.overlays,
-        laps,
+        iterations,
         tuple(replace(note, start_ns=start, end_ns=end) for note, (start, end) in _spans(state)),
         state.measurements.items,
         dict(state.bookmarks.items),
@@ -102,7 +102,7 @@ def apply_session(state: ViewState, session: Session) -> None:
         state.rows.restore(expanded, hidden, rows.pinned, rows.filter_text, rows.preset)
     else:
         state.rows.restore(rows.expanded, rows.hidden, rows.pinned, rows.filter_text)
-    _apply_laps(state, session.laps)
+    _apply_iterations(state, session.iterations)
     state.set_overlays(session.overlays)
     state.measurements.load(session.measurements)
     state.notes.load(tuple(_found_again(state, note) for note in session.notes))
@@ -148,7 +148,7 @@ def _spans(state: ViewState) -> list[tuple[Note, Window]]:
     return [(note, note.span(state.study)) for note in state.notes.items]
 
 
-def marker_of(study: Study, choice: LapChoice) -> int | None:
+def marker_of(study: Study, choice: IterationChoice) -> int | None:
     """Return which of the study's candidates a session has chosen, None where it is not among them."""
     same = [n for n, c in enumerate(study.candidates) if c.name == choice.marker_name]
     if choice.marker in same:
@@ -156,19 +156,19 @@ def marker_of(study: Study, choice: LapChoice) -> int | None:
     return same[0] if same else None
 
 
-def _apply_laps(state: ViewState, choice: LapChoice) -> None:
-    # Of a partial study there are no laps yet, and they would be counted here, while the window waits.
+def _apply_iterations(state: ViewState, choice: IterationChoice) -> None:
+    # Of a partial study there are no iterations yet, and they would be counted here, while the window waits.
     if state.study is None or state.study.partial:
         return
     marker = marker_of(state.study, choice)
     if marker is None:
         return
     state.set_marker(marker)
-    count = state.laps.count if state.laps is not None else 0
-    if choice.lap is not None and 0 <= choice.lap < count:
-        state.set_lap(choice.lap)
+    count = state.iterations.count if state.iterations is not None else 0
+    if choice.iteration is not None and 0 <= choice.iteration < count:
+        state.set_iteration(choice.iteration)
     if choice.steady is not None:
-        steady = frozenset(lap for lap in choice.steady if 0 <= lap < count)
+        steady = frozenset(iteration for iteration in choice.steady if 0 <= iteration < count)
         state.set_steady_choice(steady or None)
 
 

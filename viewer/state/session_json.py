@@ -11,7 +11,7 @@ from viewer.rows import EventRef
 from viewer.state.bookmarks import NUMBERS, Bookmark
 from viewer.state.measurements import Measurement
 from viewer.state.notes import COLOURS, Note
-from viewer.state.session import LapChoice, RowChoice, Session
+from viewer.state.session import IterationChoice, RowChoice, Session
 from viewer.state.time_axis import Window
 from viewer.trace import Kind
 
@@ -40,18 +40,18 @@ class NewerSessionError(SessionError):
 
 def to_dict(session: Session) -> Plain:
     """Return a session as a dictionary; what another version wrote into it is kept."""
-    rows, laps = session.rows, session.laps
+    rows, iterations = session.rows, session.iterations
     return {
         **session.extra,
         "schema": SCHEMA,
         "window_ns": list(session.window),
         "overlays": sorted(session.overlays),
         "laps": {
-            **laps.extra,
-            "marker": laps.marker,
-            "marker_name": laps.marker_name,
-            "in_hand": laps.lap,
-            "steady": None if laps.steady is None else sorted(laps.steady),
+            **iterations.extra,
+            "marker": iterations.marker,
+            "marker_name": iterations.marker_name,
+            "in_hand": iterations.iteration,
+            "steady": None if iterations.steady is None else sorted(iterations.steady),
         },
         "notes": [_note_dict(note) for note in session.notes],
         "measurements": [
@@ -117,7 +117,7 @@ def _session(plain: Plain) -> Session:
         rest.take("window_ns", _window),
         rest.take("rows", _rows, RowChoice()),
         rest.take("overlays", _texts, frozenset()) & OVERLAYS,
-        rest.take("laps", _laps, LapChoice()),
+        rest.take("laps", _iterations, IterationChoice()),
         rest.take("notes", _each(_note), ()),
         rest.take("measurements", _each(_measurement), ()),
         rest.take("bookmarks", _bookmarks, {}),
@@ -218,13 +218,13 @@ def _colour(value: Any) -> str:
     return value if isinstance(value, str) and _COLOUR.fullmatch(value) else COLOURS["Blue"]
 
 
-def _laps(value: Any) -> LapChoice:
+def _iterations(value: Any) -> IterationChoice:
     rest = _Rest(value)
-    return LapChoice(
+    return IterationChoice(
         rest.take("marker", _integer, 0),
         rest.take("marker_name", _text, ""),
         rest.take("in_hand", _or_none(_integer), None),
-        rest.take("steady", _or_none(lambda laps: frozenset(map(_integer, _list(laps)))), None),
+        rest.take("steady", _or_none(lambda iterations: frozenset(map(_integer, _list(iterations)))), None),
         rest.left,
     )
 

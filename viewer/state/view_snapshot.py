@@ -13,7 +13,7 @@ from viewer.state.view_state import ViewState
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class ViewSnapshot:
     """What a reader has in hand, beside what a session keeps.
 
     Attributes
@@ -35,10 +35,10 @@ class Hand:
     steps: Steps
 
 
-def take_hand(state: ViewState) -> Hand:
+def take_snapshot(state: ViewState) -> ViewSnapshot:
     """Return what is in hand of a trace before it is shown anew."""
     event, scope = state.chosen, state.filter
-    return Hand(
+    return ViewSnapshot(
         take_session(state),
         state.selection,
         event,
@@ -50,7 +50,7 @@ def take_hand(state: ViewState) -> Hand:
     )
 
 
-def carry_over(state: ViewState, begun: Session, left: Hand) -> None:
+def restore_onto(state: ViewState, begun: Session, left: ViewSnapshot) -> None:
     """Do again what was done to another view of the trace since it was as in `begun`."""
     if state.study is None:
         return

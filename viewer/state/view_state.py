@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.analysis.time.scope import Scope, default_scope, lap_scope
+from viewer.analysis.time.scope import Scope, default_scope, iteration_scope
 from viewer.rows import EventRef, Row
 from viewer.state.bookmarks import Bookmarks
 from viewer.state.history import History
@@ -17,10 +17,10 @@ from viewer.state.rows import RowState
 from viewer.state.time_axis import TimeAxis, Window
 
 if TYPE_CHECKING:
-    from viewer.analysis.find import Found
+    from viewer.analysis.find import SearchResult
     from viewer.analysis.iterations.markers import Candidate
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class ViewState(QObject):
     given_up_changed()
         What would have followed of the trace comes no more, or comes after all.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
-        That part is another one. `laps_changed`: marker, lap in hand or steady choice.
+        That part is another one. `iterations_changed`: marker, iteration in hand or steady choice.
     filter_changed()
         Everything is looked at through another filter, or through none.
     found_changed()
         Another search has ended, or none is shown any more.
     slice_changed()
-        Another slice of `Study.slices` is in hand.
+        Another stall of `Study.stalls` is in hand.
     listed(str)
         The events of this row key are asked for as a list.
     revealed(str)
@@ -64,10 +64,10 @@ class ViewState(QObject):
     event_changed = Signal()
     hover_changed = Signal()
     overlays_changed = Signal()
-    laps_changed = Signal()
+    iterations_changed = Signal()
     filter_changed = Signal()
     found_changed = Signal()
-    slice_changed = Signal()
+    stall_changed = Signal()
     listed = Signal(str)
     revealed = Signal(str)
 
@@ -82,16 +82,16 @@ class ViewState(QObject):
         self.bookmarks = Bookmarks(self)
         self.selection: Window | None = None
         self.chosen: EventRef | None = None
-        self.found: Found | None = None
-        self.slice_number: int | None = None
+        self.found: SearchResult | None = None
+        self.stall_number: int | None = None
         self.listed_key = ""
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
-        self.lap: int | None = None
+        self.iteration: int | None = None
         self.filter: Scope | None = None
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
-        self.axis.changed.connect(self._leave_lap)
+        self.axis.changed.connect(self._leave_iteration)
 
     def leave(self) -> None:
         """Say that what is open is about to go; who keeps any of it does so after this."""
@@ -101,8 +101,8 @@ class ViewState(QObject):
         """Look at another trace, from the start; the events of a row may be listed at once."""
         self.leave()
         self.study = study
-        self.selection = self.chosen = self.hover = self.lap = None
-        self.slice_number = self.found = None
+        self.selection = self.chosen = self.hover = self.iteration = None
+        self.stall_number = self.found = None
         self.filter = None
         self.marker = 0
         self.steady_choice = None
@@ -116,10 +116,10 @@ class ViewState(QObject):
         self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()
 
-    def give_up(self, given_up: bool = True) -> None:
+    def cancel(self, was_cancelled: bool = True) -> None:
         """Say that no more of a partial trace comes, or (False) that it comes after all."""
-        if self.study is not None and self.study.given_up != given_up:
-            self.study.given_up = given_up
+        if self.study is not None and self.study.was_cancelled != was_cancelled:
+            self.study.was_cancelled = was_cancelled
             self.given_up_changed.emit()
 
     def select(self, selection: Window | None) -> None:
@@ -153,21 +153,25 @@ class ViewState(QObject):
             self.overlays = overlays
             self.overlays_changed.emit()
 
-    def set_lap(self, lap: int | None) -> None:
-        """Take a lap in hand (a number from 0), without moving the window."""
-        if lap != self.lap:
-            self.lap = lap
-            self.laps_changed.emit()
+    def set_iteration(self, iteration: int | None) -> None:
+        """Take an iteration in hand (a number from 0), without moving the window."""
+        if iteration != self.iteration:
+            self.iteration = iteration
+            self.iterations_changed.emit()
 
-    def _leave_lap(self) -> None:
-        """Take no lap in hand any more once the window has left it, or shows the whole trace."""
-        laps = self.laps if self.lap is not None else None
-        if laps is None or self.lap is None:
+    def _leave_iteration(self) -> None:
+        """Take no iteration in hand any more once the window has left it, or shows the whole trace."""
+        iterations = self.iterations if self.iteration is not None else None
+        if iterations is None or self.iteration is None:
             return
         start, end = self.axis.window
         is_whole = self.filter is None and self.axis.window == self.axis.limits
-        if is_whole or end <= laps.start_ns(self.lap) or start >= laps.end_ns(self.lap):
-            self.set_lap(None)
+        if (
+            is_whole
+            or end <= iterations.start_ns(self.iteration)
+            or start >= iterations.end_ns(self.iteration)
+        ):
+            self.set_iteration(None)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -176,52 +180,56 @@ class ViewState(QObject):
         return study.candidates if study is not None and not study.partial else ()
 
     @property
-    def laps(self) -> Laps | None:
+    def iterations(self) -> Iterations | None:
         """The iterations by the marker in use, None where there are none."""
         study = self.study
-        return study.laps(self.marker) if study is not None and not study.partial else None
+        return study.iterations(self.marker) if study is not None and not study.partial else None
 
     @property
     def steady(self) -> tuple[int, ...]:
-        """The laps that numbers are taken from: the user's choice, else the rule's; () for none."""
+        """The iterations that numbers are taken from: the user's choice, else the rule's; () for none."""
         if self.steady_choice is not None:
             return tuple(sorted(self.steady_choice))
-        laps = self.laps
-        return laps.steady.indices if laps and laps.steady else ()
+        iterations = self.iterations
+        return iterations.steady.indices if iterations and iterations.steady else ()
 
     def set_marker(self, marker: int) -> None:
         """Take another candidate as the marker of iterations."""
         if marker != self.marker:
-            self.marker, self.lap, self.steady_choice = marker, None, None
-            self.slice_number = None
-            if self.filter is not None and self.filter.laps:
+            self.marker, self.iteration, self.steady_choice = marker, None, None
+            self.stall_number = None
+            if self.filter is not None and self.filter.iterations:
                 self.set_filter(None)
-            self.laps_changed.emit()
+            self.iterations_changed.emit()
 
-    def set_steady_choice(self, laps: frozenset[int] | None) -> None:
-        """Choose the steady laps by hand; None returns to the rule."""
-        if laps != self.steady_choice:
-            is_filter = self.filter is not None and self.filter.laps == self.steady != ()
-            self.steady_choice = laps
+    def set_steady_choice(self, iterations: frozenset[int] | None) -> None:
+        """Choose the steady iterations by hand; None returns to the rule."""
+        if iterations != self.steady_choice:
+            is_filter = self.filter is not None and self.filter.iterations == self.steady != ()
+            self.steady_choice = iterations
             if is_filter:
                 self.set_filter(self.steady_scope)
-            self.laps_changed.emit()
+            self.iterations_changed.emit()
 
     @property
     def steady_scope(self) -> Scope | None:
-        """The steady laps, None where there are none."""
-        laps = self.laps
-        return lap_scope(laps, self.steady_choice) if laps is not None and self.steady else None
+        """The steady iterations, None where there are none."""
+        iterations = self.iterations
+        return (
+            iteration_scope(iterations, self.steady_choice)
+            if iterations is not None and self.steady
+            else None
+        )
 
     @property
     def scope(self) -> Scope | None:
         """What numbers are taken over: the filter, else the steady state, else the trace's window."""
         if self.filter is not None or self.study is None:
             return self.filter
-        return self.steady_scope or default_scope(self.study, self.laps)
+        return self.steady_scope or default_scope(self.study, self.iterations)
 
     def set_filter(self, scope: Scope | None) -> None:
-        """Look at a range or at some laps only, as if they were the whole; None looks at all of it again."""
+        """Look at a range or at some iterations only, as if they were the whole; None looks at all again."""
         if self.study is None or scope is self.filter:
             return
         self.filter = scope
@@ -230,13 +238,13 @@ class ViewState(QObject):
             self.axis.go(*scope.hull)
         self.filter_changed.emit()
 
-    def choose_slice(self, number: int | None) -> None:
-        """Take a slice in hand, by its number in `Study.slices` of the marker in use."""
-        if number != self.slice_number:
-            self.slice_number = number
-            self.slice_changed.emit()
+    def choose_stall(self, number: int | None) -> None:
+        """Take a stall in hand, by its number in `Study.stalls` of the marker in use."""
+        if number != self.stall_number:
+            self.stall_number = number
+            self.stall_changed.emit()
 
-    def set_found(self, found: Found | None) -> None:
+    def set_found(self, found: SearchResult | None) -> None:
         """Mark what a search has found; None takes the marks away."""
         if found is not self.found:
             self.found = found

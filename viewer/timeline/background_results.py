@@ -10,15 +10,15 @@ from PySide6.QtCore import QObject, Signal
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.recording.findings import lost_gpus
-from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 
 
-class Insight(QObject):
-    """Collectives, findings and slices of the open trace, each None or empty until it is known.
+class BackgroundResults(QObject):
+    """Collectives, findings and stalls of the open trace, each None or empty until it is known.
 
     Signals
     -------
@@ -32,18 +32,18 @@ class Insight(QObject):
         super().__init__(parent)
         self.state = state
         self.collectives: Collectives | None = None
-        self.slices: Slices | None = None
+        self.stalls: Stalls | None = None
         self.doubts = Doubts()
         self._marker = 0
         self._worker = Worker(self)
         state.study_changed.connect(self.restart)
-        state.laps_changed.connect(self._follow_marker)
+        state.iterations_changed.connect(self._follow_marker)
         self.restart()
 
     def restart(self) -> None:
         """Forget everything, and find it for the open trace."""
         self._worker.cancel()
-        self.collectives = self.slices = None
+        self.collectives = self.stalls = None
         self.doubts = Doubts()
         self.changed.emit()
         if (study := self.state.study) is not None and not study.partial:
@@ -54,19 +54,19 @@ class Insight(QObject):
         if study is not None:
             self.doubts, self.collectives = found
             self.changed.emit()
-            self._find_slices(study)
+            self._find_stalls(study)
 
     def _follow_marker(self) -> None:
         study = self.state.study
-        if study is not None and self.slices is not None and self._marker != self.state.marker:
-            self._find_slices(study)
+        if study is not None and self.stalls is not None and self._marker != self.state.marker:
+            self._find_stalls(study)
 
-    def _find_slices(self, study: Study) -> None:
+    def _find_stalls(self, study: Study) -> None:
         marker = self._marker = self.state.marker
-        self._worker.start(lambda _: study.slices(marker), self._take_slices)
+        self._worker.start(lambda _: study.stalls(marker), self._take_stalls)
 
-    def _take_slices(self, slices: Slices) -> None:
-        self.slices = slices
+    def _take_stalls(self, stalls: Stalls) -> None:
+        self.stalls = stalls
         self.changed.emit()
 
     def warning(self, row: Row) -> str:

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.state.places import go_to_event
-from viewer.timeline.background_results import Insight
-from viewer.timeline.paint.linked import Ends, ends_of_event, ends_of_slice
+from viewer.timeline.background_results import BackgroundResults
+from viewer.timeline.paint.linked import Ends, ends_of_event, ends_of_stall
 
 Standing = Callable[[Row], str]
 """Says where a row is that no fold hides: "" in view, else "above" or "below"."""
@@ -24,8 +24,8 @@ _SIGNS = {
 }
 
 
-class Evidence(QObject):
-    """Follows the selected event and the slice in hand; of the two, the one chosen last is told about.
+class SelectionLinks(QObject):
+    """Follows the selected event and the stall in hand; of the two, the one chosen last is told about.
 
     Signals
     -------
@@ -35,54 +35,60 @@ class Evidence(QObject):
 
     changed = Signal()
 
-    def __init__(self, state: ViewState, insight: Insight, parent: QObject | None = None) -> None:
+    def __init__(
+        self, state: ViewState, background_results: BackgroundResults, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self.state, self.insight = state, insight
+        self.state, self.background_results = state, background_results
         self.ends: Ends | None = None
-        self._slice_first = False
+        self._stall_first = False
         self._number: tuple[object, int | None] = (None, None)
         state.study_changed.connect(self._refresh)
         state.event_changed.connect(self._take_event)
-        state.selection_changed.connect(self._take_slice)
-        state.slice_changed.connect(self._take_slice)
-        insight.changed.connect(self._take_slice)
+        state.selection_changed.connect(self._take_stall)
+        state.stall_changed.connect(self._take_stall)
+        background_results.changed.connect(self._take_stall)
 
     @property
-    def slice_number(self) -> int | None:
-        """The slice that is selected, None where the selection is no slice."""
-        asked = (self.insight.slices, self.state.slice_number, self.state.selection)
+    def stall_number(self) -> int | None:
+        """The stall that is selected, None where the selection is no stall."""
+        asked = (self.background_results.stalls, self.state.stall_number, self.state.selection)
         if self._number[0] != asked:
-            self._number = (asked, self._found_slice())
+            self._number = (asked, self._found_stall())
         return self._number[1]
 
-    def _found_slice(self) -> int | None:
-        slices, number, selection = self.insight.slices, self.state.slice_number, self.state.selection
-        if slices is None or selection is None:
+    def _found_stall(self) -> int | None:
+        stalls, number, selection = (
+            self.background_results.stalls,
+            self.state.stall_number,
+            self.state.selection,
+        )
+        if stalls is None or selection is None:
             return None
-        if number is not None and number < len(slices):
-            row = slices.table.iloc[number]
+        if number is not None and number < len(stalls):
+            row = stalls.table.iloc[number]
             if (int(row["start_ns"]), int(row["end_ns"])) == selection:
                 return number
-        return slices.exactly(*selection)
+        return stalls.exactly(*selection)
 
     def _take_event(self) -> None:
-        self._slice_first = False
+        self._stall_first = False
         self._refresh()
 
-    def _take_slice(self) -> None:
-        number = self.slice_number
+    def _take_stall(self) -> None:
+        number = self.stall_number
         if number is not None:
-            self._slice_first = True
-            self.state.choose_slice(number)
+            self._stall_first = True
+            self.state.choose_stall(number)
         self._refresh()
 
     def _refresh(self) -> None:
-        state, number, slices = self.state, self.slice_number, self.insight.slices
+        state, number, stalls = self.state, self.stall_number, self.background_results.stalls
         before, self.ends = self.ends, None
-        if state.chosen is not None and not (self._slice_first and number is not None):
+        if state.chosen is not None and not (self._stall_first and number is not None):
             self.ends = ends_of_event(state, state.chosen)
-        elif number is not None and slices is not None:
-            self.ends = ends_of_slice(state, slices, number)
+        elif number is not None and stalls is not None:
+            self.ends = ends_of_stall(state, stalls, number)
         if self.ends != before:
             self.changed.emit()
 
@@ -129,7 +135,7 @@ class Evidence(QObject):
 
     def told(self, row: Row) -> str:
         """Return what a header's tooltip says besides: warnings, and where the other end is."""
-        lines = [self.insight.warning(row)]
+        lines = [self.background_results.warning(row)]
         ends = self.ends
         if ends is not None and row.key in ends.own_rows and ends.homes[1] is not None:
             sign = self.sign(row, lambda _: "")
@@ -140,12 +146,12 @@ class Evidence(QObject):
     @property
     def doubtful(self) -> frozenset[int]:
         """The GPUs whose lanes carry a warning."""
-        return frozenset(self.insight.doubts.gpus)
+        return frozenset(self.background_results.doubts.gpus)
 
     @property
     def lost(self) -> frozenset[int]:
         """The GPUs whose rows were lost while recording."""
-        return self.insight.doubts.lost
+        return self.background_results.doubts.lost
 
 
 def _aside(span: Window, window: Window) -> str:

@@ -20,7 +20,7 @@ log = logging.getLogger("viewer.timeline")
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DeviceGrid:
     """The device pixels that a strip covers.
 
     Qt rounds window coordinates, so a strip's own rows and columns are counted from there: at a
@@ -41,7 +41,7 @@ class Grid:
     rows: int
 
     @classmethod
-    def of(cls, widget: QWidget, axis: AxisPixels) -> Grid:
+    def of(cls, widget: QWidget, axis: AxisPixels) -> DeviceGrid:
         """Measure how high a widget on an axis is."""
         d = axis.dpr
         y = widget.mapTo(widget.window(), QPoint()).y()
@@ -107,7 +107,7 @@ class OnTimeAxis:
         """Paint everything anew at the next paint."""
         raise NotImplementedError
 
-    def grid(self) -> Grid:
+    def grid(self) -> DeviceGrid:
         """Return the widget's device pixels."""
         raise NotImplementedError
 
@@ -146,7 +146,7 @@ class Strip(OnTimeAxis, QWidget):
         QWidget.__init__(self, parent)
         self.state, self.place = state, place
         self._base: QPixmap | None = None
-        self._base_grid: Grid | None = None
+        self._base_grid: DeviceGrid | None = None
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
@@ -155,15 +155,15 @@ class Strip(OnTimeAxis, QWidget):
         self._base = None
         self.update()
 
-    def grid(self) -> Grid:
+    def grid(self) -> DeviceGrid:
         """Return the widget's device pixels."""
-        return Grid.of(self, self.place.pixels)
+        return DeviceGrid.of(self, self.place.pixels)
 
-    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+    def paint_base(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint what is kept."""
         raise NotImplementedError
 
-    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+    def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint what changes with the pointer."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -183,7 +183,7 @@ class Strip(OnTimeAxis, QWidget):
         finally:
             painter.end()
 
-    def _painted_base(self, grid: Grid) -> QPixmap:
+    def _painted_base(self, grid: DeviceGrid) -> QPixmap:
         base = QPixmap(grid.columns, grid.rows)
         base.fill(QColor(self.theme.background))
         painter = QPainter(base)

@@ -12,16 +12,16 @@ from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT, Theme, on_ground
 from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
-from viewer.state.navigation import go_to_lap
+from viewer.state.navigation import go_to_iteration
 from viewer.timeline.axis_place import HEADER_WIDTH, SPLITTER, AxisPlace
-from viewer.timeline.background_results import Insight
+from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.cards import Cards
 from viewer.timeline.gestures import Gestures, TimeStrip
 from viewer.timeline.headers.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
 from viewer.timeline.headers.row_headers import RowHeaders
-from viewer.timeline.notes.controller import NoteHands
+from viewer.timeline.notes.controller import NoteController
 from viewer.timeline.plain_text import PlainLabel
-from viewer.timeline.selection_links import Evidence
+from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import log
 from viewer.timeline.strips import overview, ruler
 from viewer.timeline.strips.canvas import Canvas
@@ -72,8 +72,8 @@ class Timeline(QWidget):
         self._pointed: Hover | None = None
         self._selected: Window | None = None
         self.gestures = Gestures(state, self)
-        self.insight = Insight(state, self)
-        self.evidence = Evidence(state, self.insight, self)
+        self.background_results = BackgroundResults(state, self)
+        self.links = SelectionLinks(state, self.background_results, self)
         self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self.place, self)
         self.ruler_corner, self.ruler = RulerCorner(state, self.place, self), Ruler(state, self.place, self)
         self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self.place, self)
@@ -92,7 +92,7 @@ class Timeline(QWidget):
         self._splitter = _Splitter(self)
         self.cards = Cards(self)
         self.pinned.is_labelled = False
-        self.notes = NoteHands(self)
+        self.notes = NoteController(self)
         self._connect()
         self.headers.follow()
         self._take_study()
@@ -140,7 +140,7 @@ class Timeline(QWidget):
     def _fall_back(self) -> None:
         """Put the raster canvas in the place of one that OpenGL failed."""
         failed, self.canvas = self.canvas, Canvas(self.state, self.place, self)
-        self.canvas.evidence = self.evidence
+        self.canvas.links = self.links
         self.gestures.watch(self.canvas)
         self.notes.gestures.watch(self.canvas)
         self.canvas.set_theme(self.theme)
@@ -155,11 +155,11 @@ class Timeline(QWidget):
     def _connect(self) -> None:
         state, gestures = self.state, self.gestures
         self.place.changed.connect(self._lay_out)
-        self.headers.set_evidence(self.evidence)
-        self.pinned_headers.set_evidence(self.evidence)
-        self.pinned.evidence = self.canvas.evidence = self.evidence
-        self.insight.changed.connect(self._follow_insight)
-        self.evidence.changed.connect(self._update_marks)
+        self.headers.set_links(self.links)
+        self.pinned_headers.set_links(self.links)
+        self.pinned.links = self.canvas.links = self.links
+        self.background_results.changed.connect(self._follow_results)
+        self.links.changed.connect(self._update_marks)
         for strip in (self.ruler, self.pinned, self.canvas):
             gestures.watch(strip)
         for strip in (self.pinned, self.canvas):
@@ -181,9 +181,9 @@ class Timeline(QWidget):
         state.measurements.changed.connect(self._update_marks)
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)
-        state.laps_changed.connect(self._follow_laps)
+        state.iterations_changed.connect(self._follow_iterations)
         state.given_up_changed.connect(self._follow_given_up)
-        state.filter_changed.connect(self._follow_laps)
+        state.filter_changed.connect(self._follow_iterations)
         self.headers.moved.connect(self._follow_rows)
         self.pinned_headers.moved.connect(self._follow_pinned)
         mirrored = self.headers.verticalScrollBar()
@@ -201,14 +201,14 @@ class Timeline(QWidget):
         else:
             self.scene = Scene(study) if study else None
         if self.scene is not None:
-            self.scene.collectives = self.insight.collectives
+            self.scene.collectives = self.background_results.collectives
         self.cards.dismiss()
         for canvas in (self.canvas, self.pinned):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
         self._follow_pinned()
         self._show_legend()
-        self._follow_laps()
+        self._follow_iterations()
 
     def _follow_axis(self) -> None:
         for strip in (self.ruler, self.pinned, self.canvas):
@@ -218,9 +218,9 @@ class Timeline(QWidget):
         self.cards.place_selection()
         self.gestures.point_again()
 
-    def _follow_insight(self) -> None:
+    def _follow_results(self) -> None:
         if self.scene is not None and self.scene.study is self.state.study:
-            self.scene.collectives = self.insight.collectives
+            self.scene.collectives = self.background_results.collectives
         self._refresh_rows()
         self.headers.viewport().update()
         self.pinned_headers.update()
@@ -230,7 +230,7 @@ class Timeline(QWidget):
         self.canvas.refresh()
         self.pinned.refresh()
 
-    def _follow_laps(self) -> None:
+    def _follow_iterations(self) -> None:
         self._refresh_rows()
         self.ruler.refresh()
         self.ruler_corner.follow()
@@ -297,15 +297,17 @@ class Timeline(QWidget):
     # What is clicked
 
     def _open(self, strip: TimeStrip, pos: QPointF) -> None:
-        if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
-            go_to_lap(self.state, lap)
+        if strip is self.ruler and (iteration := self.ruler.iteration_at(pos)) is not None:
+            go_to_iteration(self.state, iteration)
 
     def _click(self, strip: TimeStrip, pos: QPointF) -> None:
-        if strip is self.ruler and (lap := self.ruler.lap_at(pos)) is not None:
-            self.state.set_lap(lap)
-        elif (number := self.cards.slice_at(strip, pos)) is not None and self.insight.slices is not None:
-            row = self.insight.slices.table.iloc[number]
-            self.state.choose_slice(number)
+        if strip is self.ruler and (iteration := self.ruler.iteration_at(pos)) is not None:
+            self.state.set_iteration(iteration)
+        elif (
+            number := self.cards.stall_at(strip, pos)
+        ) is not None and self.background_results.stalls is not None:
+            row = self.background_results.stalls.table.iloc[number]
+            self.state.choose_stall(number)
             self.state.select((int(row["start_ns"]), int(row["end_ns"])))
 
     # Geometry

@@ -40,7 +40,7 @@ class Gpu:
     """A (process, CUDA device ordinal) pair; `process` is an index into `Trace.processes`.
 
     `physical` numbers the board it maps to, None where the file does not say. `aligned_ns` is what was added
-    to its times because its clock is off (definitions, section 10).
+    to its times because its clock is off (docs/definitions.md, section 10).
     """
 
     index: int
@@ -99,7 +99,7 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CaptureSession:
     """Facts about the recording; None where the file does not say.
 
     `recorded_version` is the nsys that recorded, `nsys_version` the one that exported.
@@ -149,7 +149,7 @@ class Trace:
     """
 
     path: Path
-    session: Session
+    session: CaptureSession
     names: Names
     processes: tuple[Process, ...]
     gpus: tuple[Gpu, ...]
@@ -213,7 +213,7 @@ class Trace:
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:
-        """Earliest start and latest end over the operations of all GPUs (definitions, section 1).
+        """Earliest start and latest end over the operations of all GPUs (docs/definitions.md, section 1).
 
         Without GPU operations: over all events; without any: the session.
         """

@@ -67,7 +67,7 @@ def test_wait_and_transfer_fill_every_matched_bar(demo_of):
 
 def test_the_slow_rank_of_the_demo_and_none_in_a_clean_one(demo_of):
     for study, slow in ((demo_of(), 5), (demo_of(clean=True), None), (demo_of(slow_rank=2), 2)):
-        (group,) = compare_ranks(study, study.laps(), study.collectives)
+        (group,) = compare_ranks(study, study.iterations(), study.collectives)
         assert group.gpus == tuple(range(8))
         assert group.is_straggler == (slow is not None)
         if slow is not None:
@@ -88,8 +88,8 @@ def test_a_stage_that_does_other_work_is_not_compared():
                 low = at + 100 + 300 * offset
                 maker.kernel(low, low + 200 + 20 * process, name, process=process, correlation=identity)
     study = Study(maker.trace())
-    assert same_work(study, study.laps()) == [(0, 1), (2,)]
-    first, alone = compare_ranks(study, study.laps())
+    assert same_work(study, study.iterations()) == [(0, 1), (2,)]
+    first, alone = compare_ranks(study, study.iterations())
     assert (first.slowest, first.compute_ns.tolist(), first.waits_least) == (1, [400, 440], None)
     assert alone.gpus == (2,)
 

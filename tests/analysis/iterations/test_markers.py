@@ -33,24 +33,24 @@ def test_the_repeating_range_that_launches_the_work_is_the_marker():
     assert (best.name, best.count, best.gpu_share, best.even_share) == ("step #", 4, 1.0, 1.0)
     assert best.qualifies
     assert "training" not in set(table(study.candidates)["name"])
-    laps = study.laps()
-    assert laps.names == ("step 0", "step 1", "step 2", "step 3")
-    assert laps.starts.tolist() == [[1010, 1110, 1210, 1310, 1360]]
-    assert not laps.guess
+    iterations = study.iterations()
+    assert iterations.names == ("step 0", "step 1", "step 2", "step 3")
+    assert iterations.starts.tolist() == [[1010, 1110, 1210, 1310, 1360]]
+    assert not iterations.guess
 
 
 @pytest.mark.parametrize("name", ["iteration", "step", "iter", "trainStep", "it_00"])
 def test_a_number_glued_to_its_word_counts_iterations(name):
     study = Study(loop(TraceMaker(), name, steps=24, space="").trace())
     assert study.candidates[0].count == 24
-    assert study.laps().names == tuple(f"{name}{step}" for step in range(24))
+    assert study.iterations().names == tuple(f"{name}{step}" for step in range(24))
 
 
 @pytest.mark.parametrize("domain", ["NCCL", "nccl", "cuDNN", "CCCL"])
 def test_a_librarys_domain_marks_nothing(domain):
     study = Study(loop(TraceMaker(), "step", domain=domain).trace())
     assert study.candidates == ()
-    assert study.laps() is None
+    assert study.iterations() is None
     assert is_library_domain(domain)
     assert not is_library_domain("megatron")
 
@@ -62,26 +62,26 @@ def test_ranges_that_launch_less_than_half_are_offered_but_not_taken():
                                                                  correlation=900 + i)  # fmt: skip
     study = Study(maker.trace())
     assert [c.what for c in study.candidates] == ["none", "range"]
-    assert study.laps() is None
-    assert study.laps(1).count == 4
+    assert study.iterations() is None
+    assert study.iterations(1).count == 4
 
 
 def test_ranks_that_disagree_are_matched_by_text_and_it_is_said():
     maker = loop(loop(TraceMaker(), "step", steps=5), "step", steps=4, process=1, first=2)
     study = Study(maker.trace())
-    laps = study.laps()
-    assert laps.names == ("step 2", "step 3", "step 4")
+    iterations = study.iterations()
+    assert iterations.names == ("step 2", "step 3", "step 4")
     assert "Rank 0: 5; Rank 1: 4" in study.candidates[0].disagreement
-    assert any("do not agree" in note for note in laps.notes)
-    assert laps.starts[0].tolist() == laps.starts[1].tolist()
+    assert any("do not agree" in note for note in iterations.notes)
+    assert iterations.starts[0].tolist() == iterations.starts[1].tolist()
 
 
 def test_a_gpu_on_which_the_marker_launches_nothing_takes_the_others_boundaries():
     maker = loop(TraceMaker(), "step").kernel(1000, 1400, "silent", process=1)
-    laps = Study(maker.trace()).laps()
-    assert laps.has_own.tolist() == [True, False]
-    assert laps.starts[1].tolist() == laps.starts[0].tolist()
-    assert any("launches nothing on Rank 1 GPU 0" in note for note in laps.notes)
+    iterations = Study(maker.trace()).iterations()
+    assert iterations.has_own.tolist() == [True, False]
+    assert iterations.starts[1].tolist() == iterations.starts[0].tolist()
+    assert any("launches nothing on Rank 1 GPU 0" in note for note in iterations.notes)
 
 
 def test_ranges_that_overlap_without_nesting_mark_nothing():
@@ -147,18 +147,18 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_markers_of_real_traces(real_study, name):
-    laps = real_study(name).laps()
-    assert (laps.marker, laps.count, laps.guess) == REAL[name]
+    iterations = real_study(name).iterations()
+    assert (iterations.marker, iterations.count, iterations.guess) == REAL[name]
 
 
 def test_a_trace_without_iterations_has_none(real_study):
-    assert real_study("jacobi-1process-2gpus").laps() is None
+    assert real_study("jacobi-1process-2gpus").iterations() is None
 
 
-def test_the_hole_before_each_batch_belongs_to_a_lap(real_study):
+def test_the_hole_before_each_batch_belongs_to_an_iteration(real_study):
     study = real_study("pytorch-a100-nvtx")
-    laps = study.laps()
-    idle = laps.table(study)["idle_ns"].sum()
-    assert idle / (laps.end_ns(58) - laps.start_ns(0)) > 0.9
-    spacing = np.median(np.diff(laps.starts[0, :-1]))
+    iterations = study.iterations()
+    idle = iterations.table(study)["idle_ns"].sum()
+    assert idle / (iterations.end_ns(58) - iterations.start_ns(0)) > 0.9
+    spacing = np.median(np.diff(iterations.starts[0, :-1]))
     assert spacing == pytest.approx(126.4e6, rel=0.001)

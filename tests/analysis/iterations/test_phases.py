@@ -7,7 +7,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
 
 
-def lap(maker, at, correlation, backward_range=True):
+def iteration(maker, at, correlation, backward_range=True):
     """Add an iteration: forward by thread 1, backward by thread 2, the optimizer inside backward's range."""
     maker.range(at, at + 900, f"step {at}")
     maker.range(at + 10, at + 100, "forward")
@@ -31,9 +31,9 @@ def lap(maker, at, correlation, backward_range=True):
 def phases_of(backward_range=True):
     maker = TraceMaker()
     for number in range(4):
-        lap(maker, number * 1000, 1 + 10 * number, backward_range)
+        iteration(maker, number * 1000, 1 + 10 * number, backward_range)
     study = Study(maker.trace())
-    return find_phases(study, study.laps())
+    return find_phases(study, study.iterations())
 
 
 def test_phases_are_what_they_launched_and_not_their_intervals():
@@ -63,7 +63,7 @@ def test_what_backward_computes_again_is_backward():
             maker.call(at + call, at + call + 5, tid=tid, correlation=identity)
             maker.kernel(at + call + 50, at + call + 150, correlation=identity)
     study = Study(maker.trace())
-    phases = find_phases(study, study.laps())
+    phases = find_phases(study, study.iterations())
     assert (phases.forward_ns, phases.backward_ns) == (100, 200)
 
 
@@ -77,7 +77,7 @@ def test_a_second_thread_without_any_forward_is_not_autograd():
             maker.call(at + 10 + offset, at + 11 + offset, tid=tid, correlation=identity)
             maker.kernel(at + 50 * offset, at + 50 * offset + 40, correlation=identity)
     study = Study(maker.trace())
-    assert find_phases(study, study.laps()).phases == ()
+    assert find_phases(study, study.iterations()).phases == ()
 
 
 def test_a_real_training_run(real_study):

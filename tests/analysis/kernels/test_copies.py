@@ -4,7 +4,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.kernels.copies import copies, in_front
 from viewer.analysis.kernels.sync_time import ALL_CALLS, syncs
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import lap_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope, range_scope
 
 MB = 1_000_000
 
@@ -36,7 +36,7 @@ def test_real_copies_fill_the_copy_only_part(real_study):
 
 
 def steps(big):
-    """Return a study of four laps, with a copy of `big` bytes in front of each."""
+    """Return a study of four iterations, with a copy of `big` bytes in front of each."""
     maker = TraceMaker()
     for number in range(4):
         at = 1000 * number
@@ -48,21 +48,21 @@ def steps(big):
     return Study(maker.trace())
 
 
-def test_copies_in_front_of_a_lap():
+def test_copies_in_front_of_an_iteration():
     study = steps(64 * 1024)
-    found = in_front(study, study.laps())
+    found = in_front(study, study.iterations())
     assert found.length_ns.tolist() == [[100] * 4]
     assert found.start_ns.tolist() == [[100, 1100, 2100, 3100]]
     small = steps(64 * 1024 - 1)
-    assert not in_front(small, small.laps()).count.any()
+    assert not in_front(small, small.iterations()).count.any()
 
 
 def test_the_loaders_tax_of_the_demo(demo_of):
     study = demo_of()
-    laps = study.laps()
-    assert (in_front(study, laps).count[:, 1:] > 0).all()
+    iterations = study.iterations()
+    assert (in_front(study, iterations).count[:, 1:] > 0).all()
     clean = demo_of(clean=True)
-    assert not in_front(clean, clean.laps()).count.any()
+    assert not in_front(clean, clean.iterations()).count.any()
 
 
 def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
@@ -87,16 +87,16 @@ def test_a_copy_of_pageable_memory_is_a_synchronising_call():
     assert table.loc["cudaMemcpyAsync", ["count", "sum_ns", "idle_ns"]].tolist() == [1, 70, 30]
 
 
-def test_a_scope_of_laps_takes_each_gpus_own_boundaries(demo_of):
+def test_a_scope_of_iterations_takes_each_gpus_own_boundaries(demo_of):
     study = demo_of()
-    laps = study.laps()
-    scope = lap_scope(laps)
+    iterations = study.iterations()
+    scope = iteration_scope(iterations)
     assert scope.is_steady
-    assert scope.laps == laps.steady.indices
-    table = laps.table(study)
-    held = table[table["lap"].isin(scope.laps)]
+    assert scope.iterations == iterations.steady.indices
+    table = iterations.table(study)
+    held = table[table["lap"].isin(scope.iterations)]
     expected = held.groupby("gpu")[[c for c in held if c.endswith("_only_ns")]].sum()
     parts = scope.parts(study)
     assert parts[:, 0].tolist() == expected["compute_only_ns"].tolist()
     assert parts.sum(axis=1).tolist() == [scope.length_ns(g) for g in range(8)]
-    assert lap_scope(laps, [3]).what == "iteration 3, checkpoint"
+    assert iteration_scope(iterations, [3]).what == "iteration 3, checkpoint"

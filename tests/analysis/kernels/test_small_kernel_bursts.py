@@ -2,7 +2,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.analysis.kernels.small_kernel_bursts import IN_A_ROW, MAX_GAP_NS, SMALL_NS, find_seas
+from viewer.analysis.kernels.small_kernel_bursts import (
+    IN_A_ROW,
+    MAX_GAP_NS,
+    SMALL_NS,
+    find_small_kernel_bursts,
+)
 
 US, MS = 1_000, 1_000_000
 
@@ -15,30 +20,30 @@ def kernels(*runs):
     return start, start + lengths
 
 
-def sea_bounds(*runs):
-    found = find_seas(*kernels(*runs))
+def burst_bounds(*runs):
+    found = find_small_kernel_bursts(*kernels(*runs))
     return list(zip(found.first.tolist(), found.stop.tolist(), strict=True))
 
 
-def test_a_hundred_tiny_kernels_are_a_sea_and_ninety_nine_are_not():
-    assert sea_bounds((100, 9 * US, 20 * US)) == [(0, 100)]
-    assert sea_bounds((99, 9 * US, 20 * US)) == []
-    assert sea_bounds((100, 10 * US, 0)) == []
+def test_a_hundred_tiny_kernels_are_a_burst_and_ninety_nine_are_not():
+    assert burst_bounds((100, 9 * US, 20 * US)) == [(0, 100)]
+    assert burst_bounds((99, 9 * US, 20 * US)) == []
+    assert burst_bounds((100, 10 * US, 0)) == []
 
 
 def test_a_gap_over_a_millisecond_ends_it():
-    assert sea_bounds((150, 2 * US, MS)) == [(0, 150)]
-    assert sea_bounds((150, 2 * US, 0), (1, 2 * US, MS + 1), (149, 2 * US, 0)) == [(0, 150), (150, 300)]
-    assert sea_bounds((60, 2 * US, 0), (1, 2 * US, MS + 1), (59, 2 * US, 0)) == []
+    assert burst_bounds((150, 2 * US, MS)) == [(0, 150)]
+    assert burst_bounds((150, 2 * US, 0), (1, 2 * US, MS + 1), (149, 2 * US, 0)) == [(0, 150), (150, 300)]
+    assert burst_bounds((60, 2 * US, 0), (1, 2 * US, MS + 1), (59, 2 * US, 0)) == []
 
 
-def test_a_wide_kernel_between_two_seas_parts_them_or_is_carried():
-    assert sea_bounds((200, 2 * US, 0), (1, 5 * MS, 0), (200, 2 * US, 0)) == [(0, 200), (201, 401)]
-    assert sea_bounds((200, 2 * US, 0), (1, 300 * US, 0), (200, 2 * US, 0)) == [(0, 401)]
+def test_a_wide_kernel_between_two_bursts_parts_them_or_is_carried():
+    assert burst_bounds((200, 2 * US, 0), (1, 5 * MS, 0), (200, 2 * US, 0)) == [(0, 200), (201, 401)]
+    assert burst_bounds((200, 2 * US, 0), (1, 300 * US, 0), (200, 2 * US, 0)) == [(0, 401)]
 
 
-def test_the_figures_of_a_sea():
-    found = find_seas(*kernels((100, 1 * MS, 0), (120, 3 * US, 1 * US)))
+def test_the_figures_of_a_burst():
+    found = find_small_kernel_bursts(*kernels((100, 1 * MS, 0), (120, 3 * US, 1 * US)))
     assert found.kernels.tolist() == [120]
     assert found.sum_ns.tolist() == [360 * US]
     assert found.start_ns.tolist() == [100 * MS + 1 * US]
@@ -49,12 +54,12 @@ def test_the_figures_of_a_sea():
     st.lists(st.tuples(st.sampled_from([1, 9, 12, 400]), st.sampled_from([0, 5, 1001])), max_size=8),
     st.data(),
 )
-def test_every_kernel_of_a_sea_is_in_a_hundred_that_qualify(runs, data):
+def test_every_kernel_of_a_burst_is_in_a_hundred_that_qualify(runs, data):
     counts = [data.draw(st.integers(1, 130)) for _ in runs]
     if not runs:
         return
     start, end = kernels(*((n, d * US, g * US) for n, (d, g) in zip(counts, runs, strict=True)))
-    found = find_seas(start, end)
+    found = find_small_kernel_bursts(start, end)
     expected = np.zeros(len(start), bool)
     for first in range(len(start) - IN_A_ROW + 1):
         held = slice(first, first + IN_A_ROW)

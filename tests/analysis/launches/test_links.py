@@ -3,7 +3,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.launches.latency import launch_distance
+from viewer.analysis.launches.latency import launch_latency
 from viewer.analysis.launches.launches import UNKNOWN
 from viewer.analysis.launches.links import latency_ns, other_ends
 from viewer.analysis.study import Study
@@ -51,7 +51,7 @@ def test_launch_distance_and_where_the_queue_ran_dry():
     maker.kernel(5_000, 6_000, correlation=1).kernel(6_000, 30_000, correlation=2)
     maker.call(50_000, 51_000, correlation=4).kernel(55_000, 60_000, correlation=4)
     maker.kernel(90_000, 95_000, correlation=3).kernel(96_000, 97_000)
-    distance = study_of(maker).launch_distance(0)
+    distance = study_of(maker).launch_latency(0)
     assert distance.times_ns.tolist() == [5_000, 6_000, 55_000, 90_000]
     assert distance.queued_ns.tolist() == [4_990, 5_980, 4_000, 89_970]
     assert distance.dry_ns.tolist() == [55_000], "the other hole ended with what had long been queued"
@@ -63,7 +63,7 @@ def test_launch_distance_and_where_the_queue_ran_dry():
 
 def test_columns_of_a_real_trace_are_those_of_brute_force(real_study):
     study = real_study("torchrun-2xh100-nccl")
-    distance = launch_distance(study, 0)
+    distance = launch_latency(study, 0)
     start, end = study.trace.window_ns
     low, high = distance.columns(start, end, 97)
     edges = [start + (end - start) * i // 97 for i in range(98)]

@@ -111,4 +111,4 @@ def test_a_real_trace_with_a_lost_rank(damaged, share):
     lost = next(p.index for p in study.trace.processes if p.pid == 145)
     assert told[0].where == study.trace.process_label(lost)
     assert "not because it was idle" in told[0].meaning
-    assert len(study.slices()) > 0
+    assert len(study.stalls()) > 0

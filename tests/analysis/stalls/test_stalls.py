@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.stalls.causes import SHARES
-from viewer.analysis.stalls.stall_details import slice_facts
-from viewer.analysis.stalls.stalls import find_slices
+from viewer.analysis.stalls.stall_details import stall_facts
+from viewer.analysis.stalls.stalls import find_stalls
 from viewer.analysis.study import Study
 from viewer.trace import Kind
 
@@ -14,14 +14,14 @@ US = 1_000
 MS = 1_000_000
 
 
-def slices_of(maker, min_ns=10_000):
+def stalls_of(maker, min_ns=10_000):
     study = Study(maker.trace(), Rules.builtin())
-    return find_slices(study, None, min_ns)
+    return find_stalls(study, None, min_ns)
 
 
 def only(maker, kind="idle"):
-    """Return the one slice of a kind."""
-    found = slices_of(maker)
+    """Return the one stall of a kind."""
+    found = stalls_of(maker)
     rows = found.select(kinds=[kind])
     assert len(rows) == 1
     return found.table.iloc[rows[0]]
@@ -75,10 +75,10 @@ def test_a_busy_cpu_is_host_code():
 
 def test_without_switches_and_calls_host_code_and_waiting_are_not_told_apart():
     maker = hole()
-    found = slices_of(maker)
+    found = stalls_of(maker)
     row = found.table.iloc[0]
     assert (row["cause"], row["unknown_ns"]) == ("unknown", 900 * US)
-    assert "neither context switches" in dict(slice_facts(found.study, found, 0))["Cause"]
+    assert "neither context switches" in dict(stall_facts(found.study, found, 0))["Cause"]
 
 
 def test_the_blocking_call_is_named_and_a_short_one_only_drains():
@@ -110,7 +110,7 @@ def test_a_slow_call_is_named_even_if_it_is_the_launch_itself():
     assert (row["cause"], row["other_call"]) == ("slow CUDA call", row["launch"])
 
 
-def test_what_was_launched_before_the_slice_is_the_gpu_s_own_gap():
+def test_what_was_launched_before_the_stall_is_the_gpu_s_own_gap():
     maker = on_cpu(hole(launch=(500 * US, 510 * US)), (0, 4 * MS)).call(
         600 * US, 3 * MS, "cudaDeviceSynchronize"
     )
@@ -120,10 +120,10 @@ def test_what_was_launched_before_the_slice_is_the_gpu_s_own_gap():
 
 def test_no_launch_record_is_said():
     maker = TraceMaker().kernel(0, MS).kernel(2 * MS, 3 * MS)
-    found = slices_of(maker)
+    found = stalls_of(maker)
     row = found.table.iloc[0]
     assert (row["cause"], row["unknown_ns"], row["launch"], row["thread"]) == ("unknown", MS, -1, -1)
-    assert "no launch record" in dict(slice_facts(found.study, found, 0))["Cause"]
+    assert "no launch record" in dict(stall_facts(found.study, found, 0))["Cause"]
 
 
 def test_tiny_kernels_in_a_row_are_launch_bound():
@@ -131,14 +131,14 @@ def test_tiny_kernels_in_a_row_are_launch_bound():
     for k in range(40):
         at = k * 30 * US
         maker.call(at, at + 6 * US, correlation=k + 1).kernel(at + 9 * US, at + 11 * US, correlation=k + 1)
-    found = slices_of(on_cpu(maker, (0, 2 * MS)))
+    found = stalls_of(on_cpu(maker, (0, 2 * MS)))
     assert set(found.table["cause"]) == {"launch-bound"}
     assert len(found) == 39
     apart = TraceMaker()
     for k in range(4):
         at = k * MS
         apart.call(at, at + 6 * US, correlation=k + 1).kernel(at + 9 * US, at + 11 * US, correlation=k + 1)
-    assert set(slices_of(on_cpu(apart, (0, 5 * MS))).table["cause"]) == {"host code"}
+    assert set(stalls_of(on_cpu(apart, (0, 5 * MS))).table["cause"]) == {"host code"}
 
 
 def test_a_thread_that_only_waited_is_followed_to_the_owner_of_the_range():
@@ -165,15 +165,15 @@ def test_a_thread_is_not_followed_to_a_range_that_does_not_hold_the_launch():
     assert (row["followed"], row["cause"]) == (-1, "waiting")
 
 
-def test_short_slices_are_one_line():
+def test_short_stalls_are_one_line():
     maker = TraceMaker().kernel(0, 100).kernel(200, 300).kernel(5_300, 6_000).kernel(16_000, 17_000)
-    found = slices_of(maker)
+    found = stalls_of(maker)
     idle = found.short[found.short["kind"] == "idle"].iloc[0]
     assert (idle["count"], idle["total_ns"]) == (2, 5_100)
     assert found.table["duration_ns"].tolist() == [10_000]
 
 
-def test_a_copy_only_slice_says_what_copies():
+def test_a_copy_only_stall_says_what_copies():
     maker = TraceMaker().kernel(0, 100 * US)
     maker.copy(50 * US, 150 * US, bytes=1_000_000, copy_kind=1, src_kind=0, stream=8)
     maker.copy(150 * US, 350 * US, bytes=8_000_000, copy_kind=1, src_kind=1, stream=8)
@@ -191,7 +191,7 @@ def test_exposed_communication_is_waiting_and_transfer():
         for process in (0, 1):
             start = k * MS + (late if process == 1 else 0)
             maker.kernel(start, k * MS + 500 * US, "ncclDevKernel_AllReduce", stream=9, process=process)
-    found = slices_of(maker)
+    found = stalls_of(maker)
     waits = found.table[found.table["cause"] == "waiting for a rank"].iloc[0]
     assert (waits["gpu"], waits["wait_ns"], waits["transfer_ns"]) == (0, 300 * US, 200 * US)
     assert waits["waits_for"] == 1
@@ -208,17 +208,17 @@ def test_groups_gather_what_is_alike():
         maker.range(at + 6 * MS, at + 9 * MS, f"load batch {k}")
         on_cpu(maker, (at, at + 6 * MS))
     on_cpu(maker, (60 * MS, 61 * MS))
-    found = slices_of(maker)
+    found = stalls_of(maker)
     groups = found.groups()
     assert groups["count"].tolist() == [4]
     assert groups["inside"].tolist() == ["load batch #"]
     assert groups["total_ns"].sum() == found.table["duration_ns"].sum() == found.totals()["total_ns"].sum()
     assert groups["rows"].iloc[0].tolist() == [0, 1, 2, 3]
-    assert groups["text"].iloc[0] == "4 idle slices of 4.01 ms, waiting, inside load batch #"
+    assert groups["text"].iloc[0] == "4 idle stalls of 4.01 ms, waiting, inside load batch #"
 
 
-def test_finding_a_slice_by_its_place():
-    found = slices_of(TraceMaker().kernel(0, 10 * US).kernel(30 * US, 40 * US).kernel(80 * US, 90 * US))
+def test_finding_a_stall_by_its_place():
+    found = stalls_of(TraceMaker().kernel(0, 10 * US).kernel(30 * US, 40 * US).kernel(80 * US, 90 * US))
     assert [found.exactly(a * US, b * US) for a, b in ((10, 30), (40, 80), (10, 80), (41, 80))] == [
         0, 1, None, None,
     ]  # fmt: skip
@@ -227,7 +227,7 @@ def test_finding_a_slice_by_its_place():
 
 
 def test_a_trace_without_gpus_has_none():
-    found = slices_of(TraceMaker().call(0, 10))
+    found = stalls_of(TraceMaker().call(0, 10))
     assert len(found) == 0
     assert len(found.totals()) == len(found.groups()) == len(found.shown) == 0
 
@@ -247,7 +247,7 @@ def test_the_split_is_that_of_a_clock_that_ticks(blocking, calls, running, launc
         maker.call(at, at + long, "cudaDeviceSynchronize")
     if has_switches:
         on_cpu(maker, *((at, at + long) for at, long in running))
-    row = slices_of(maker, 1).table.iloc[0]
+    row = stalls_of(maker, 1).table.iloc[0]
     expected = dict.fromkeys(SHARES, 0)
     begun = min((at for at, _ in running), default=None) if has_switches else None
     for t in range(start, end):

@@ -1,4 +1,4 @@
-"""Slices in words: each text is held once, and says what the trace says."""
+"""Stalls in words: each text is held once, and says what the trace says."""
 
 import numpy as np
 import pandas as pd
@@ -16,21 +16,23 @@ def test_texts_that_are_the_same_are_one():
 
 
 def test_words_are_those_of_the_trace(demo_study):
-    slices = demo_study.slices()
-    trace, table, shown = demo_study.trace, slices.table, slices.shown
+    stalls = demo_study.stalls()
+    trace, table, shown = demo_study.trace, stalls.table, stalls.shown
 
     def name(kind, index):
         return trace.names[int(trace.events[kind].name_id[index])] if index >= 0 else ""
 
-    for number in range(0, len(slices), max(len(slices) // 200, 1)):
+    for number in range(0, len(stalls), max(len(stalls) // 200, 1)):
         row, words = table.iloc[number], shown.iloc[number]
-        assert words.to_dict() == slices.words(number)
+        assert words.to_dict() == stalls.words(number)
         assert words["inside"] == name(Kind.NVTX, row["inside"])
         assert words["drained_by"] == name(Kind.API, row["drained_by"])
         assert words["gpu"] == trace.gpu_label(row["gpu"])
         assert words["start_ns"] == row["start_ns"]
-        laps = [str(lap) for lap in dict.fromkeys((row["lap"], row["lap_after"])) if lap >= 0]
-        assert words["iteration"] == " → ".join(laps)
+        iterations = [
+            str(iteration) for iteration in dict.fromkeys((row["lap"], row["lap_after"])) if iteration >= 0
+        ]
+        assert words["iteration"] == " → ".join(iterations)
         for side in ("before", "after"):
             kind = GPU_KINDS[row[f"{side}_kind"]]
             expected = name(kind, row[f"{side}_index"])
@@ -42,10 +44,10 @@ def test_words_are_those_of_the_trace(demo_study):
             assert words["copies"].startswith(f"{said} {size:,.4g} MB at {rate:,.4g} GB/s on stream ")
 
 
-def test_some_slices_read_as_they_do_among_all(demo_study):
-    slices = demo_study.slices()
-    rows = slices.select(kinds=["copy_only", "exposed_comm"])[::3]
-    some, all_of_them = frame_of(slices, rows), slices.shown
+def test_some_stalls_read_as_they_do_among_all(demo_study):
+    stalls = demo_study.stalls()
+    rows = stalls.select(kinds=["copy_only", "exposed_comm"])[::3]
+    some, all_of_them = frame_of(stalls, rows), stalls.shown
     for key in some:
         assert some[key].tolist() == all_of_them[key].iloc[rows].tolist(), key
     texts = [key for key in some if isinstance(some[key].dtype, pd.CategoricalDtype)]

@@ -3,16 +3,16 @@
 import pytest
 
 from viewer.analysis.study import Study
-from viewer.analysis.summary.compare import PER_LAP, compare
-from viewer.analysis.summary.summary import vitals
-from viewer.analysis.time.scope import lap_scope
+from viewer.analysis.summary.compare import PER_ITERATION, compare
+from viewer.analysis.summary.summary import summary
+from viewer.analysis.time.scope import iteration_scope
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
 
 
 def sheet_of(study, chosen=None):
-    laps = study.laps()
-    return vitals(study, laps, lap_scope(laps, chosen) if chosen else None)
+    iterations = study.iterations()
+    return summary(study, iterations, iteration_scope(iterations, chosen) if chosen else None)
 
 
 def test_a_run_against_itself_differs_in_nothing(demo_study):
@@ -26,9 +26,9 @@ def test_a_run_against_itself_differs_in_nothing(demo_study):
 def test_totals_are_per_iteration_and_gpu(demo_study):
     sheet = sheet_of(demo_study)
     row = next(r for r in compare(sheet, sheet) if r.name == "idle")
-    laps, gpus = len(sheet.scope.laps), len(sheet.gpus)
-    assert row.how == PER_LAP
-    assert row.first == round(sheet["idle"].value / (laps * gpus))
+    iterations, gpus = len(sheet.scope.iterations), len(sheet.gpus)
+    assert row.how == PER_ITERATION
+    assert row.first == round(sheet["idle"].value / (iterations * gpus))
     length = next(r for r in compare(sheet, sheet) if r.name == "length of an iteration")
     assert length.how == ""
 

@@ -7,7 +7,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import CLASSES, Rules
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 
 BUILTIN = Rules.builtin()
 TOP = {"schema", "trace", "gpus", "counts", "window", "iterations", "marker", "steady", "rules"}
@@ -108,7 +108,7 @@ def test_the_report_of_a_real_trace_equals_the_file(shared_trace, real_study, na
             assert gpu[key] == sum(op.what == what for op in ops)
         assert gpu["first_op_ns"] == min(op.start for op in ops)
         assert gpu["last_op_ns"] == max(op.end for op in ops)
-        assert [gpu[f"{part}_ns"] for part in PARTS] == sql.five_parts(ops, low, high)
+        assert [gpu[f"{part}_ns"] for part in CATEGORIES] == sql.five_parts(ops, low, high)
         assert gpu["no_kernel_ns"] == gpu["copy_only_ns"] + gpu["idle_ns"]
         assert sum(c["kernels"] for c in gpu["classes"].values()) == gpu["kernels"]
         sums = sum(op.end - op.start for op in ops if op.what == "kernel")
@@ -116,10 +116,10 @@ def test_the_report_of_a_real_trace_equals_the_file(shared_trace, real_study, na
     if operations:
         assert low == min(op.start for ops in operations.values() for op in ops)
         assert high == max(op.end for ops in operations.values() for op in ops)
-    for lap in facts["iterations"]:
-        for gpu in lap["gpus"]:
+    for iteration in facts["iterations"]:
+        for gpu in iteration["gpus"]:
             ops = operations[gpu["pid"], gpu["device"]]
-            found = [gpu[f"{part}_ns"] for part in PARTS]
+            found = [gpu[f"{part}_ns"] for part in CATEGORIES]
             assert found == sql.five_parts(ops, gpu["start_ns"], gpu["end_ns"])
             assert sum(found) == gpu["end_ns"] - gpu["start_ns"]
 

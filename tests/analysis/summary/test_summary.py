@@ -7,12 +7,12 @@ from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.analysis.summary.reconcile import reconcile
 from viewer.analysis.summary.report import report
-from viewer.analysis.summary.summary import SECTIONS, vitals
-from viewer.analysis.time.scope import default_scope, lap_scope, range_scope
+from viewer.analysis.summary.summary import SECTIONS, summary
+from viewer.analysis.time.scope import default_scope, iteration_scope, range_scope
 
 
 def sheet(study):
-    return vitals(study, study.laps())
+    return summary(study, study.iterations())
 
 
 def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
@@ -28,28 +28,28 @@ def test_nothing_is_invented_on_a_clean_demo(demo_of):
     study = demo_of(clean=True)
     found = {v.key for v in sheet(study).findings}
     assert not found & {"idle", "copies_in_front", "slowest_rank", "rank_spread", "seas_outside_optimizer"}
-    assert set(study.laps().flags) == {None}
+    assert set(study.iterations().flags) == {None}
 
 
 def test_warm_up_and_checkpoints_of_the_demo_are_flagged_with_why(demo_of):
-    laps = demo_of().laps()
-    assert laps.flags[0] == "warm-up"
-    checkpoints = [lap for lap, flag in enumerate(laps.flags) if flag == "checkpoint"]
+    iterations = demo_of().iterations()
+    assert iterations.flags[0] == "warm-up"
+    checkpoints = [iteration for iteration, flag in enumerate(iterations.flags) if flag == "checkpoint"]
     assert checkpoints
-    assert all("save_checkpoint" in laps.why[lap] for lap in checkpoints)
-    assert laps.steady is not None
-    assert not set(laps.steady.indices) & {0, *checkpoints}
+    assert all("save_checkpoint" in iterations.why[iteration] for iteration in checkpoints)
+    assert iterations.steady is not None
+    assert not set(iterations.steady.indices) & {0, *checkpoints}
 
 
-def test_a_sample_around_five_iterations_is_five_laps(demo_of):
-    laps = demo_of(like="distca").laps()
-    assert laps.count == 20
-    assert laps.names[:6] == (
+def test_a_sample_around_five_iterations_is_five_iterations(demo_of):
+    iterations = demo_of(like="distca").iterations()
+    assert iterations.count == 20
+    assert iterations.names[:6] == (
         *(f"sample_0(repeat=5) {k}/5" for k in range(1, 6)),
         "sample_1(repeat=5) 1/5",
     )
-    longer = [lap for lap, flag in enumerate(laps.flags) if flag == "outlier"]
-    assert longer == [4, 9, 14], "the sleep between samples belongs to the lap before it"
+    longer = [iteration for iteration, flag in enumerate(iterations.flags) if flag == "outlier"]
+    assert longer == [4, 9, 14], "the sleep between samples belongs to the iteration before it"
 
 
 @pytest.mark.parametrize("options", [{}, {"like": "distca"}])
@@ -63,25 +63,25 @@ def test_numbers_add_up_and_can_be_shown(demo_of, options):
     assert found["sync_idle"].value <= found["sync_time"].value
     for section in SECTIONS:
         assert len(found.table(section)) == len(found.section(section)) > 0
-    for vital in found.numbers:
-        assert vital.definition
-        assert vital.per_gpu == () or len(vital.per_gpu) == 8
+    for metric in found.numbers:
+        assert metric.definition
+        assert metric.per_gpu == () or len(metric.per_gpu) == 8
     classes = found.tables["classes"]
     assert classes["share"].sum() == pytest.approx(1.0)
     json.dumps(report(study))
 
 
-def test_without_an_optimizer_range_no_sea_is_called_strange(demo_of):
-    seas = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
-    assert seas.value > 0
-    assert seas.is_normal is None
-    assert "No range is called optimizer" in seas.definition
+def test_without_an_optimizer_range_no_burst_is_called_strange(demo_of):
+    bursts = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
+    assert bursts.value > 0
+    assert bursts.is_normal is None
+    assert "No range is called optimizer" in bursts.definition
 
 
 def test_evidence_lies_where_the_number_says(demo_of):
     study = demo_of()
     found = sheet(study)
-    idle = found["idle"].evidence
+    idle = found["idle"].location
     parts = study.parts[idle.gpu].totals(idle.start_ns, idle.end_ns)
     assert parts[4] == idle.end_ns - idle.start_ns
 
@@ -90,13 +90,13 @@ def test_every_number_says_where_to_look(demo_of):
     study = demo_of()
     found = sheet(study)
     low, high = found.scope.hull
-    for vital in found.numbers:
-        if vital.value in (0, None) or vital.key == "own_launches_in_backward":
+    for metric in found.numbers:
+        if metric.value in (0, None) or metric.key == "own_launches_in_backward":
             continue
-        for gpu in (None, *(g for g, value in enumerate(vital.per_gpu) if value)):
-            spot = vital.where(gpu)
-            assert spot is not None, (vital.key, gpu)
-            assert low <= spot.start_ns < spot.end_ns <= high, vital.key
+        for gpu in (None, *(g for g, value in enumerate(metric.per_gpu) if value)):
+            spot = metric.where(gpu)
+            assert spot is not None, (metric.key, gpu)
+            assert low <= spot.start_ns < spot.end_ns <= high, metric.key
             assert gpu is None or spot.gpu == gpu
     three = found["idle"].where(3)
     assert study.parts[3].totals(three.start_ns, three.end_ns)[4] == three.end_ns - three.start_ns
@@ -104,28 +104,28 @@ def test_every_number_says_where_to_look(demo_of):
 
 def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
     study = demo_of()
-    laps = study.laps()
-    scope = range_scope(study, laps.start_ns(2), laps.end_ns(3) + 1)
-    found = vitals(study, laps, scope=scope)
-    assert found["iterations"].value == f"2 of {laps.count}"
+    iterations = study.iterations()
+    scope = range_scope(study, iterations.start_ns(2), iterations.end_ns(3) + 1)
+    found = summary(study, iterations, scope=scope)
+    assert found["iterations"].value == f"2 of {iterations.count}"
     assert found["iterations"].is_normal is None
     assert found["forward"].value == study.phases().over((2, 3)).median_ns("forward")
-    inside = range_scope(study, laps.start_ns(2) + 1000, laps.start_ns(2) + 50_000_000)
-    part = vitals(study, laps, scope=inside)
+    inside = range_scope(study, iterations.start_ns(2) + 1000, iterations.start_ns(2) + 50_000_000)
+    part = summary(study, iterations, scope=inside)
     assert part["iteration"].value is part["forward"].value is None
     assert "slowest_rank" not in {v.key for v in part.numbers}
 
 
-def test_a_range_and_chosen_laps_are_scopes_too(demo_of):
+def test_a_range_and_chosen_iterations_are_scopes_too(demo_of):
     study = demo_of()
     start, end = study.trace.window_ns
     scope = range_scope(study, start, end)
-    whole = vitals(study, study.laps(), scope=scope)
+    whole = summary(study, study.iterations(), scope=scope)
     assert whole.scope is scope
     assert whole["idle"].value == sum(int(p.totals(start, end)[4]) for p in study.parts)
-    one = vitals(study, study.laps(), scope=lap_scope(study.laps(), [4]))
-    assert one.scope.laps == (4,)
-    assert one["iteration"].value == study.laps().duration_ns[4]
+    one = summary(study, study.iterations(), scope=iteration_scope(study.iterations(), [4]))
+    assert one.scope.iterations == (4,)
+    assert one["iteration"].value == study.iterations().duration_ns[4]
 
 
 @pytest.mark.parametrize("name", ["pytorch-a100-nvtx", "jacobi-1process-2gpus", "nothing-recorded-2026"])
@@ -161,26 +161,26 @@ def test_no_steady_state_is_said(real_study):
 
 def test_a_figure_from_elsewhere_is_told_which_definition_it_is(demo_of):
     study = demo_of()
-    laps = study.laps()
-    scope = default_scope(study, laps)
-    own = reconcile(study, scope, "idle", sheet(study)["idle"].share, laps)
+    iterations = study.iterations()
+    scope = default_scope(study, iterations)
+    own = reconcile(study, scope, "idle", sheet(study)["idle"].share, iterations)
     assert own.agrees
     assert own.explained_by is None
     looser = {r.name: r.share for r in own.readings}
     assert looser["idle"] < looser["no kernel"] < looser["no compute kernel"]
     assert looser["gaps of the busiest stream"] < looser["sum of the gaps of all streams"]
-    assert reconcile(study, scope, "idle", looser["no kernel"], laps).explained_by.name == "no kernel"
-    assert reconcile(study, scope, "idle", 0.7, laps).explained_by is None
+    assert reconcile(study, scope, "idle", looser["no kernel"], iterations).explained_by.name == "no kernel"
+    assert reconcile(study, scope, "idle", 0.7, iterations).explained_by is None
     exposed, hidden = sheet(study)["exposed_comm"].share, sheet(study)["hidden_comm"].share
     communication = reconcile(study, scope, "communication", exposed + hidden)
     assert communication.explained_by.name == "all communication"
 
 
-def test_a_figure_of_one_lap(demo_of):
+def test_a_figure_of_one_iteration(demo_of):
     study = demo_of()
-    laps = study.laps()
-    scope = lap_scope(laps, [4])
+    iterations = study.iterations()
+    scope = iteration_scope(iterations, [4])
     for what in ("idle", "communication", "compute", "copies"):
-        found = reconcile(study, scope, what, 0.5, laps)
+        found = reconcile(study, scope, what, 0.5, iterations)
         assert 0 <= found.ours.share <= 1
         assert sum(r.is_ours for r in found.readings) == 1

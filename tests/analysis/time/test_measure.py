@@ -12,7 +12,7 @@ from viewer.analysis.core import prefix_sums
 from viewer.analysis.core.classify import CLASSES, Rules
 from viewer.analysis.study import Study
 from viewer.analysis.time.measure import class_numbers, measure
-from viewer.analysis.time.stream_gaps import HoleNumbers
+from viewer.analysis.time.stream_gaps import StreamGapNumbers
 
 BUILTIN = Rules.builtin()
 NCCL = "ncclDevKernel_AllReduce"
@@ -27,7 +27,7 @@ def test_a_tally_is_the_sum_of_the_clipped_events(rows, low, high, block):
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefix_sums, "_BLOCK", block)
-        made = prefix_sums.Tally(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32))
+        made = prefix_sums.PrefixSums(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32))
         sums = dict(zip(made.keys.tolist(), made.sums(low, high).tolist(), strict=True))
         if low < high:
             assert made.count(low, high) == sum(s < high and s + max(n, 1) > low for s, n, _ in rows)
@@ -44,9 +44,11 @@ def test_a_tally_leaves_out_what_does_not_count(rows, low, high, block):
     counted = columns[2] != 7
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefix_sums, "_BLOCK", block)
-        made = prefix_sums.Tally(columns[0], columns[0] + columns[1], columns[2].astype(np.uint32), counted)
+        made = prefix_sums.PrefixSums(
+            columns[0], columns[0] + columns[1], columns[2].astype(np.uint32), counted
+        )
         held = columns[:, counted]
-        alone = prefix_sums.Tally(held[0], held[0] + held[1], held[2].astype(np.uint32))
+        alone = prefix_sums.PrefixSums(held[0], held[0] + held[1], held[2].astype(np.uint32))
         assert made.keys.tolist() == alone.keys.tolist()
         assert made.sums(low, high).tolist() == alone.sums(low, high).tolist()
         assert made.count(low, high) == alone.count(low, high)
@@ -64,8 +66,10 @@ def test_false_holes_say_what_fills_the_compute_stream_s_gaps():
     study = two_streams()
     card = measure(study, 5, 35)
     gpu = card.gpus[0]
-    assert gpu.hole_stream == 7
-    assert gpu.holes == HoleNumbers(empty_ns=20, compute_ns=2, communication_ns=4, copy_ns=4, idle_ns=10)
+    assert gpu.gap_stream == 7
+    assert gpu.stream_gaps == StreamGapNumbers(
+        empty_ns=20, compute_ns=2, communication_ns=4, copy_ns=4, idle_ns=10
+    )
     assert card.parts_ns.tolist() == [[10, 2, 4, 4, 10]]
     assert card.no_kernel_ns.tolist() == [14]
 
@@ -97,20 +101,22 @@ def test_all_gpus_are_added_up():
 def test_a_gpu_without_kernels_has_one_hole():
     maker = TraceMaker().copy(2, 4).kernel(0, 10, process=1)
     gpu = measure(Study(maker.trace(), BUILTIN), 0, 10).gpus[0]
-    assert (gpu.hole_stream, gpu.kernels, gpu.families) == (None, 0, ())
-    assert gpu.holes == HoleNumbers(empty_ns=10, compute_ns=0, communication_ns=0, copy_ns=2, idle_ns=8)
+    assert (gpu.gap_stream, gpu.kernels, gpu.families) == (None, 0, ())
+    assert gpu.stream_gaps == StreamGapNumbers(
+        empty_ns=10, compute_ns=0, communication_ns=0, copy_ns=2, idle_ns=8
+    )
 
 
 def test_a_range_stands_beside_the_iteration_of_its_middle():
-    from viewer.analysis.time.iteration_bounds import make_laps
+    from viewer.analysis.time.iteration_bounds import make_iterations
 
     study = two_streams()
     starts = np.array([[0, 10, 30, 40]], np.int64)
-    laps = make_laps("step", ("0", "1", "2"), starts, np.array([True]))
-    share = measure(study, 12, 17, laps).lap
-    assert (share.lap, share.share, share.laps) == (1, 0.25, (1,))
-    assert measure(study, 8, 28, laps).lap.laps == (0, 1)
-    assert measure(study, 44, 48, laps).lap is None
+    iterations = make_iterations("step", ("0", "1", "2"), starts, np.array([True]))
+    share = measure(study, 12, 17, iterations).iteration
+    assert (share.iteration, share.share, share.iterations) == (1, 0.25, (1,))
+    assert measure(study, 8, 28, iterations).iteration.iterations == (0, 1)
+    assert measure(study, 44, 48, iterations).iteration is None
 
 
 def test_classes_are_sums_and_unions_of_what_is_inside():
@@ -141,12 +147,18 @@ def test_random_windows_of_real_traces_equal_an_independent_sweep(shared_trace, 
             inside = [op for op in sql.touching(ops, low, high) if op.what == "kernel"]
             assert card.parts_ns[gpu.index].tolist() == sql.five_parts(ops, low, high)
             assert card.gpus[gpu.index].kernels == len(inside)
-            stream = trace.streams[study.holes(gpu.index).stream]
+            stream = trace.streams[study.stream_gaps(gpu.index).stream]
             own = [(o.start, o.end) for o in ops if o.stream == (stream.context, stream.stream_id)]
-            holes = card.gpus[gpu.index].holes
-            assert holes.empty_ns == high - low - sql.union_ns(own, low, high)
-            assert holes.idle_ns == card.parts_ns[gpu.index][4]
-            assert holes.compute_ns + holes.communication_ns + holes.copy_ns + holes.idle_ns == holes.empty_ns
+            stream_gaps = card.gpus[gpu.index].stream_gaps
+            assert stream_gaps.empty_ns == high - low - sql.union_ns(own, low, high)
+            assert stream_gaps.idle_ns == card.parts_ns[gpu.index][4]
+            assert (
+                stream_gaps.compute_ns
+                + stream_gaps.communication_ns
+                + stream_gaps.copy_ns
+                + stream_gaps.idle_ns
+                == stream_gaps.empty_ns
+            )
             for found in class_numbers(study, gpu.index, low, high):
                 rows = [o for o in inside if _class(o.name) == found.name]
                 assert found.kernels == len(rows)

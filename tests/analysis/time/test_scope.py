@@ -5,9 +5,9 @@ import pytest
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
-from viewer.analysis.summary.summary import vitals
+from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.scope import default_scope, lap_scope, left_out, range_scope
+from viewer.analysis.time.scope import default_scope, iteration_scope, left_out, range_scope
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
 
@@ -39,25 +39,25 @@ def test_a_range_in_which_no_gpu_does_anything_says_where_they_do():
 
 
 def test_the_iterations_that_numbers_leave_out_are_counted(demo):
-    laps = demo.laps()
-    scope = default_scope(demo, laps)
-    rest = [lap for lap in range(laps.count) if lap not in scope.laps]
+    iterations = demo.iterations()
+    scope = default_scope(demo, iterations)
+    rest = [iteration for iteration in range(iterations.count) if iteration not in scope.iterations]
     assert rest
-    assert laps.steady
-    length = int(laps.duration_ns[rest].sum())
-    time = lap_scope(laps, rest)
-    said = left_out(demo, laps, scope)
-    assert said.startswith(f"Left out: {len(rest)} of {laps.count} iterations (")
+    assert iterations.steady
+    length = int(iterations.duration_ns[rest].sum())
+    time = iteration_scope(iterations, rest)
+    said = left_out(demo, iterations, scope)
+    assert said.startswith(f"Left out: {len(rest)} of {iterations.count} iterations (")
     assert "1 warm-up" in said
-    assert f"{sum(f == 'checkpoint' for f in laps.flags)} checkpoint" in said
+    assert f"{sum(f == 'checkpoint' for f in iterations.flags)} checkpoint" in said
     assert f"({100 * length / demo.trace.span_ns[1]:.1f} % of the recording)" in said
     assert said.endswith(f"idle {100 * int(time.parts(demo)[:, 4].sum()) / time.total_ns:.1f} %.")
-    assert vitals(demo, laps).notes == (said,)
+    assert summary(demo, iterations).notes == (said,)
 
 
 def test_nothing_is_left_out_of_a_range_or_of_one_iteration(demo):
-    laps = demo.laps()
-    assert left_out(demo, laps, lap_scope(laps, [3])) == ""
-    assert left_out(demo, laps, lap_scope(laps, range(laps.count))) == ""
-    assert left_out(demo, laps, range_scope(demo, *demo.trace.window_ns)) == ""
+    iterations = demo.iterations()
+    assert left_out(demo, iterations, iteration_scope(iterations, [3])) == ""
+    assert left_out(demo, iterations, iteration_scope(iterations, range(iterations.count))) == ""
+    assert left_out(demo, iterations, range_scope(demo, *demo.trace.window_ns)) == ""
     assert left_out(demo, None, default_scope(demo, None)) == ""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.trace import GPU_KINDS
 
 BUILTIN = Rules.builtin()
@@ -49,10 +49,10 @@ def part_of_instant(rows, t):
     running = {what for what, start, length, _ in rows if start <= t < start + length}
     compute, comm = bool(running & {"gemm", "graph"}), "ncclDevKernel_AllReduce" in running
     if compute:
-        return PARTS.index("hidden_comm" if comm else "compute_only")
+        return CATEGORIES.index("hidden_comm" if comm else "compute_only")
     if comm:
-        return PARTS.index("exposed_comm")
-    return PARTS.index("copy_only" if running else "idle")
+        return CATEGORIES.index("exposed_comm")
+    return CATEGORIES.index("copy_only" if running else "idle")
 
 
 @given(operations, times, times)
@@ -79,10 +79,10 @@ def test_many_windows_at_once_are_the_windows_one_by_one(rows, windows):
 
 
 @given(operations, times)
-def test_slices_and_instants_agree_with_the_totals(rows, t):
+def test_stalls_and_instants_agree_with_the_totals(rows, t):
     parts = study_of(rows).parts[0]
     assert parts.part_at(t) == part_of_instant(rows, t)
-    for position, part in enumerate(PARTS):
+    for position, part in enumerate(CATEGORIES):
         found = parts.intervals(part, start_ns=-20, end_ns=75)
         assert found.total() == parts.totals(-20, 75)[position]
         assert all(parts.part_at(int(s)) == position for s in found.start_ns)
@@ -91,16 +91,16 @@ def test_slices_and_instants_agree_with_the_totals(rows, t):
 
 
 @given(operations, times, st.sampled_from([1, -1]), st.integers(0, 5))
-def test_the_next_slice_is_the_nearest_long_enough(rows, t, direction, shortest):
+def test_the_next_stall_is_the_nearest_long_enough(rows, t, direction, shortest):
     study = study_of(rows)
     parts = study.parts[0]
     low, high = study.trace.window_ns
     idle = [part_of_instant(rows, i) in (3, 4) for i in range(low, high)]
     edges = np.flatnonzero(np.diff([False, *idle, False])) + low
-    slices = [(int(s), int(e)) for s, e in edges.reshape(-1, 2) if e - s >= shortest]
-    wanted = [s for s in slices if (s[0] > t if direction > 0 else s[0] < t)]
+    stalls = [(int(s), int(e)) for s, e in edges.reshape(-1, 2) if e - s >= shortest]
+    wanted = [s for s in stalls if (s[0] > t if direction > 0 else s[0] < t)]
     expected = (wanted[0] if direction > 0 else wanted[-1]) if wanted else None
-    assert parts.next_slice(("copy_only", "idle"), t, direction, shortest) == expected
+    assert parts.next_stall(("copy_only", "idle"), t, direction, shortest) == expected
 
 
 def test_a_gpu_without_operations_is_idle():
@@ -110,7 +110,7 @@ def test_a_gpu_without_operations_is_idle():
     silent, busy = Study(maker.trace(), BUILTIN).parts
     assert silent.totals(0, 10).tolist() == [0, 0, 0, 0, 10]
     assert busy.totals(0, 10).tolist() == [10, 0, 0, 0, 0]
-    assert silent.next_slice(("idle",), -1, 1) == (0, 10)
+    assert silent.next_stall(("idle",), -1, 1) == (0, 10)
 
 
 def test_a_window_that_ends_before_it_starts_is_refused():
@@ -142,8 +142,10 @@ def test_operations_of_a_gpu_come_in_order():
 
 def test_a_board_that_two_processes_share_is_measured_as_one():
     trace = TraceMaker().kernel(0, 10).kernel(8, 20, process=1).copy(30, 40, process=2).trace()
-    on_board = zip(trace.gpus, (3, 3, 5), strict=True)
-    trace = replace(trace, gpus=tuple(replace(gpu, physical=board) for gpu, board in on_board))
-    (board,) = Study(trace, BUILTIN).shared_boards
-    assert (board.physical, board.gpus) == (3, (0, 1))
-    assert board.parts.totals(0, 40).tolist() == [20, 0, 0, 0, 20]
+    on_physical_gpu = zip(trace.gpus, (3, 3, 5), strict=True)
+    trace = replace(
+        trace, gpus=tuple(replace(gpu, physical=physical_gpu) for gpu, physical_gpu in on_physical_gpu)
+    )
+    (physical_gpu,) = Study(trace, BUILTIN).shared_gpus
+    assert (physical_gpu.physical, physical_gpu.gpus) == (3, (0, 1))
+    assert physical_gpu.parts.totals(0, 40).tolist() == [20, 0, 0, 0, 20]

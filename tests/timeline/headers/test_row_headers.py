@@ -15,7 +15,7 @@ from viewer.timeline.headers.paint_header import (
     DETAIL_PX,
     INDENT,
     RIGHT,
-    Look,
+    HeaderStyle,
     label_line,
     paint_header,
     pin_rect,
@@ -228,7 +228,7 @@ def painted(row, look, width=240):
 def test_a_long_name_never_runs_into_the_figure(qapp):
     long = Row("a", RowKind.STREAM, "Stream 20", "NCCL " + "tensor parallel " * 9)
     short = Row("b", RowKind.STREAM, "", "")
-    look = Look(figure="100.0 %")
+    look = HeaderStyle(figure="100.0 %")
     figure = slice(240 - RIGHT - round(metrics(DETAIL_PX).horizontalAdvance(look.figure)), 240)
     assert np.array_equal(painted(long, look)[:, figure], painted(short, look)[:, figure])
     assert not np.array_equal(painted(long, look), painted(short, look))
@@ -238,9 +238,9 @@ def test_a_pinned_row_is_named_with_its_rank(qapp):
     rank = Row("r", RowKind.PROCESS, "Rank 3")
     row = Row("a", RowKind.STREAM, "Stream 20", "NCCL", parent=rank)
     alone = Row("b", RowKind.STREAM, "Rank 3 ›")
-    path = painted(row, Look(as_path=True))
+    path = painted(row, HeaderStyle(as_path=True))
     name = slice(0, INDENT + 50)
-    assert np.array_equal(path[:, name], painted(alone, Look(as_path=True))[:, name])
+    assert np.array_equal(path[:, name], painted(alone, HeaderStyle(as_path=True))[:, name])
 
 
 def walked_rows(headers, step):
@@ -252,19 +252,19 @@ def walked_rows(headers, step):
 
 @pytest.mark.parametrize("unfolded", [False, True])
 @pytest.mark.parametrize("part", ["idle", "exposed_comm"])
-def test_the_next_slice_is_shown_on_the_row_of_its_gpu(on_screen, part, unfolded):
+def test_the_next_stall_is_shown_on_the_row_of_its_gpu(on_screen, part, unfolded):
     headers = on_screen(RowHeaders(state_of(training(ranks=8))), 340, 200)
     rows = state(headers).rows
     rows.set_expanded([r.key for r in rows.roots[0].walk()], True)
     if unfolded:
         unfold_all(headers)
     before, seen = set(rows.expanded), set()
-    for in_view in walked_rows(headers, lambda: navigation.step_slice(state(headers), part, 1)):
+    for in_view in walked_rows(headers, lambda: navigation.step_stall(state(headers), part, 1)):
         start, end = state(headers).selection
         gpus = [
             g
             for g, parts in enumerate(state(headers).study.parts)
-            if parts.next_slice((part,), start - 1, 1, 1) == (start, end)
+            if parts.next_stall((part,), start - 1, 1, 1) == (start, end)
         ]
         lanes = {rows.nearest_shown(rows.gpu_row(g)) for g in gpus}
         assert lanes & in_view

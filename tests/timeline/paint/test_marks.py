@@ -14,20 +14,20 @@ from viewer.rows import EventRef, RowKind
 from viewer.timeline.headers.pinned import EDGE_GAP
 from viewer.timeline.paint.linked import event_boxes, linked_events
 from viewer.timeline.paint.paint_rows import gpu_spans, make_frame, paint_frame
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Kind
 
 
 def skewed():
-    """Two ranks whose laps begin 3 ms apart."""
+    """Two ranks whose iterations begin 3 ms apart."""
     maker = TraceMaker(session_ns=130 * MS)
     for rank in (0, 1):
-        for lap in range(4):
-            at = lap * 30 * MS + 5 * MS + rank * 3 * MS
-            maker.range(at - MS, at + 20 * MS, f"step {lap}", process=rank)
+        for iteration in range(4):
+            at = iteration * 30 * MS + 5 * MS + rank * 3 * MS
+            maker.range(at - MS, at + 20 * MS, f"step {iteration}", process=rank)
             for k in range(4):
-                correlation = lap * 4 + k + 1
+                correlation = iteration * 4 + k + 1
                 maker.call(at, at + 10, process=rank, correlation=correlation)
                 maker.kernel(at + k * 4 * MS, at + k * 4 * MS + 3 * MS, process=rank, correlation=correlation)
     return maker.trace()
@@ -37,11 +37,11 @@ def test_every_gpu_has_its_own_boundaries_in_its_own_rows(qapp):
     from PySide6.QtGui import QImage, QPainter
 
     study = study_of(skewed())
-    laps = study.laps()
+    iterations = study.iterations()
     placed = rows_of(study, RowKind.GPU)
     scale = Scale(0, 130 * MS, 1300)
     height = placed[-1].y + placed[-1].height + 1
-    frame = make_frame(Scene(study), placed, scale, height, LIGHT, laps=laps)
+    frame = make_frame(Scene(study), placed, scale, height, LIGHT, iterations=iterations)
     image = QImage(1300, height, QImage.Format.Format_RGB32)
     painter = QPainter(image)
     paint_frame(painter, frame)
@@ -50,7 +50,7 @@ def test_every_gpu_has_its_own_boundaries_in_its_own_rows(qapp):
     for p in placed:
         rows = picture[p.y : p.y + p.height]
         lines = np.flatnonzero((rows == LIGHT.boundary).sum(axis=0) > 5)
-        own = [50 + 300 * lap + 30 * p.row.gpu for lap in range(4)]
+        own = [50 + 300 * iteration + 30 * p.row.gpu for iteration in range(4)]
         assert set(own) <= set(lines.tolist())
         others = {x + (30 if p.row.gpu == 0 else -30) for x in own}
         assert not others & set(lines.tolist())
@@ -71,7 +71,7 @@ def test_event_is_marked_on_its_stream_and_its_ancestors_and_linked_to_its_call(
     assert call.kind is Kind.API
     assert EventRef(Kind.KERNEL, 3) in linked_events(study, call)
     placed = rows_of(study, *RowKind)
-    grid = Grid(AxisPixels(0, 1000), 0, 2000)
+    grid = DeviceGrid(AxisPixels(0, 1000), 0, 2000)
     boxes = event_boxes(study, placed, event, Scale(0, 20 * MS, 1000), grid)
     kinds = {p.row.kind for p in placed for b in boxes if p.y <= b.top() < p.y + p.height}
     assert {RowKind.KERNELS, RowKind.FAMILY, RowKind.STREAM} <= kinds
@@ -123,9 +123,9 @@ def test_ruler_knows_the_iterations(on_screen):
     assert ruler.snap(5, 35 * MS + 1000, 5000) == 35 * MS
     assert ruler.snap(5, 45 * MS, 5000) is None
     chip = QPoint(round(ruler.x_of(40 * MS)), 8)
-    assert ruler.lap_at(QPointF(chip)) == 1
+    assert ruler.iteration_at(QPointF(chip)) == 1
     QTest.mouseClick(ruler, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, chip)
-    assert state.lap == 1
+    assert state.iteration == 1
     QTest.mouseDClick(ruler, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, chip)
     low, high = state.axis.window
     assert low < 35 * MS < 65 * MS < high < 80 * MS
@@ -180,10 +180,10 @@ def test_a_gpu_whose_rows_were_lost_is_nowhere_hatched_as_idle(qapp, overlays):
 
 def test_a_picture_marks_the_header_of_a_gpu_whose_rows_were_lost(qapp):
     from viewer.export.first_view import first_view
-    from viewer.export.picture import HEADER_WIDTH, Sheet
+    from viewer.export.picture import HEADER_WIDTH, PicturePage
     from viewer.export.picture import image_of as page
 
-    sheet = Sheet(first_view(study_of(mostly_lost())), 1200)
+    sheet = PicturePage(first_view(study_of(mostly_lost())), 1200)
     headers = pixels(page(sheet))[sheet._top :, :HEADER_WIDTH]
     for p in sheet._placed:
         marked = (headers[p.y + 1 : p.y + p.height] == LIGHT.warning).any()

@@ -40,7 +40,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundGroups:
     """Sequences of different GPUs that belong together, in order of the GPUs."""
 
     members: tuple[Sequence, ...]
@@ -62,20 +62,20 @@ def sequences(study: Study) -> list[Sequence]:
     return found
 
 
-def find_groups(trace: Trace, held: list[Sequence]) -> list[Found]:
+def find_groups(trace: Trace, held: list[Sequence]) -> list[FoundGroups]:
     """Join the sequences that belong together."""
     known: dict[tuple[int, int], list[Sequence]] = defaultdict(list)
     for one in held:
         if one.communicator is not None:
             known[one.name_id, one.communicator].append(one)
     found = [
-        Found(tuple(sorted(members, key=lambda s: s.gpu)), "communicator")
+        FoundGroups(tuple(sorted(members, key=lambda s: s.gpu)), "communicator")
         for members in known.values()
         if len(members) > 1 and _is_whole(members)
     ]
     taken = {id(s) for group in found for s in group.members}
     rest = [s for s in held if id(s) not in taken]
-    return found + [Found(tuple(members), "timing") for members in _by_timing(trace, rest)]
+    return found + [FoundGroups(tuple(members), "timing") for members in _by_timing(trace, rest)]
 
 
 def _is_whole(members: Iterable[Sequence]) -> bool:

@@ -1,4 +1,7 @@
-"""The slowest rank: who computes longest among those that do the same work (definitions, section 8)."""
+"""The slowest rank: who computes longest among those that do the same work.
+
+See docs/definitions.md, section 8.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.analysis.time.iteration_bounds import Laps
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.iteration_bounds import Iterations
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 
@@ -21,26 +24,26 @@ if TYPE_CHECKING:
 SAME_WORK = 0.05
 """Ranks whose kernel counts by family differ by no more than this share do the same work."""
 STRAGGLER_SPREAD = 0.02
-STRAGGLER_LAPS = 0.75
+STRAGGLER_ITERATIONS = 0.75
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RankComparison:
     """GPUs that do the same work, compared.
 
     Attributes
     ----------
     gpus : tuple of int
     compute_ns : ndarray of int64, shape (gpus,)
-        Time with a compute kernel per lap, median over the laps of the basis.
+        Time with a compute kernel per iteration, median over the iterations of the basis.
     wait_ns : ndarray of int64, shape (gpus,), or None
-        Time waiting in collectives per lap, median; None where none is matched.
+        Time waiting in collectives per iteration, median; None where none is matched.
     slowest : int
         The GPU with most compute time.
     spread : float
         (max - min) / median of the compute time.
     slowest_share : float
-        Of the laps, those in which it is the slowest.
+        Of the iterations, those in which it is the slowest.
     waits_least : bool or None
         Whether the slowest also waits least, which confirms it; None where waits are not known.
     """
@@ -56,7 +59,7 @@ class Comparison:
     @property
     def is_straggler(self) -> bool:
         """Whether the slowest rank stands out, again and again, and nothing speaks against it."""
-        stands_out = self.spread > STRAGGLER_SPREAD and self.slowest_share >= STRAGGLER_LAPS
+        stands_out = self.spread > STRAGGLER_SPREAD and self.slowest_share >= STRAGGLER_ITERATIONS
         return stands_out and self.waits_least is not False
 
     @property
@@ -64,14 +67,17 @@ class Comparison:
         """Whether it is the same rank again and again."""
         if len(self.gpus) < 2:
             return "nothing to compare with"
-        if self.slowest_share >= STRAGGLER_LAPS:
+        if self.slowest_share >= STRAGGLER_ITERATIONS:
             return f"the same in {self.slowest_share * 100:.0f} % of the iterations"
         return "rotates"
 
 
 def compare_ranks(
-    study: Study, laps: Laps, waits: Collectives | None = None, chosen: tuple[int, ...] | None = None
-) -> tuple[Comparison, ...]:
+    study: Study,
+    iterations: Iterations,
+    waits: Collectives | None = None,
+    chosen: tuple[int, ...] | None = None,
+) -> tuple[RankComparison, ...]:
     """Compare the GPUs that do the same work, largest group first.
 
     Parameters
@@ -79,24 +85,24 @@ def compare_ranks(
     waits : Collectives, optional
         What confirms it.
     chosen : tuple of int, optional
-        The laps to compare over; by default the steady ones, else all after the warm-up.
+        The iterations to compare over; by default the steady ones, else all after the warm-up.
     """
-    basis = list(laps.basis if chosen is None else chosen)
-    compute = np.array([_compute(study, laps, g.index)[basis] for g in study.trace.gpus])
-    waiting = _waiting(study, laps, waits) if waits is not None and waits.groups else None
+    basis = list(iterations.basis if chosen is None else chosen)
+    compute = np.array([_compute(study, iterations, g.index)[basis] for g in study.trace.gpus])
+    waiting = _waiting(study, iterations, waits) if waits is not None and waits.groups else None
     found = [
         _compared(
             members,
             compute[list(members)],
             waiting[list(members)][:, basis] if waiting is not None else None,
         )
-        for members in same_work(study, laps)
+        for members in same_work(study, iterations)
         if len(basis)
     ]
     return tuple(sorted(found, key=lambda c: -len(c.gpus)))
 
 
-def rank_table(study: Study, comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
+def rank_table(study: Study, comparisons: tuple[RankComparison, ...]) -> pd.DataFrame:
     """Return one row per GPU: `gpu`, `rank`, `group`, `compute_ns`, `wait_ns` (-1: not known), `slowest`."""
     rows = [
         (
@@ -113,9 +119,9 @@ def rank_table(study: Study, comparisons: tuple[Comparison, ...]) -> pd.DataFram
     return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
 
 
-def same_work(study: Study, laps: Laps) -> list[tuple[int, ...]]:
-    """Return the GPUs in groups that run the same kernels by family, as often, in a lap."""
-    prints = np.array([_fingerprint(study, laps, g.index) for g in study.trace.gpus])
+def same_work(study: Study, iterations: Iterations) -> list[tuple[int, ...]]:
+    """Return the GPUs in groups that run the same kernels by family, as often, in an iteration."""
+    prints = np.array([_fingerprint(study, iterations, g.index) for g in study.trace.gpus])
     groups: list[list[int]] = []
     for gpu in range(len(prints)):
         total = max(int(prints[gpu].sum()), 1)
@@ -128,12 +134,12 @@ def same_work(study: Study, laps: Laps) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> Comparison:
+def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> RankComparison:
     median = np.median(compute, axis=1).astype(np.int64)
     at = int(median.argmax())
     middle = float(np.median(median))
     wait = np.median(waiting, axis=1).astype(np.int64) if waiting is not None else None
-    return Comparison(
+    return RankComparison(
         members,
         median,
         wait,
@@ -144,20 +150,20 @@ def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -
     )
 
 
-def _compute(study: Study, laps: Laps, gpu: int) -> Int64:
-    parts = study.parts[gpu].totals(*laps.windows(gpu))
-    return np.asarray(parts[:, PARTS.index("compute_only")] + parts[:, PARTS.index("hidden_comm")])
+def _compute(study: Study, iterations: Iterations, gpu: int) -> Int64:
+    parts = study.parts[gpu].totals(*iterations.windows(gpu))
+    return np.asarray(parts[:, CATEGORIES.index("compute_only")] + parts[:, CATEGORIES.index("hidden_comm")])
 
 
-def _waiting(study: Study, laps: Laps, waits: Collectives) -> Int64:
-    return np.array([waits.waits(g.index).covered(*laps.windows(g.index)) for g in study.trace.gpus])
+def _waiting(study: Study, iterations: Iterations, waits: Collectives) -> Int64:
+    return np.array([waits.waits(g.index).covered(*iterations.windows(g.index)) for g in study.trace.gpus])
 
 
-def _fingerprint(study: Study, laps: Laps, gpu: int) -> Int64:
-    """Return how many kernels of each family the GPU runs in the laps of the basis, shape (names,)."""
+def _fingerprint(study: Study, iterations: Iterations, gpu: int) -> Int64:
+    """Return how many kernels of each family the GPU runs in the iterations of the basis, shape (names,)."""
     kernels = study.trace.kernels
     rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
-    lap = np.searchsorted(laps.starts[gpu], kernels.start_ns[rows], side="right") - 1
-    rows = rows[np.isin(lap, laps.basis)]
+    iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
+    rows = rows[np.isin(iteration, iterations.basis)]
     family = kernels.columns.get("short_id", kernels.name_id)[rows]
     return np.bincount(family.astype(np.int64), minlength=len(study.trace.names)).astype(np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.collectives.groups import Found, How, Sequence, find_groups, sequences
-from viewer.analysis.core.arrays import Whole, narrow
+from viewer.analysis.collectives.groups import FoundGroups, How, Sequence, find_groups, sequences
+from viewer.analysis.core.arrays import Whole, narrowed
 from viewer.analysis.core.intervals import EMPTY, Intervals, union
 from viewer.analysis.launches.attribution import Indices, Mask
 from viewer.trace import Trace
@@ -29,7 +29,7 @@ SELDOM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class CollectiveGroup:
     """Ranks that do the same collectives together.
 
     Attributes
@@ -72,7 +72,7 @@ class Collectives:
     """
 
     study: Study
-    groups: tuple[Group, ...]
+    groups: tuple[CollectiveGroup, ...]
     wait_ns: Whole
     last_gpu: npt.NDArray[np.int16]
     notes: tuple[str, ...]
@@ -248,17 +248,17 @@ def find_collectives(study: Study) -> Collectives:
         wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
         last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
     notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
-    return Collectives(study, tuple(groups), narrow(wait), last, notes)
+    return Collectives(study, tuple(groups), narrowed(wait), last, notes)
 
 
-def _matched(trace: Trace, found: Found) -> Group | None:
+def _matched(trace: Trace, found: FoundGroups) -> CollectiveGroup | None:
     """Make a group; send and receive kernels are matched in pairs or not at all."""
     members = found.members
     if _is_send(trace, members[0]) and len(members) != 2:
         return None
     kernels = np.stack([m.rows for m in members])
     starts, ends = trace.kernels.start_ns[kernels], trace.kernels.end_ns[kernels]
-    return Group(
+    return CollectiveGroup(
         members[0].name_id,
         tuple(m.gpu for m in members),
         tuple(m.stream for m in members),
@@ -273,7 +273,9 @@ def _is_send(trace: Trace, sequence: Sequence) -> bool:
     return "sendrecv" in trace.names[sequence.name_id].lower()
 
 
-def _unmatched(trace: Trace, held: list[Sequence], groups: list[Group], wait: Int64) -> tuple[str, ...]:
+def _unmatched(
+    trace: Trace, held: list[Sequence], groups: list[CollectiveGroup], wait: Int64
+) -> tuple[str, ...]:
     """Say what is not matched and why, GPUs of which the same is to be said together."""
     in_group = {(s, g.name_id) for g in groups for s in g.streams}
     running: dict[tuple[int, ...], set[int]] = defaultdict(set)

@@ -13,7 +13,7 @@ Whole = npt.NDArray[np.signedinteger[Any]]
 """int32 or int64: add to it what is int64, and sum it as int64."""
 
 
-def narrow(values: Int64) -> Whole:
+def narrowed(values: Int64) -> Whole:
     """Return the same numbers as int32 where they all fit, else as they are."""
     limits = np.iinfo(np.int32)
     fit = not len(values) or (values.min() >= limits.min and values.max() <= limits.max)

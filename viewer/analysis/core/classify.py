@@ -1,4 +1,4 @@
-"""Kernel classes: what kind of work a kernel does, by rules on its name (definitions, section 3)."""
+"""Kernel classes: what kind of work a kernel does, by rules on its name (docs/definitions.md, section 3)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from viewer.trace.events import Int64
 _BLOCK = 1024
 
 
-class Tally:
+class PrefixSums:
     """Events sorted by start, each of one of a few keys.
 
     Parameters

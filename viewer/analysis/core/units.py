@@ -5,7 +5,7 @@ from __future__ import annotations
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 
 
-def said_ns(ns: float) -> str:
+def duration_text(ns: float) -> str:
     """Return a duration with four significant digits: "16.90 ms", "845 ns"."""
     size = abs(ns)
     for unit, length in _UNITS:

@@ -1,4 +1,7 @@
-"""From a marker to the laps: where each iteration begins on each GPU (definitions, section 6)."""
+"""From a marker to the iterations: where each iteration begins on each GPU.
+
+See docs/definitions.md, section 6.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.parallel import each
-from viewer.analysis.iterations.flags import special_laps
+from viewer.analysis.iterations.flags import special_iterations
 from viewer.analysis.iterations.markers import Candidate
 from viewer.analysis.iterations.periodicity import keys_of
 from viewer.analysis.iterations.unroll import copies
 from viewer.analysis.launches.attribution import Cover, Indices
-from viewer.analysis.time.iteration_bounds import Laps, make_laps
+from viewer.analysis.time.iteration_bounds import Iterations, make_iterations
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 
@@ -27,26 +30,30 @@ _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class _Marked:
-    """What one process's marker says: the lap of every operation, and when each lap begins on the CPU."""
+    """What one process's marker says: the iteration of each operation, and when each begins on the CPU."""
 
     cover: Cover
-    lap: Indices
+    iteration: Indices
     copies: int
     cpu_edges: Int64
 
 
-def find_laps(study: Study, candidate: int) -> Laps | None:
-    """Return the laps by one of the study's candidates, None where they are none or empty."""
+def find_iterations(study: Study, candidate: int) -> Iterations | None:
+    """Return the iterations by one of the study's candidates, None where they are none or empty."""
     if not 0 <= candidate < len(study.candidates):
         return None
     marker = study.candidates[candidate]
     if marker.what == "none":
         return None
-    laps = _guessed_laps(study, marker) if marker.guess else _marked_laps(study, marker)
-    return laps if laps is not None and (laps.starts[:, -1] > laps.starts[:, 0]).any() else None
+    iterations = _guessed_iterations(study, marker) if marker.guess else _marked_iterations(study, marker)
+    return (
+        iterations
+        if iterations is not None and (iterations.starts[:, -1] > iterations.starts[:, 0]).any()
+        else None
+    )
 
 
-def _marked_laps(study: Study, marker: Candidate) -> Laps | None:
+def _marked_iterations(study: Study, marker: Candidate) -> Iterations | None:
     trace = study.trace
     names, ranges, notes = _aligned(trace, marker)
     if not names:
@@ -55,7 +62,10 @@ def _marked_laps(study: Study, marker: Candidate) -> Laps | None:
     count, marked = _agreed_copies(marked)
     if count > 1:
         names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]
-        notes = [*notes, f"each range holds {count} copies of one sequence of kernels: the laps are those"]
+        notes = [
+            *notes,
+            f"each range holds {count} copies of one sequence of kernels: the iterations are those",
+        ]
     starts = np.zeros((len(trace.gpus), len(names) + 1), np.int64)
     has_own = np.zeros(len(trace.gpus), bool)
     for gpu in trace.gpus:
@@ -63,7 +73,7 @@ def _marked_laps(study: Study, marker: Candidate) -> Laps | None:
             found = _boundaries(marked[gpu.process], gpu.index, len(names))
             if found is not None:
                 starts[gpu.index], has_own[gpu.index] = found, True
-    special = special_laps(trace, {p: m.cpu_edges for p, m in marked.items()})
+    special = special_iterations(trace, {p: m.cpu_edges for p, m in marked.items()})
     return _completed(trace, marker, names, starts, has_own, special, notes)
 
 
@@ -74,12 +84,12 @@ def _mark(study: Study, process: int, ranges: Indices) -> _Marked:
     track = trace.tracks[nvtx.owner_of(int(ranges[0]))]
     start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
     instance = cover.outermost(track.thread, track.domain, start, end, "process")
-    count, lap = copies(cover.launched, instance, trace.names[int(nvtx.name_id[ranges[0]])])
+    count, iteration = copies(cover.launched, instance, trace.names[int(nvtx.name_id[ranges[0]])])
     if count == 1:
-        return _Marked(cover, lap, 1, np.append(start, end[-1]))
-    first_call = _reduced(np.minimum, lap, cover.launched.call_start_ns, len(ranges) * count, _LATEST)
+        return _Marked(cover, iteration, 1, np.append(start, end[-1]))
+    first_call = _reduced(np.minimum, iteration, cover.launched.call_start_ns, len(ranges) * count, _LATEST)
     first_call[::count] = start
-    return _Marked(cover, lap, count, np.append(first_call, end[-1]))
+    return _Marked(cover, iteration, count, np.append(first_call, end[-1]))
 
 
 def _agreed_copies(marked: dict[int, _Marked]) -> tuple[int, dict[int, _Marked]]:
@@ -88,7 +98,9 @@ def _agreed_copies(marked: dict[int, _Marked]) -> tuple[int, dict[int, _Marked]]
     if len(counts) == 1:
         return counts.pop(), marked
     whole = {
-        p: _Marked(m.cover, np.where(m.lap < 0, -1, m.lap // m.copies), 1, _whole(m.cpu_edges, m.copies))
+        p: _Marked(
+            m.cover, np.where(m.iteration < 0, -1, m.iteration // m.copies), 1, _whole(m.cpu_edges, m.copies)
+        )
         for p, m in marked.items()
     }
     return 1, whole
@@ -98,18 +110,18 @@ def _whole(edges: Int64, count: int) -> Int64:
     return np.append(edges[:-1:count], edges[-1])
 
 
-def _boundaries(marked: _Marked, gpu: int, laps: int) -> Int64 | None:
-    """Return when each lap begins on a GPU and when the last ends, shape (laps + 1,); None if it has none.
+def _boundaries(marked: _Marked, gpu: int, iterations: int) -> Int64 | None:
+    """Return when each iteration begins on a GPU, and when the last ends: shape (iterations + 1,), or None.
 
-    A lap that launched nothing there is empty: it begins where the next one does.
+    An iteration that launched nothing there is empty: it begins where the next one does.
     """
     ops = marked.cover.launched
-    lap = np.where(ops.gpu == gpu, marked.lap, -1)
-    if not (lap >= 0).any():
+    iteration = np.where(ops.gpu == gpu, marked.iteration, -1)
+    if not (iteration >= 0).any():
         return None
-    first = _reduced(np.minimum, lap, ops.start_ns, laps, _LATEST)
-    last_lap = int(lap.max())
-    end = int(ops.end_ns[lap == last_lap].max())
+    first = _reduced(np.minimum, iteration, ops.start_ns, iterations, _LATEST)
+    last_iteration = int(iteration.max())
+    end = int(ops.end_ns[iteration == last_iteration].max())
     first = np.minimum.accumulate(np.minimum(first, end)[::-1])[::-1]
     return np.append(first, max(end, int(first[-1])))
 
@@ -122,7 +134,7 @@ def _reduced(how: np.ufunc, group: Indices, values: Int64, groups: int, empty: i
 
 
 def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indices], list[str]]:
-    """Return the laps' names and each process's instances, lap by lap.
+    """Return the iterations' names and each process's instances, iteration by iteration.
 
     By the texts where each process has every text once ("step 12"), else by order, as many as all have.
     """
@@ -134,16 +146,16 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indi
     if all(max(Counter(t).values()) == 1 for t in texts.values()):
         shared = [text for text in lead if all(text in t for t in texts.values())]
         if len(shared) >= 2:
-            notes.append(f"laps are those {len(shared)} that all ranks have, matched by their texts")
+            notes.append(f"iterations are those {len(shared)} that all ranks have, matched by their texts")
             picked = {p: rows[[texts[p].index(s) for s in shared]] for p, rows in marker.ranges.items()}
             return shared, picked, notes
     count = min(len(t) for t in texts.values())
     if any(len(t) != count for t in texts.values()):
-        notes.append(f"laps are the first {count} of each rank, matched by their order")
+        notes.append(f"iterations are the first {count} of each rank, matched by their order")
     return lead[:count], {p: rows[:count] for p, rows in marker.ranges.items()}, notes
 
 
-def _guessed_laps(study: Study, marker: Candidate) -> Laps | None:
+def _guessed_iterations(study: Study, marker: Candidate) -> Iterations | None:
     trace = study.trace
     starts = np.zeros((len(trace.gpus), marker.count + 1), np.int64)
     has_own = np.zeros(len(trace.gpus), bool)
@@ -155,7 +167,7 @@ def _guessed_laps(study: Study, marker: Candidate) -> Laps | None:
         starts[gpu.index, :-1] = order.start_ns[at]
         starts[gpu.index, -1] = order.end_ns[at[-1] : at[-1] + spacing].max()
         has_own[gpu.index] = True
-    names = [f"{marker.name} {lap}" for lap in range(marker.count)]
+    names = [f"{marker.name} {iteration}" for iteration in range(marker.count)]
     notes = [f"no range marks an iteration: guessed by the rhythm of {marker.name}"]
     return _completed(trace, marker, names, starts, has_own, {}, notes)
 
@@ -168,8 +180,8 @@ def _completed(
     has_own: npt.NDArray[np.bool_],
     special: dict[int, tuple[str, str]],
     notes: list[str],
-) -> Laps | None:
-    """Give the GPUs without boundaries of their own the earliest of the others, and make the laps.
+) -> Iterations | None:
+    """Give the GPUs without boundaries of their own the earliest of the others, and make the iterations.
 
     None where no GPU has any, or where most last no time: their times are damaged.
     """
@@ -183,4 +195,4 @@ def _completed(
     if not has_own.all():
         without = ", ".join(trace.gpu_label(g) for g in np.flatnonzero(~has_own).tolist())
         notes = [*notes, f"launches nothing on {without}: shown with the earliest boundaries of the others"]
-    return make_laps(marker.name, names, starts, has_own, special, marker.guess, tuple(notes))
+    return make_iterations(marker.name, names, starts, has_own, special, marker.guess, tuple(notes))

@@ -1,4 +1,4 @@
-"""Laps that are not like the others for a reason that stands in the trace: checkpoints and evaluations."""
+"""Iterations that differ for a reason that the trace names: checkpoints and evaluations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from viewer.trace.events import Int64
 from viewer.trace.names import strip_arguments
 
 
-def special_laps(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int, Reason]:
-    """Return the laps that contain a checkpoint, an evaluation or a validation range, and its text.
+def special_iterations(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int, Reason]:
+    """Return the iterations that contain a checkpoint, an evaluation or a validation range, and its text.
 
     Parameters
     ----------
-    cpu_edges : mapping of int to ndarray of int64, shape (laps + 1,)
-        Per process when each lap begins on the CPU. A lap contains a range that begins between its own
-        beginning and the next one's, in the order of the program.
+    cpu_edges : mapping of int to ndarray of int64, shape (iterations + 1,)
+        Per process when each iteration begins on the CPU. An iteration contains a range that begins between
+        its own beginning and the next one's, in the order of the program.
     """
     nvtx = trace.nvtx
     types = nvtx.columns["event_type"] if len(nvtx) else np.empty(0, np.uint8)
@@ -34,24 +34,24 @@ def special_laps(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int, Reas
         wanted = np.zeros(len(trace.names), bool)
         wanted[own[matching(trace.names, own, pattern)]] = True
         hits = np.flatnonzero(wanted[nvtx.name_id] & (types != MARK))
-        laps = _laps_of(trace, hits, cpu_edges)
+        iterations = _iterations_of(trace, hits, cpu_edges)
         count = max((len(e) - 1 for e in cpu_edges.values()), default=0)
-        # What every lap does is no reason why one of them is longer.
-        if 2 * len(laps) <= count:
-            found |= {lap: (flag, f"contains {text}") for lap, text in laps.items()}
+        # What every iteration does is no reason why one of them is longer.
+        if 2 * len(iterations) <= count:
+            found |= {iteration: (flag, f"contains {text}") for iteration, text in iterations.items()}
     return found
 
 
-def _laps_of(trace: Trace, hits: np.ndarray, cpu_edges: Mapping[int, Int64]) -> dict[int, str]:
+def _iterations_of(trace: Trace, hits: np.ndarray, cpu_edges: Mapping[int, Int64]) -> dict[int, str]:
     track_of = np.searchsorted(trace.nvtx.offsets, hits, side="right") - 1
-    laps: dict[int, str] = {}
+    iterations: dict[int, str] = {}
     for hit, track in zip(hits.tolist(), track_of.tolist(), strict=True):
         process = trace.threads[trace.tracks[track].thread].process
         edges = cpu_edges.get(process)
         if edges is None or is_library_domain(trace.tracks[track].domain):
             continue
-        lap = int(np.searchsorted(edges, trace.nvtx.start_ns[hit], side="right")) - 1
-        if 0 <= lap < len(edges) - 1:
+        iteration = int(np.searchsorted(edges, trace.nvtx.start_ns[hit], side="right")) - 1
+        if 0 <= iteration < len(edges) - 1:
             text = strip_arguments(trace.names[int(trace.nvtx.name_id[hit])])
-            laps.setdefault(lap, f"{text} on {trace.process_label(process)}")
-    return laps
+            iterations.setdefault(iteration, f"{text} on {trace.process_label(process)}")
+    return iterations

@@ -1,4 +1,7 @@
-"""What may mark the iterations: the NVTX ranges that repeat, with their figures (definitions, section 6)."""
+"""What may mark the iterations: the NVTX ranges that repeat, with their figures.
+
+See docs/definitions.md, section 6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each phase of an iteration: length, kernels, small ones, launch seas, idle inside (section 5)."""
+"""Each phase of an iteration: length, kernels, small ones, small-kernel bursts, idle inside (section 5)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pandas as pd
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.iterations.phases import Phase, Phases
-from viewer.analysis.kernels.kernel_tables import class_table, seas_in, small_in, top_kernels
+from viewer.analysis.kernels.kernel_tables import bursts_in, class_table, small_in, top_kernels
 from viewer.analysis.launches.attribution import Rows
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 from viewer.trace.names import short_name
 
@@ -20,39 +20,46 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 
-def phase_table(study: Study, laps: Laps, phases: Phases, scope: Scope) -> pd.DataFrame:
-    """Return one row per phase, over the laps of a scope and all GPUs.
+def phase_table(study: Study, iterations: Iterations, phases: Phases, scope: Scope) -> pd.DataFrame:
+    """Return one row per phase, over the iterations of a scope and all GPUs.
 
     Returns
     -------
     DataFrame
         `phase`, `how` (by what it was found), `compute_ns` and `length_ns` (its compute kernels' union, and
-        its stretches; medians over the laps, means over the GPUs), and sums over laps and GPUs: `kernels`,
-        `small_kernels`, `seas`, `sea_kernels`, `sea_ns`, `idle_ns` (inside); `top_kernels` (the three names
+        its stretches; medians over the iterations, means over the GPUs), and sums over iterations and GPUs:
+        `kernels`,
+        `small_kernels`, `bursts`, `burst_kernels`, `burst_ns`, `idle_ns` (inside); `top_kernels` (the three
+        names
         with most time: `name`, `kernels`, `sum_ns`, `share`) and `top` (the same as a text), `<class>_ns`
         (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
-    chosen = phases.over(scope.laps_of(laps))
-    idle = tuple(scope.slices(study, gpu, "idle") for gpu in range(len(scope.within)))
-    rows = [_row(study, laps, chosen, phase, scope, idle) for phase in phases.phases]
+    chosen = phases.over(scope.iterations_of(iterations))
+    idle = tuple(scope.stalls(study, gpu, "idle") for gpu in range(len(scope.within)))
+    rows = [_row(study, iterations, chosen, phase, scope, idle) for phase in phases.phases]
     return pd.DataFrame([row for row in rows if row])
 
 
 def _row(
-    study: Study, laps: Laps, phases: Phases, phase: Phase, scope: Scope, idle: tuple[Intervals, ...]
+    study: Study,
+    iterations: Iterations,
+    phases: Phases,
+    phase: Phase,
+    scope: Scope,
+    idle: tuple[Intervals, ...],
 ) -> dict[str, object]:
     kernels = study.trace.kernels
     held: list[Rows] = []
-    small = seas = in_seas = sea_ns = idle_ns = 0
+    small = bursts = in_bursts = burst_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
         mine = phase.kernels[gpu]
         mine = mine[within.covered(kernels.start_ns[mine], kernels.end_ns[mine]) > 0]
         held.append(mine)
-        found = seas_in(study, mine)
+        found = bursts_in(study, mine)
         small += small_in(study, mine)
-        seas += len(found)
-        in_seas += int(found.kernels.sum())
-        sea_ns += int(found.sum_ns.sum())
+        bursts += len(found)
+        in_bursts += int(found.kernels.sum())
+        burst_ns += int(found.sum_ns.sum())
         idle_ns += (idle[gpu] & phase.extent[gpu]).total()
     rows = tuple(held)
     top = top_kernels(study, scope, rows, 3)
@@ -62,12 +69,12 @@ def _row(
         "phase": phase.name,
         "how": phase.how,
         "compute_ns": phases.median_ns(phase.name) or 0,
-        "length_ns": _length(phase, laps, phases.basis),
+        "length_ns": _length(phase, iterations, phases.basis),
         "kernels": sum(map(len, rows)),
         "small_kernels": small,
-        "seas": seas,
-        "sea_kernels": in_seas,
-        "sea_ns": sea_ns,
+        "seas": bursts,
+        "sea_kernels": in_bursts,
+        "sea_ns": burst_ns,
         "idle_ns": idle_ns,
         "top": ", ".join(
             f"{short_name(n)} {s * 100:.1f} %" for n, s in zip(top["name"], top["share"], strict=True)
@@ -80,11 +87,11 @@ def _row(
     }
 
 
-def _length(phase: Phase, laps: Laps, basis: tuple[int, ...]) -> int:
-    """Return the median over laps of the length of the stretches, as the mean over the GPUs."""
+def _length(phase: Phase, iterations: Iterations, basis: tuple[int, ...]) -> int:
+    """Return the median over iterations of the length of the stretches, as the mean over the GPUs."""
     medians = []
     for gpu, extent in enumerate(phase.extent):
-        lengths = extent.covered(*laps.windows(gpu))[list(basis)]
+        lengths = extent.covered(*iterations.windows(gpu))[list(basis)]
         if (lengths > 0).any():
             medians.append(int(np.median(lengths[lengths > 0])))
     return sum(medians) // len(medians) if medians else 0

@@ -10,8 +10,8 @@ import numpy as np
 
 from viewer.analysis.core.intervals import EMPTY, Intervals, runs, union
 from viewer.analysis.core.nvtx_texts import in_phase, is_library_domain
-from viewer.analysis.launches.attribution import MARK, Cover, Indices, Launched, Mask, Rows
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.launches.attribution import MARK, Cover, Indices, LaunchedOperations, Mask, Rows
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.trace import GPU_KINDS, Kind, Track
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
@@ -40,7 +40,7 @@ class Phase:
         By what it was found.
     extent : tuple of Intervals, one per GPU
         Its stretches: from the first start to the last end of operations between which none of another phase
-        and no boundary of a lap lies.
+        and no boundary of an iteration lies.
     kernels, graphs : tuple of ndarray of int32, one per GPU
         Its kernels, compute and communication, and its CUDA graphs: indices into their tables, by start.
     """
@@ -70,16 +70,16 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """The phases over the laps.
+    """The phases over the iterations.
 
     Attributes
     ----------
-    compute_ns : mapping of str to ndarray of int64, shape (gpus, laps)
-        Per phase: the time covered by its compute kernels in each lap.
-    has_both : ndarray of bool, shape (gpus, laps)
-        Laps that have a forward and a backward.
+    compute_ns : mapping of str to ndarray of int64, shape (gpus, iterations)
+        Per phase: the time covered by its compute kernels in each iteration.
+    has_both : ndarray of bool, shape (gpus, iterations)
+        Iterations that have a forward and a backward.
     basis : tuple of int
-        The laps that medians are taken over.
+        The iterations that medians are taken over.
     """
 
     phases: tuple[Phase, ...]
@@ -91,20 +91,20 @@ class Phases:
         """Return one phase, None if the trace has none of that name."""
         return next((p for p in self.phases if p.name == name), None)
 
-    def over(self, laps: tuple[int, ...]) -> Phases:
-        """Return the same phases with medians over other laps."""
-        return replace(self, basis=laps)
+    def over(self, iterations: tuple[int, ...]) -> Phases:
+        """Return the same phases with medians over other iterations."""
+        return replace(self, basis=iterations)
 
     def median_ns(self, name: str) -> int | None:
-        """Return the median over the laps of the basis, as the mean over the GPUs; None where there is none.
+        """Return the median over the basis's iterations, as the mean over the GPUs; None where there is none.
 
-        Forward and backward count in laps that have both.
+        Forward and backward count in iterations that have both.
         """
         medians = [m for m in self.medians_ns(name) if m is not None]
         return sum(medians) // len(medians) if medians else None
 
     def medians_ns(self, name: str) -> tuple[int | None, ...]:
-        """Return the median over the laps of the basis on each GPU; () where there is no such phase."""
+        """Return the median over the iterations of the basis on each GPU; () where there is no such phase."""
         if name not in self.compute_ns or not self.basis:
             return ()
         basis = list(self.basis)
@@ -140,8 +140,8 @@ class Phases:
         return tuple(b / f if f and b is not None else None for f, b in pairs)
 
 
-def find_phases(study: Study, laps: Laps) -> Phases:
-    """Return what each phase launched and how long it kept each GPU, lap by lap."""
+def find_phases(study: Study, iterations: Iterations) -> Phases:
+    """Return what each phase launched and how long it kept each GPU, iteration by iteration."""
     gpus = len(study.trace.gpus)
     found = {name: [_NOTHING] * gpus for name in _ALL}
     how = dict.fromkeys(_ALL, NOT_FOUND)
@@ -154,7 +154,7 @@ def find_phases(study: Study, laps: Laps) -> Phases:
         masks, said = _attributed(cover, named, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:
-            for name, on_gpu in _on_gpu(cover.launched, masks, laps, gpu).items():
+            for name, on_gpu in _on_gpu(cover.launched, masks, iterations, gpu).items():
                 found[name][gpu] = on_gpu
     how[OWN_IN_BACKWARD] = how["backward"]
     phases = tuple(
@@ -163,12 +163,12 @@ def find_phases(study: Study, laps: Laps) -> Phases:
         if any(len(kernels) for _, kernels, _ in found[name])
     )
     compute = {
-        p.name: np.array([covered.covered(*laps.windows(g)) for g, covered in enumerate(p.compute)])
+        p.name: np.array([covered.covered(*iterations.windows(g)) for g, covered in enumerate(p.compute)])
         for p in phases
     }
-    nothing = np.zeros((gpus, laps.count), np.int64)
+    nothing = np.zeros((gpus, iterations.count), np.int64)
     both = (compute.get("forward", nothing) > 0) & (compute.get("backward", nothing) > 0)
-    return Phases(phases, compute, both, laps.basis)
+    return Phases(phases, compute, both, iterations.basis)
 
 
 _OnGpu = tuple[Intervals, Rows, Rows]
@@ -265,7 +265,9 @@ def _length(rows: slice) -> int:
     return int(rows.stop - rows.start)
 
 
-def _on_gpu(ops: Launched, masks: dict[str, Mask], laps: Laps, gpu: int) -> dict[str, _OnGpu]:
+def _on_gpu(
+    ops: LaunchedOperations, masks: dict[str, Mask], iterations: Iterations, gpu: int
+) -> dict[str, _OnGpu]:
     """Return stretches, kernels and graphs of each phase on one GPU."""
     kernel, graph = GPU_KINDS.index(Kind.KERNEL), GPU_KINDS.index(Kind.GRAPH)
     here = ops.gpu == gpu
@@ -274,7 +276,7 @@ def _on_gpu(ops: Launched, masks: dict[str, Mask], laps: Laps, gpu: int) -> dict
         phase[masks[name]] = number
     rows = np.flatnonzero(here & (phase >= 0))
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
-    stretches = _stretches(ops.start_ns[rows], ops.end_ns[rows], phase[rows], laps.starts[gpu])
+    stretches = _stretches(ops.start_ns[rows], ops.end_ns[rows], phase[rows], iterations.starts[gpu])
     found = {}
     for number, name in enumerate(_ALL):
         mine = rows[phase[rows] == number]
@@ -287,8 +289,8 @@ def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[I
     """Return per phase the stretches of operations, given by start, that nothing of another phase cuts."""
     if not len(start):
         return [EMPTY] * len(_ALL)
-    lap = np.searchsorted(edges, start, side="right")
-    new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(lap) != 0)))
+    iteration = np.searchsorted(edges, start, side="right")
+    new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(iteration) != 0)))
     first = np.flatnonzero(new)
     low, high, of = start[first], np.maximum.reduceat(end, first), phase[first]
     return [union(low[of == number], high[of == number]) for number in range(len(_ALL))]

@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.iterations.periodicity import MIN_OPERATIONS
-from viewer.analysis.launches.attribution import Indices, Launched, Mask
+from viewer.analysis.launches.attribution import Indices, LaunchedOperations, Mask
 from viewer.trace import GPU_KINDS, Kind
 
 _HINT = re.compile(r"repeat\w*\s*[=:]\s*(\d+)", re.IGNORECASE)
 
 
-def copies(ops: Launched, instance: Indices, text: str) -> tuple[int, Indices]:
+def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, Indices]:
     """Return into how many copies of one sequence the instances of a marker fall, and each operation's copy.
 
     Parameters
     ----------
-    ops : Launched
+    ops : LaunchedOperations
     instance : ndarray of int64, shape (len(ops),)
         The instance that each operation was launched in, -1 for none.
     text : str
@@ -52,7 +52,7 @@ def times_repeated(sequence: npt.NDArray[Any]) -> int:
     return 1
 
 
-def _runs(ops: Launched, instance: Indices, countable: Mask) -> list[tuple[int, Indices, Indices]]:
+def _runs(ops: LaunchedOperations, instance: Indices, countable: Mask) -> list[tuple[int, Indices, Indices]]:
     """Return (instance, its operations, those that count) for each launching thread, in order of launch."""
     found = []
     for rows in ops.threads.values():
@@ -65,7 +65,7 @@ def _runs(ops: Launched, instance: Indices, countable: Mask) -> list[tuple[int, 
     return found
 
 
-def _fitting(runs: list[tuple[int, Indices, Indices]], ops: Launched, text: str) -> int:
+def _fitting(runs: list[tuple[int, Indices, Indices]], ops: LaunchedOperations, text: str) -> int:
     counted = [held for _, _, held in runs if len(held)]
     if not counted:
         return 1

@@ -11,7 +11,7 @@ import pandas as pd
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.launches.blocking_calls import is_pageable
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 from viewer.trace import Kind
 from viewer.trace.events import Int64
@@ -116,15 +116,15 @@ def _compute_streams(study: Study, gpu: int) -> list[int]:
 
 @dataclass(frozen=True)
 class InFront:
-    """Copies that a lap's first kernel has to wait for, by GPU and lap.
+    """Copies that an iteration's first kernel has to wait for, by GPU and iteration.
 
     Attributes
     ----------
-    count : ndarray of int64, shape (gpus, laps)
-    length_ns : ndarray of int64, shape (gpus, laps)
+    count : ndarray of int64, shape (gpus, iterations)
+    length_ns : ndarray of int64, shape (gpus, iterations)
         Time that they cover.
-    bytes : ndarray of int64, shape (gpus, laps)
-    start_ns : ndarray of int64, shape (gpus, laps)
+    bytes : ndarray of int64, shape (gpus, iterations)
+    start_ns : ndarray of int64, shape (gpus, iterations)
         Start of the first of them; -1 without any.
     """
 
@@ -134,9 +134,9 @@ class InFront:
     start_ns: Int64
 
 
-def in_front(study: Study, laps: Laps) -> InFront:
-    """Return the copies to the device, 64 KiB and more, between a lap's first kernel and the one before."""
-    shape = (len(study.trace.gpus), laps.count)
+def in_front(study: Study, iterations: Iterations) -> InFront:
+    """Return the copies to the device of 64 KiB or more that precede an iteration's first kernel."""
+    shape = (len(study.trace.gpus), iterations.count)
     none = np.zeros(shape, np.int64)
     found = InFront(none, none.copy(), none.copy(), none - 1)
     events = study.trace.events[Kind.MEMCPY]
@@ -148,26 +148,28 @@ def in_front(study: Study, laps: Laps) -> InFront:
         to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
         rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
         rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
-        low, first = before_first_kernel(study, laps, gpu.index)
+        low, first = before_first_kernel(study, iterations, gpu.index)
         begin, stop = (np.searchsorted(events.start_ns[rows], edge, side="left") for edge in (low, first))
-        for lap in range(laps.count):
-            held = rows[begin[lap] : stop[lap]]
+        for iteration in range(iterations.count):
+            held = rows[begin[iteration] : stop[iteration]]
             if len(held):
                 covered = union(events.start_ns[held], events.end_ns[held])
-                found.count[gpu.index, lap] = len(held)
-                found.length_ns[gpu.index, lap] = covered.total()
-                found.bytes[gpu.index, lap] = int(events.columns["bytes"][held].astype(np.int64).sum())
-                found.start_ns[gpu.index, lap] = int(covered.start_ns[0]) if len(covered) else low[lap]
+                found.count[gpu.index, iteration] = len(held)
+                found.length_ns[gpu.index, iteration] = covered.total()
+                found.bytes[gpu.index, iteration] = int(events.columns["bytes"][held].astype(np.int64).sum())
+                found.start_ns[gpu.index, iteration] = (
+                    int(covered.start_ns[0]) if len(covered) else low[iteration]
+                )
     return found
 
 
-def before_first_kernel(study: Study, laps: Laps, gpu: int) -> tuple[Int64, Int64]:
-    """Return per lap the start of the last compute kernel before it, and that of its own first one."""
+def before_first_kernel(study: Study, iterations: Iterations, gpu: int) -> tuple[Int64, Int64]:
+    """Return per iteration the start of the last compute kernel before it, and that of its own first one."""
     kernels = study.trace.kernels
     rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
     rows = rows[~study.classes.is_comm(kernels.name_id[rows])]
     starts = np.sort(kernels.start_ns[rows])
-    begin, end = laps.windows(gpu)
+    begin, end = iterations.windows(gpu)
     if not len(starts):
         return begin, begin
     at = np.searchsorted(starts, begin, side="left")

@@ -1,4 +1,4 @@
-"""Whether one copy could hide behind kernels, and did (definitions, section 9)."""
+"""Whether one copy could hide behind kernels, and did (docs/definitions.md, section 9)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def copy_story(study: Study, kind: Kind, index: int) -> CopyStory:
     trace, events = study.trace, study.trace.events[kind]
     start, end = int(events.start_ns[index]), int(events.end_ns[index])
     stream = trace.streams[events.owner_of(index)]
-    covered = study.occupancy(stream.gpu)
+    covered = study.coverage(stream.gpu)
     hidden = int((covered.compute | covered.communication).covered(start, end))
     kernels = trace.kernels.name_id[trace.kernels.of(stream.index)]
     return CopyStory(

@@ -1,4 +1,7 @@
-"""Kernels inside a scope: by class, by name, small ones and launch seas (definitions, sections 3 and 4)."""
+"""Kernels inside a scope: by class, by name, small ones and small-kernel bursts.
+
+See docs/definitions.md, sections 3 and 4.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.core.prefix_sums import coded
-from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, Seas, find_seas
+from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, SmallKernelBursts, find_small_kernel_bursts
 from viewer.analysis.launches.attribution import Rows
 from viewer.analysis.time.scope import Scope
 from viewer.trace import Kind
@@ -130,7 +133,7 @@ def small_in(study: Study, rows: Rows) -> int:
     return int((kernels.end_ns[rows] - kernels.start_ns[rows] < SMALL_NS).sum())
 
 
-def seas_in(study: Study, rows: Rows) -> Seas:
-    """Return the launch seas among some kernels of a GPU, communication left out."""
+def bursts_in(study: Study, rows: Rows) -> SmallKernelBursts:
+    """Return the small-kernel bursts among some kernels of a GPU, communication left out."""
     held = compute_only(study, rows)
-    return find_seas(study.trace.kernels.start_ns[held], study.trace.kernels.end_ns[held])
+    return find_small_kernel_bursts(study.trace.kernels.start_ns[held], study.trace.kernels.end_ns[held])

@@ -138,7 +138,7 @@ def _beside(
 
     Of a communication kernel it is what computation runs beside it.
     """
-    occupied = study.occupancy(gpu)
+    occupied = study.coverage(gpu)
     is_comm = kind is Kind.KERNEL and bool(study.classes.is_comm(np.array([name_id]))[0])
     other = occupied.compute if is_comm else occupied.communication
     return np.asarray(other.covered(start, end) / np.maximum(end - start, 1), np.float64)

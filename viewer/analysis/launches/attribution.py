@@ -27,7 +27,7 @@ MARK = 34
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchedOperations:
     """The GPU operations of one process that have a launch record, by (thread, start of the call).
 
     Attributes
@@ -41,8 +41,8 @@ class Launched:
         The operation.
     name_id : ndarray of uint32, shape (n,)
     call_start_ns, call_end_ns : ndarray of int64, shape (n,)
-        The innermost API call that launched it (definitions, section 4).
-    threads : mapping of int to slice
+        The innermost API call that launched it (docs/definitions.md, section 4).
+    threads : mapping of int to stall
         The operations that each thread launched.
     busy_ns : int
         Sum of the durations of all operations of the process, those without a launch record included.
@@ -63,7 +63,7 @@ class Launched:
         return len(self.start_ns)
 
 
-def launched_of(study: Study, process: int) -> Launched:
+def launched_operations(study: Study, process: int) -> LaunchedOperations:
     """Return the launched operations of a process."""
     trace, api = study.trace, study.trace.api
     pieces: list[tuple[npt.NDArray[Any], ...]] = [_NO_LAUNCHES]
@@ -91,14 +91,14 @@ def launched_of(study: Study, process: int) -> Launched:
     edges = zip(owned, low.tolist(), high.tolist(), strict=True)
     threads = {t: slice(first, last) for t, first, last in edges if last > first}
     called, returned = api.start_ns[call], api.end_ns[call]
-    return Launched(kinds, indices, gpus, starts, ends, names, called, returned, threads, busy)
+    return LaunchedOperations(kinds, indices, gpus, starts, ends, names, called, returned, threads, busy)
 
 
 _NO_LAUNCHES = tuple(
     np.empty(0, dtype)
     for dtype in (np.int32, np.uint8, np.int64, np.int32, np.int64, np.int64, np.uint32)
 )  # fmt: skip
-"""The call and the columns of `Launched` that operations have themselves."""
+"""The call and the columns of `LaunchedOperations` that operations have themselves."""
 
 
 def outermost(starts: Int64, ends: Int64, call_starts: Int64, call_ends: Int64) -> Indices:
@@ -137,7 +137,7 @@ class Cover:
 
     def __init__(self, study: Study, process: int) -> None:
         self.trace = study.trace
-        self.launched = launched_of(study, process)
+        self.launched = launched_operations(study, process)
 
     def callers(self, thread: int, domain: str, mode: str, low_ns: int, high_ns: int) -> Iterator[Indices]:
         """Yield positions in `launched`, by start of the call, that a range of thread and domain may cover.

@@ -1,4 +1,4 @@
-"""Which CUDA calls return when the GPU is done (definitions, section 7: blocking calls)."""
+"""Which CUDA calls return when the GPU is done (docs/definitions.md, section 7: blocking calls)."""
 
 from __future__ import annotations
 

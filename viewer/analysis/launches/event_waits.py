@@ -17,7 +17,7 @@ STREAM_WAITS = frozenset({"cudaStreamWaitEvent", "cudaStreamWaitEvent_ptsz", "cu
 _NONE = np.empty(0, np.int64)
 
 
-def awaited(study: Study, gpu: int, kind: Indices, index: Indices) -> Indices:
+def event_waits(study: Study, gpu: int, kind: Indices, index: Indices) -> Indices:
     """Return the last call that made each operation's stream wait for an event, before it was launched.
 
     Parameters

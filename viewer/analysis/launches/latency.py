@@ -1,4 +1,4 @@
-"""Launch distance: how far the CPU runs ahead of a GPU, over time (definitions, section 4)."""
+"""Launch latency: how far the CPU runs ahead of a GPU, over time (docs/definitions.md, section 4)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.core.arrays import Whole, narrow
-from viewer.analysis.launches.launches import UNKNOWN
-from viewer.analysis.stalls.causes import NEAR_ZERO_NS
+from viewer.analysis.core.arrays import Whole, narrowed
+from viewer.analysis.launches.launches import NEAR_ZERO_NS, UNKNOWN
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
@@ -20,7 +19,7 @@ MIN_IDLE_NS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class LaunchDistance:
+class LaunchLatency:
     """How long each operation of a GPU was queued; those without a launch record are left out.
 
     Attributes
@@ -29,7 +28,7 @@ class LaunchDistance:
         Starts of the operations, rising.
     queued_ns : ndarray of int32 or int64, shape (n,)
     dry_ns : ndarray of int64, shape (m,)
-        Starts of the operations that end an idle slice of 10 µs or more and were not queued: there the
+        Starts of the operations that end an idle stall of 10 µs or more and were not queued: there the
         queue had run dry.
     """
 
@@ -55,8 +54,8 @@ class LaunchDistance:
         return low, high
 
 
-def launch_distance(study: Study, gpu: int) -> LaunchDistance:
-    """Return the launch distance of a GPU."""
+def launch_latency(study: Study, gpu: int) -> LaunchLatency:
+    """Return the launch latency of a GPU."""
     order = study.order(gpu)
     queued = np.full(len(order), UNKNOWN, np.int64)
     for position, kind in enumerate(GPU_KINDS):
@@ -72,4 +71,4 @@ def launch_distance(study: Study, gpu: int) -> LaunchDistance:
     held = first < len(times)
     ends, first = ends[held], first[held]
     is_dry = (times[first] == ends) & (queued[first] < NEAR_ZERO_NS)
-    return LaunchDistance(times, narrow(queued), ends[is_dry])
+    return LaunchLatency(times, narrowed(queued), ends[is_dry])

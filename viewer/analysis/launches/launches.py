@@ -1,4 +1,4 @@
-"""Which API call launched which operation of a GPU (definitions, section 4)."""
+"""Which API call launched which operation of a GPU (docs/definitions.md, section 4)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.gpu_order import GpuOrder
-from viewer.analysis.core.prefix_sums import Tally
+from viewer.analysis.core.prefix_sums import PrefixSums
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
 UNKNOWN = int(np.iinfo(np.int64).min)
 """Stands for a time that is not known: an operation without a launch record."""
+NEAR_ZERO_NS = 20_000
+"""A queue shorter than this is no queue: the operation began as soon as it could be launched."""
 
 _UInt64 = npt.NDArray[np.uint64]
 _Rows = npt.NDArray[np.int32]
@@ -37,7 +39,7 @@ class Launches:
         self._trace, self._order = trace, order
         self._api_of: dict[Kind, _Rows] = {}
         self._ops: dict[Kind, tuple[_Rows, _Rows]] = {}
-        self._spans: dict[int, tuple[Tally, Tally]] = {}
+        self._spans: dict[int, tuple[PrefixSums, PrefixSums]] = {}
 
     def api_of(self, kind: Kind) -> _Rows:
         """Return the launching call of each operation: an index into `Trace.api`, -1 without a record."""
@@ -103,7 +105,7 @@ class Launches:
         out[known] = start[known] - times[calls[known]]
         return out
 
-    def _spans_of(self, gpu: int) -> tuple[Tally, Tally]:
+    def _spans_of(self, gpu: int) -> tuple[PrefixSums, PrefixSums]:
         """Return what calls launched on a GPU: one operation, which stands in its order; or several."""
         order = self._order(gpu)
         calls = np.full(len(order), -1, np.int32)
@@ -124,8 +126,8 @@ class Launches:
             by_start = np.argsort(start, kind="stable")
             start, end = start[by_start], end[by_start]
         return (
-            Tally(order.start_ns, order.end_ns, np.zeros(len(order), np.uint8), alone),
-            Tally(start, end, np.zeros(len(start), np.uint8)),
+            PrefixSums(order.start_ns, order.end_ns, np.zeros(len(order), np.uint8), alone),
+            PrefixSums(start, end, np.zeros(len(start), np.uint8)),
         )
 
     @cached_property

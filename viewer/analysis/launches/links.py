@@ -1,4 +1,7 @@
-"""Both ends of a launch: the call and the operations that it put on a GPU (definitions, section 4)."""
+"""Both ends of a launch: the call and the operations that it put on a GPU.
+
+See docs/definitions.md, section 4.
+"""
 
 from __future__ import annotations
 

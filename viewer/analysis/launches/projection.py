@@ -1,4 +1,7 @@
-"""NVTX ranges projected on the GPU (definitions, section 5): by the same thread, and by the whole process."""
+"""NVTX ranges projected on the GPU: by the same thread, and by the whole process.
+
+See docs/definitions.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.core.arrays import narrow
+from viewer.analysis.core.arrays import narrowed
 from viewer.analysis.core.parallel import each
 from viewer.analysis.launches.attribution import Cover, ranges_of
 from viewer.trace.events import Int64
@@ -131,7 +134,7 @@ def _table(study: Study, process: int, pieces: list[_Piece]) -> pd.DataFrame:
             "start_ns": first,
             "end_ns": last,
             "depth": depth.astype(np.uint8),
-            "ops": narrow(count),
+            "ops": narrowed(count),
             "busy_ns": busy,
         }
     )

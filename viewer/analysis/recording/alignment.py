@@ -1,4 +1,4 @@
-"""A shifted GPU clock put right: by how much, and the trace with it (definitions, section 10)."""
+"""A shifted GPU clock put right: by how much, and the trace with it (docs/definitions.md, section 10)."""
 
 from __future__ import annotations
 

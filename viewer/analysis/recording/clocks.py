@@ -1,4 +1,7 @@
-"""GPU clocks against the CPU's: the bounds between which each offset lies (definitions, section 10)."""
+"""GPU clocks against the CPU's: the bounds between which each offset lies.
+
+See docs/definitions.md, section 10.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viewer.analysis.core.prefix_sums import coded
-from viewer.analysis.launches.attribution import Indices, Launched, Mask, launched_of
+from viewer.analysis.launches.attribution import Indices, LaunchedOperations, Mask, launched_operations
 from viewer.trace import Gpu, Kind, Trace
 from viewer.trace.events import Int64, UInt32
 
@@ -81,18 +84,18 @@ def clocks(study: Study) -> tuple[Clock, ...]:
     for process in study.trace.processes:
         gpus = study.trace.gpus_of(process.index)
         if gpus:
-            ops = launched_of(study, process.index)
+            ops = launched_operations(study, process.index)
             found |= {g.index: _clock(study.trace, ops, g) for g in gpus}
     return tuple(found[g.index] for g in study.trace.gpus)
 
 
-def _clock(trace: Trace, ops: Launched, gpu: Gpu) -> Clock:
+def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
     mine = ops.gpu == gpu.index
     lower = int((ops.call_start_ns[mine] - ops.start_ns[mine]).max()) if mine.any() else None
     return Clock(gpu.index, lower, _upper(trace, ops, gpu, mine))
 
 
-def _upper(trace: Trace, ops: Launched, gpu: Gpu, mine: Mask) -> int | None:
+def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, mine: Mask) -> int | None:
     """Return the least time from the end of the last operation launched before a sync to its return."""
     sync = trace.events[Kind.SYNC]
     rows = sync.of(gpu.process)
@@ -127,7 +130,7 @@ def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
     return np.asarray(held[code])
 
 
-def _slack(ops: Launched, order: Indices, sync_start: Int64, sync_end: Int64) -> int | None:
+def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> int | None:
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
     held = before >= 0
@@ -137,7 +140,7 @@ def _slack(ops: Launched, order: Indices, sync_start: Int64, sync_end: Int64) ->
     return int((sync_end[held] - latest[before[held]]).min())
 
 
-def _stream_of(trace: Trace, ops: Launched) -> Int64:
+def _stream_of(trace: Trace, ops: LaunchedOperations) -> Int64:
     out = np.zeros(len(ops), np.int64)
     for position, kind in enumerate((Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)):
         here = ops.kind == position

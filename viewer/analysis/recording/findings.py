@@ -1,4 +1,4 @@
-"""What is wrong with a recording, and what therefore cannot be known (definitions, section 10)."""
+"""What is wrong with a recording, and what therefore cannot be known (docs/definitions.md, section 10)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def findings(study: Study) -> tuple[Finding, ...]:
         *_shifted_clocks(study),
         *_contradictions(study),
         *_aligned(study.trace),
-        *_shared_boards(study.trace),
+        *_shared_gpus(study.trace),
         *_unknown_launches(study),
         *_graphs(study),
         *_outside(study.trace),
@@ -208,17 +208,17 @@ def _aligned(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _shared_boards(trace: Trace) -> Iterator[Finding]:
-    boards: dict[int, list[int]] = {}
+def _shared_gpus(trace: Trace) -> Iterator[Finding]:
+    gpu_info: dict[int, list[int]] = {}
     for gpu in trace.gpus:
         if gpu.physical is not None:
-            boards.setdefault(gpu.physical, []).append(gpu.index)
-    for board, sharers in boards.items():
+            gpu_info.setdefault(gpu.physical, []).append(gpu.index)
+    for physical_gpu, sharers in gpu_info.items():
         if len(sharers) > 1:
             names = ", ".join(trace.gpu_label(g) for g in sharers)
             yield Finding(
                 "warning",
-                f"{names} are one physical GPU ({board})",
+                f"{names} are one physical GPU ({physical_gpu})",
                 "Each of them counts as idle while another one runs: add their parts up with care.",
             )
 

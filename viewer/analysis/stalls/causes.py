@@ -1,4 +1,7 @@
-"""Why a GPU was idle: the launching thread's time in a slice, and what it says (definitions, section 7)."""
+"""Why a GPU was idle: the launching thread's time in a stall, and what it says.
+
+See docs/definitions.md, section 7.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy.typing as npt
 
 from viewer.analysis.core.intervals import runs
 from viewer.analysis.launches.attribution import outermost, ranges_of
+from viewer.analysis.launches.launches import NEAR_ZERO_NS
 from viewer.analysis.stalls.host_time import Hosts, Indices
 from viewer.trace.events import Int64
 
@@ -26,7 +30,7 @@ SHARES = (
     "launch_to_start_ns",
     "gpu_side_ns",
 )
-"""What an idle slice is made of; they sum to its length."""
+"""What an idle stall is made of; they sum to its length."""
 BLOCKING, OTHER_CALL, OFF_CPU, HOST, UNKNOWN, LAUNCH_TO_START, GPU_SIDE = range(len(SHARES))
 
 WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN = (
@@ -47,8 +51,6 @@ _CAUSE_OF_SHARE = np.array(
     np.int8,
 )
 
-NEAR_ZERO_NS = 20_000
-"""A queue shorter than this is no queue: the operation began as soon as it could be launched."""
 LAUNCHES = 10
 SURROUNDING_NS = 1_000_000
 BETWEEN_LAUNCHES_NS = SURROUNDING_NS // LAUNCHES
@@ -57,17 +59,17 @@ _OWNERS_TRIED = 4
 
 @dataclass
 class Causes:
-    """Of some slices of one GPU, sorted: the figures, the cause and what points at it.
+    """Of some stalls of one GPU, sorted: the figures, the cause and what points at it.
 
     Attributes
     ----------
-    shares : ndarray of int64, shape (7, slices)
-        In order of `SHARES`; each column sums to the slice's length.
-    cause : ndarray of int8, shape (slices,)
+    shares : ndarray of int64, shape (7, stalls)
+        In order of `SHARES`; each column sums to the stall's length.
+    cause : ndarray of int8, shape (stalls,)
         Position in `IDLE_CAUSES`.
-    thread, followed : ndarray of int64, shape (slices,)
+    thread, followed : ndarray of int64, shape (stalls,)
         The launching thread, and the one whose time was taken instead; -1 for none.
-    blocking_call, other_call, os_call, drained_by, inside : ndarray of int64, shape (slices,)
+    blocking_call, other_call, os_call, drained_by, inside : ndarray of int64, shape (stalls,)
         Indices into the tables of API calls, of operating system calls and of NVTX ranges; -1 for none.
     """
 
@@ -92,15 +94,15 @@ class Causes:
 def find_causes(
     study: Study, hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, queued_ns: Int64
 ) -> Causes:
-    """Find why a GPU was idle in some slices.
+    """Find why a GPU was idle in some stalls.
 
     Parameters
     ----------
-    start_ns, end_ns : ndarray of int64, shape (slices,)
+    start_ns, end_ns : ndarray of int64, shape (stalls,)
         Disjoint and sorted.
-    launch : ndarray of int64, shape (slices,)
+    launch : ndarray of int64, shape (stalls,)
         The call (index into ``trace.api``) that launched the operation after, -1 without a record.
-    queued_ns : ndarray of int64, shape (slices,)
+    queued_ns : ndarray of int64, shape (stalls,)
         How long that operation was queued.
     """
     found = placed(study, hosts, start_ns, end_ns, launch)
@@ -126,7 +128,7 @@ def find_causes(
 
 
 def placed(study: Study, hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
-    """Say of slices of any kind which thread launched, inside which range, and what drained the queue."""
+    """Say of stalls of any kind which thread launched, inside which range, and what drained the queue."""
     found = Causes.empty(len(launch), threads_of(study, launch))
     for thread, mine in _by_thread(found.thread):
         found.inside[mine] = hosts.inside(thread, start_ns[mine], end_ns[mine])
@@ -143,7 +145,7 @@ def threads_of(study: Study, calls: Indices) -> Indices:
 def _split_threads(
     hosts: Hosts, found: Causes, rows: npt.NDArray[np.bool_], thread: Indices, start: Int64, stop: Int64
 ) -> None:
-    """Add to the shares what each slice's thread did until it called the launch."""
+    """Add to the shares what each stall's thread did until it called the launch."""
     for one, mine in _by_thread(np.where(rows, thread, -1)):
         found.shares[: UNKNOWN + 1, mine] += hosts.time(one).split(start[mine], stop[mine])
 

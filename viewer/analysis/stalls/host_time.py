@@ -1,4 +1,4 @@
-"""What a host thread does with its time, outside and inside CUDA calls (definitions, section 7)."""
+"""What a host thread does with its time, outside and inside CUDA calls (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Everything known of one slice, in words (definitions, section 7)."""
+"""Everything known of one stall, in words (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewer.analysis.core.units import said_ns
+from viewer.analysis.core.units import duration_text
 from viewer.analysis.stalls.causes import ON_GPU_SIDE
 from viewer.trace import GPU_KINDS, Kind, Trace
 
 if TYPE_CHECKING:
-    from viewer.analysis.stalls.stalls import Slices
+    from viewer.analysis.stalls.stalls import Stalls
     from viewer.analysis.study import Study
 
 _SHARE_TEXT = {
@@ -30,14 +30,14 @@ NO_OPERATION = "no operation follows in this recording"
 NO_LAUNCH = "no launch record of the operation after"
 NOT_RECORDED = "host code or waiting: neither context switches nor operating system calls were recorded"
 
-Facts = list[tuple[str, str]]
+CardText = list[tuple[str, str]]
 
 
-def slice_facts(study: Study, slices: Slices, number: int) -> Facts:
-    """Return labels and values of a slice, for a card or a panel; what is not known is said, with why."""
-    row, words = slices.table.iloc[number], slices.words(number)
+def stall_facts(study: Study, stalls: Stalls, number: int) -> CardText:
+    """Return labels and values of a stall, for a card or a panel; what is not known is said, with why."""
+    row, words = stalls.table.iloc[number], stalls.words(number)
     facts = [
-        ("Slice", f"{words['kind']}, {said_ns(int(row['duration_ns']))}"),
+        ("Stall", f"{words['kind']}, {duration_text(int(row['duration_ns']))}"),
         ("GPU", words["gpu"]),
         ("Iteration", f"{words['iteration']} ({words['place']})" if words["iteration"] else words["place"]),
         ("Cause", _cause(study, row, words)),
@@ -73,7 +73,7 @@ def _cause(study: Study, row: Any, words: Any) -> str:
     said = [cause]
     if words["call"]:
         said.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {words['call']}")
-    said.append(f"{float(words['share']):.0%} of the slice")
+    said.append(f"{float(words['share']):.0%} of the stall")
     if int(row["followed"]) >= 0:
         said.append(f"by {_thread(study.trace, int(row['followed']))}, for which the launching thread waited")
     return ", ".join(said)
@@ -84,7 +84,7 @@ def _shares(row: Any, cause: str) -> list[str]:
     if row["kind"] == "copy_only" or cause == "unknown":
         return []
     held = sorted(((int(row[name]), text) for name, text in table.items() if row[name]), reverse=True)
-    return [f"{said_ns(ns)} {text}" for ns, text in held]
+    return [f"{duration_text(ns)} {text}" for ns, text in held]
 
 
 def _copies(row: Any, words: Any) -> str:
@@ -99,7 +99,7 @@ def _launch(trace: Trace, row: Any) -> str:
     name = trace.names[int(trace.api.name_id[call])]
     after = trace.events[GPU_KINDS[int(row["after_kind"])]]
     before = int(after.start_ns[int(row["after_index"])]) - int(trace.api.start_ns[call])
-    return f"{name} on {_thread(trace, int(row['thread']))}, {said_ns(before)} before the start"
+    return f"{name} on {_thread(trace, int(row['thread']))}, {duration_text(before)} before the start"
 
 
 def _thread(trace: Trace, thread: int) -> str:

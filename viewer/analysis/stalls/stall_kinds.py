@@ -1,4 +1,4 @@
-"""What is said of copy-only slices and of exposed communication (definitions, section 7)."""
+"""What is said of copy-only stalls and of exposed communication (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
 COPY_CAUSE = "copy"
 COPY_COLUMNS = ("copy_kind", "copy_index", "copies", "bytes", "throughput_gb_s", "pageable", "in_front")
 COMM_COLUMNS = ("wait_ns", "transfer_ns", "unmatched_ns")
 COMM_CAUSES = ("waiting for a rank", "transfer", "not matched")
 WHOLE = (
-    "A slice counts wholly for its main cause here. How much of exposed communication is waiting, to the "
-    "nanosecond, is the exact part under Ranks in Vitals: the two are not to be compared."
+    "A stall counts wholly for its main cause here. How much of exposed communication is waiting, to the "
+    "nanosecond, is the exact part under Ranks in Summary: the two are not to be compared."
 )
-"""What has to be said where slices are summed by cause (definitions, sections 7 and 8)."""
+"""What has to be said where stalls are summed by cause (docs/definitions.md, sections 7 and 8)."""
 
 Columns = dict[str, npt.NDArray[Any]]
 
 
 def copy_facts(
-    study: Study, laps: Laps | None, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool
+    study: Study, iterations: Iterations | None, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool
 ) -> Columns:
-    """Return `COPY_COLUMNS` of some sorted slices of a GPU; without copies in them if not `wanted`."""
+    """Return `COPY_COLUMNS` of some sorted stalls of a GPU; without copies in them if not `wanted`."""
     count = len(start_ns)
     found: Columns = {
         "copy_kind": np.full(count, -1, np.int8),
@@ -64,29 +64,29 @@ def copy_facts(
         lasted = np.maximum(table.end_ns[one] - table.start_ns[one], 1)
         found["throughput_gb_s"][more] = sizes[at[more]] / lasted
         found["pageable"][more] = is_pageable(table)[one] if kind is Kind.MEMCPY else False
-        if kind is Kind.MEMCPY and laps is not None:
-            found["in_front"] = _in_front(study, laps, gpu, rows, shared)
+        if kind is Kind.MEMCPY and iterations is not None:
+            found["in_front"] = _in_front(study, iterations, gpu, rows, shared)
     return found
 
 
 def _in_front(
-    study: Study, laps: Laps, gpu: int, rows: npt.NDArray[np.int32], shared: Overlaps
+    study: Study, iterations: Iterations, gpu: int, rows: npt.NDArray[np.int32], shared: Overlaps
 ) -> npt.NDArray[np.bool_]:
-    """Return the slices with a copy to the device, 64 KiB or more, that a lap's first kernel waits for."""
+    """Return the stalls with a copy to the device of 64 KiB or more before an iteration's first kernel."""
     table = study.trace.events[Kind.MEMCPY]
-    low, first = before_first_kernel(study, laps, gpu)
+    low, first = before_first_kernel(study, iterations, gpu)
     start = table.start_ns[rows]
-    lap = np.searchsorted(first, start, side="right")
-    before = (lap < len(low)) & (start >= low[np.minimum(lap, len(low) - 1)])
+    iteration = np.searchsorted(first, start, side="right")
+    before = (iteration < len(low)) & (start >= low[np.minimum(iteration, len(low) - 1)])
     large = table.columns["bytes"][rows].astype(np.int64) >= MIN_IN_FRONT_BYTES
     is_front = before & large & (table.columns["copy_kind"][rows] == HTOD)
-    held = np.zeros(shared.slices, bool)
-    held[shared.slice_at[is_front[shared.event_at]]] = True
+    held = np.zeros(shared.stalls, bool)
+    held[shared.stall_at[is_front[shared.event_at]]] = True
     return held
 
 
 def comm_facts(study: Study, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool) -> Columns:
-    """Return `COMM_COLUMNS`, the rank waited for and the collective of some sorted slices of a GPU."""
+    """Return `COMM_COLUMNS`, the rank waited for and the collective of some sorted stalls of a GPU."""
     count = len(start_ns)
     found: Columns = {name: np.zeros(count, np.int64) for name in COMM_COLUMNS}
     found |= {"waits_for": np.full(count, -1, np.int16), "collective": np.full(count, -1, np.int32)}

@@ -1,4 +1,4 @@
-"""Slices summed by cause, and gathered where they are alike (definitions, section 7)."""
+"""Stalls summed by cause, and gathered where they are alike (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from viewer.trace.events import Int64
 from viewer.trace.names import normalise_numbers, strip_arguments
 
 if TYPE_CHECKING:
-    from viewer.analysis.stalls.stalls import Slices
+    from viewer.analysis.stalls.stalls import Stalls
 
 ALIKE = 1.25
-"""Slices of a group are at most this many times as long as its shortest."""
+"""Stalls of a group are at most this many times as long as its shortest."""
 _TOLD_APART = ["kind", "place", "cause", "inside", "duration_ns", "gpu"]
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the time of some slices by kind and cause, most first.
+    """Return the time of some stalls by kind and cause, most first.
 
     Returns
     -------
     DataFrame
-        `kind`, `cause`, `count`, `total_ns`, `share` (of all these slices of that kind).
+        `kind`, `cause`, `count`, `total_ns`, `share` (of all these stalls of that kind).
     """
     lengths = table.groupby(["kind", "cause"], observed=True)["duration_ns"]
     grouped = lengths.agg(["count", "sum"]).reset_index()
@@ -39,8 +39,8 @@ def totals(table: pd.DataFrame) -> pd.DataFrame:
     return grouped.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
 
 
-def groups(slices: Slices, rows: Indices) -> pd.DataFrame:
-    """Gather slices of the same kind, place, cause and surrounding range, and of similar length.
+def groups(stalls: Stalls, rows: Indices) -> pd.DataFrame:
+    """Gather stalls of the same kind, place, cause and surrounding range, and of similar length.
 
     Returns
     -------
@@ -49,8 +49,8 @@ def groups(slices: Slices, rows: Indices) -> pd.DataFrame:
         lengths over the mean), `total_ns`, `gpus` (how many), `first_ns`, `text`, `rows` (their numbers);
         most time first.
     """
-    table = slices.table[_TOLD_APART].iloc[rows]
-    texts, code = _ranges(slices.study.trace, table["inside"].to_numpy())
+    table = stalls.table[_TOLD_APART].iloc[rows]
+    texts, code = _ranges(stalls.study.trace, table["inside"].to_numpy())
     length = table["duration_ns"].to_numpy()
     keys = np.zeros(len(rows), np.int64)
     for values, count in (
@@ -62,7 +62,7 @@ def groups(slices: Slices, rows: Indices) -> pd.DataFrame:
         keys = keys * (count + 1) + values.to_numpy(np.int64) + 1
     order = np.lexsort((length, keys))
     found = [
-        _group(slices, table, texts, code, length, order[low:high], rows)
+        _group(stalls, table, texts, code, length, order[low:high], rows)
         for low, high in _alike(keys[order], length[order])
     ]
     frame = pd.DataFrame(found, columns=_GROUP_COLUMNS)
@@ -88,7 +88,7 @@ def _alike(keys: Int64, length: Int64) -> list[tuple[int, int]]:
 
 
 def _group(
-    slices: Slices,
+    stalls: Stalls,
     table: pd.DataFrame,
     texts: list[str],
     code: Indices,
@@ -105,13 +105,13 @@ def _group(
     numbers = np.sort(rows[held])
     gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[held])))
     said = [
-        f"{count:,} {KIND_TEXT[one['kind']]} slice{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
+        f"{count:,} {KIND_TEXT[one['kind']]} stall{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
         + (f" ± {spread:.0%}" if spread >= 0.005 else ""),
         PLACE_TEXT[one["place"]],
     ]
     place = [f"inside {inside}"] * bool(inside)
     text = ", ".join([" ".join(t for t in said if t), str(one["cause"]), *place])
-    first = int(slices.table["start_ns"].iloc[numbers[0]])
+    first = int(stalls.table["start_ns"].iloc[numbers[0]])
     return (
         one["kind"], one["place"], one["cause"], inside, count, round(mean), spread, total, gpus, first, text,
         numbers,

@@ -1,4 +1,7 @@
-"""Slices: where a GPU is idle, only copies, or communicates exposed, and why (definitions, section 7)."""
+"""Stalls: where a GPU is idle, only copies, or communicates exposed, and why.
+
+See docs/definitions.md, section 7.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.core.arrays import narrow
+from viewer.analysis.core.arrays import narrowed
 from viewer.analysis.core.gpu_order import GpuOrder
 from viewer.analysis.launches.attribution import Indices
-from viewer.analysis.launches.event_waits import awaited
+from viewer.analysis.launches.event_waits import event_waits
 from viewer.analysis.launches.launches import UNKNOWN
 from viewer.analysis.stalls.causes import IDLE_CAUSES, ON_GPU_SIDE, SHARES, Causes, find_causes, placed
 from viewer.analysis.stalls.host_time import Hosts
@@ -31,41 +34,43 @@ from viewer.trace.lazy import cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
-MIN_SLICE_NS = 10_000
-"""Shorter slices are counted, not listed."""
+MIN_STALL_NS = 10_000
+"""Shorter stalls are counted, not listed."""
 
 IDLE, COPY_ONLY, EXPOSED = "idle", "copy_only", "exposed_comm"
-SLICE_KINDS = (IDLE, COPY_ONLY, EXPOSED)
-INSIDE, BETWEEN, OUTSIDE, NO_LAPS = "inside", "between", "outside", ""
-PLACES = (INSIDE, BETWEEN, OUTSIDE, NO_LAPS)
+STALL_KINDS = (IDLE, COPY_ONLY, EXPOSED)
+INSIDE, BETWEEN, OUTSIDE, NO_ITERATIONS = "inside", "between", "outside", ""
+PLACES = (INSIDE, BETWEEN, OUTSIDE, NO_ITERATIONS)
 CAUSES = (*IDLE_CAUSES, COPY_CAUSE, *COMM_CAUSES)
 
 _CAUSE_COLUMNS = ("thread", "followed", "blocking_call", "other_call", "os_call", "drained_by", "inside")
 
 
 @dataclass(frozen=True, eq=False)
-class Slices:
-    """The slices of a trace.
+class Stalls:
+    """The stalls of a trace.
 
     Attributes
     ----------
     table : DataFrame
-        One row a slice, by (start_ns, gpu); its index is the slice's number. Indices into tables of the
+        One row a stall, by (start_ns, gpu); its index is the stall's number. Indices into tables of the
         trace are -1 for none.
 
-        - `kind` (category of `SLICE_KINDS`), `gpu`, `start_ns`, `end_ns`, `duration_ns`
-        - `place` (category of `PLACES`), `lap`, `lap_after`: those of the operation before and after
+        - `kind` (category of `STALL_KINDS`), `gpu`, `start_ns`, `end_ns`, `duration_ns`
+        - `place` (category of `PLACES`), `iteration`, `iteration_after`: those of the operation before and
+        after
         - `before_kind`, `before_index`, `after_kind`, `after_index`: operations, kinds as in `GPU_KINDS`
         - `launch` (into ``trace.api``): the call that launched the operation after; `thread`: its thread
         - `cause` (category of `CAUSES`)
         - idle: `SHARES` in ns, which sum to `duration_ns`; `followed` (the thread taken instead),
           `blocking_call`, `other_call` (the longest of each, into ``trace.api``), `os_call`
         - `drained_by` (into ``trace.api``), `inside` (into ``trace.nvtx``)
-        - GPU side: `awaited` (into ``trace.api``), the wait for an event in front of the operation after
-        - copy only: `copy_kind`, `copy_index` (the operation with most of the slice), `copies`, `bytes`
-          (of all that touch it), `throughput_gb_s` (of that operation), `pageable`, `in_front` of a lap
+        - GPU side: `event_waits` (into ``trace.api``), the wait for an event in front of the operation after
+        - copy only: `copy_kind`, `copy_index` (the operation with most of the stall), `copies`, `bytes`
+          (of all that touch it), `throughput_gb_s` (of that operation), `pageable`, `in_front` of an
+          iteration
         - exposed communication: `wait_ns`, `transfer_ns`, `unmatched_ns`, which sum to `duration_ns`,
           `waits_for` (a GPU), `collective` (into ``trace.kernels``)
     short : DataFrame
@@ -88,7 +93,7 @@ class Slices:
         gpus: Sequence[int] | None = None,
         min_ns: int = 0,
     ) -> Indices:
-        """Return the numbers of the slices that are one of each of these, and at least so long."""
+        """Return the numbers of the stalls that are one of each of these, and at least so long."""
         held = self._duration >= min_ns
         for column, wanted in (("kind", kinds), ("cause", causes), ("place", places), ("gpu", gpus)):
             if wanted is not None:
@@ -96,13 +101,13 @@ class Slices:
         return np.flatnonzero(held)
 
     def exactly(self, start_ns: int, end_ns: int) -> int | None:
-        """Return the first slice that begins and ends just there, None where there is none."""
+        """Return the first stall that begins and ends just there, None where there is none."""
         low, high = np.searchsorted(self._start, (start_ns, start_ns + 1))
         same = np.flatnonzero(self.table["end_ns"].to_numpy()[low:high] == end_ns)
         return int(low + same[0]) if len(same) else None
 
     def at(self, gpu: int, time_ns: int) -> int | None:
-        """Return the slice of a GPU that holds an instant, None outside all."""
+        """Return the stall of a GPU that holds an instant, None outside all."""
         numbers, starts, ends = self._of_gpu[gpu]
         at = int(np.searchsorted(starts, time_ns, side="right")) - 1
         return int(numbers[at]) if at >= 0 and time_ns < ends[at] else None
@@ -115,7 +120,7 @@ class Slices:
         return frame_of(self)
 
     def words(self, number: int) -> dict[str, Any]:
-        """Return one slice in words, see `viewer.analysis.stalls.words.words`."""
+        """Return one stall in words, see `viewer.analysis.stalls.words.words`."""
         from viewer.analysis.stalls.words import words
 
         return {key: column[0] for key, column in words(self, np.array([number])).items()}
@@ -128,7 +133,7 @@ class Slices:
         return totals(table if rows is None else table.iloc[np.asarray(rows)])
 
     def groups(self, rows: npt.ArrayLike | None = None) -> pd.DataFrame:
-        """Return slices alike as one line each, see `viewer.analysis.stalls.stall_tables.groups`."""
+        """Return stalls alike as one line each, see `viewer.analysis.stalls.stall_tables.groups`."""
         from viewer.analysis.stalls.stall_tables import groups
 
         return groups(self, np.arange(len(self)) if rows is None else np.arange(len(self))[np.asarray(rows)])
@@ -148,30 +153,30 @@ class Slices:
         return [(held, self._start[held], end[held]) for held in rows]
 
 
-def find_slices(study: Study, laps: Laps | None, min_ns: int = MIN_SLICE_NS) -> Slices:
-    """Find the slices of every GPU in the trace's window, and the cause of each.
+def find_stalls(study: Study, iterations: Iterations | None, min_ns: int = MIN_STALL_NS) -> Stalls:
+    """Find the stalls of every GPU in the trace's window, and the cause of each.
 
     Parameters
     ----------
-    laps : Laps or None
+    iterations : Iterations or None
         What is between iterations and what inside; None: not known.
     min_ns : int
-        The shortest slice to list.
+        The shortest stall to list.
     """
     hosts = Hosts(study)
     pieces: list[dict[str, Any]] = []
     short: list[tuple[str, int, int, int]] = []
     for gpu in study.trace.gpus:
         neighbours = _Neighbours(study.order(gpu.index))
-        for kind in SLICE_KINDS:
+        for kind in STALL_KINDS:
             found = study.parts[gpu.index].intervals(kind)
             long = found.lengths >= min_ns
             brief = found.lengths[~long]
             short.append((kind, gpu.index, len(brief), int(brief.sum())))
             start, end = found.start_ns[long], found.end_ns[long]
-            pieces.append(_of_kind(study, hosts, laps, gpu.index, kind, start, end, neighbours))
+            pieces.append(_of_kind(study, hosts, iterations, gpu.index, kind, start, end, neighbours))
     table = _table(pieces)
-    return Slices(study, min_ns, table, pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"]))
+    return Stalls(study, min_ns, table, pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"]))
 
 
 @dataclass
@@ -197,7 +202,7 @@ class _Neighbours:
 def _of_kind(
     study: Study,
     hosts: Hosts,
-    laps: Laps | None,
+    iterations: Iterations | None,
     gpu: int,
     kind: str,
     start: Int64,
@@ -208,12 +213,12 @@ def _of_kind(
     order = neighbours.order
     launch, queued = _launch(study, order, after)
     columns: dict[str, Any] = {
-        "kind": np.full(len(start), SLICE_KINDS.index(kind), np.int8),
+        "kind": np.full(len(start), STALL_KINDS.index(kind), np.int8),
         "gpu": np.full(len(start), gpu, np.int16),
         "start_ns": start,
         "end_ns": end,
         "duration_ns": end - start,
-        **_laps(laps, gpu, order, before, after),
+        **_iterations(iterations, gpu, order, before, after),
     }
     for name, at in (("before", before), ("after", after)):
         known, held = at >= 0, np.maximum(at, 0)
@@ -230,15 +235,15 @@ def _of_kind(
     if kind == IDLE:
         queued_on = np.flatnonzero(found.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
         ahead = columns["after_kind"][queued_on], columns["after_index"][queued_on]
-        columns["awaited"][queued_on] = awaited(study, gpu, *ahead)
-    columns |= copy_facts(study, laps, gpu, start, end, wanted=kind == COPY_ONLY)
+        columns["awaited"][queued_on] = event_waits(study, gpu, *ahead)
+    columns |= copy_facts(study, iterations, gpu, start, end, wanted=kind == COPY_ONLY)
     columns |= comm_facts(study, gpu, start, end, wanted=kind == EXPOSED)
     if kind == COPY_ONLY:
         columns["cause"] = np.full(len(start), CAUSES.index(COPY_CAUSE), np.int8)
     elif kind == EXPOSED:
         figures = np.stack([columns[name] for name in COMM_COLUMNS])
         columns["cause"] = (figures.argmax(axis=0) + CAUSES.index(COMM_CAUSES[0])).astype(np.int8)
-    return {name: narrow(held) if name in _FIGURES else held for name, held in columns.items()}
+    return {name: narrowed(held) if name in _FIGURES else held for name, held in columns.items()}
 
 
 def _launch(study: Study, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
@@ -255,20 +260,20 @@ def _launch(study: Study, order: GpuOrder, after: Indices) -> tuple[Indices, Int
     return call, queued
 
 
-def _laps(
-    laps: Laps | None, gpu: int, order: GpuOrder, before: Indices, after: Indices
+def _iterations(
+    iterations: Iterations | None, gpu: int, order: GpuOrder, before: Indices, after: Indices
 ) -> dict[str, npt.NDArray[Any]]:
-    if laps is None:
+    if iterations is None:
         none = np.full(len(before), -1, np.int32)
-        code = np.full(len(before), PLACES.index(NO_LAPS), np.int8)
+        code = np.full(len(before), PLACES.index(NO_ITERATIONS), np.int8)
         return {"place": code, "lap": none, "lap_after": none.copy()}
     held = []
     for at in (before, after):
         starts = order.start_ns[np.maximum(at, 0)] if len(order) else np.zeros(len(at), np.int64)
-        lap = np.searchsorted(laps.starts[gpu], starts, side="right") - 1
-        # An operation of length zero may start where the last lap ends, with it.
-        known = (at >= 0) & (lap >= 0) & (lap < laps.count)
-        held.append(np.where(known, lap, -1).astype(np.int32))
+        iteration = np.searchsorted(iterations.starts[gpu], starts, side="right") - 1
+        # An operation of length zero may start where the last iteration ends, with it.
+        known = (at >= 0) & (iteration >= 0) & (iteration < iterations.count)
+        held.append(np.where(known, iteration, -1).astype(np.int32))
     one, other = held
     place = np.select(
         [(one < 0) | (other < 0), one == other],
@@ -306,7 +311,7 @@ def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
     columns: dict[str, Any] = {
         name: (first[name] if name in first else taken(name))[order] for name in _ORDER
     }
-    columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(SLICE_KINDS))
+    columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(STALL_KINDS))
     columns["place"] = pd.Categorical.from_codes(columns["place"], pd.Index(PLACES))
     columns["cause"] = pd.Categorical.from_codes(columns["cause"], pd.Index(CAUSES))
     return pd.DataFrame(columns, copy=False)

@@ -1,4 +1,7 @@
-"""Slices in words (definitions, section 7): few texts for many slices, each held once and pointed at."""
+"""Stalls in words: few texts for many stalls, each held once and pointed at.
+
+See docs/definitions.md, section 7.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from viewer.trace.events import UInt32
 from viewer.trace.names import short_name
 
 if TYPE_CHECKING:
-    from viewer.analysis.stalls.stalls import Slices
+    from viewer.analysis.stalls.stalls import Stalls
 
 KIND_TEXT = {"idle": "idle", "copy_only": "copy only", "exposed_comm": "exposed communication"}
 PLACE_TEXT = {
@@ -86,14 +89,14 @@ class Texts:
         return pd.Series(pd.Categorical.from_codes(self.code, pd.Index(self.texts, dtype="str")))
 
 
-def words(slices: Slices, rows: Rows = EVERY) -> dict[str, Any]:
-    """Return some slices in words, a `Texts` or an array a column.
+def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
+    """Return some stalls in words, a `Texts` or an array a column.
 
     `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"), `cause`, `share` (of the
-    slice's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the kind that
+    stall's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the kind that
     the cause names; of the GPU side the wait for an event), `before`, `after`, `copies`, `waits_for`.
     """
-    table, trace = _Picked(slices.table, rows), slices.study.trace
+    table, trace = _Picked(stalls.table, rows), stalls.study.trace
     labels = [*(trace.gpu_label(g.index) for g in trace.gpus), ""]
     return {
         "kind": Texts.of(map(KIND_TEXT.__getitem__, table.categories("kind")), table["kind"]),
@@ -114,9 +117,9 @@ def words(slices: Slices, rows: Rows = EVERY) -> dict[str, Any]:
     }
 
 
-def frame_of(slices: Slices, rows: Rows = EVERY) -> pd.DataFrame:
-    """Return some slices in words as a table; its texts are categories."""
-    found = words(slices, rows)
+def frame_of(stalls: Stalls, rows: Rows = EVERY) -> pd.DataFrame:
+    """Return some stalls in words as a table; its texts are categories."""
+    found = words(stalls, rows)
     return pd.DataFrame({k: v.series() if isinstance(v, Texts) else v for k, v in found.items()})
 
 
@@ -154,7 +157,10 @@ def _iterations(table: _Picked) -> Texts:
     code, pairs = pd.factorize((one << 32) + other)
     after = (pairs + 2**31) % 2**32 - 2**31
     both = zip(((pairs - after) >> 32).tolist(), after.tolist(), strict=True)
-    texts = (" → ".join(str(lap) for lap in dict.fromkeys(laps) if lap >= 0) for laps in both)
+    texts = (
+        " → ".join(str(iteration) for iteration in dict.fromkeys(iterations) if iteration >= 0)
+        for iterations in both
+    )
     return Texts.of(texts, code)
 
 

@@ -1,4 +1,4 @@
-"""One number of the case sheet: what it means, what is normal, and where to look."""
+"""One number of the summary: what it means, what is normal, and where to look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Location:
     """Where a number can be seen: a stretch of time, on one GPU or on all (None)."""
 
     start_ns: int
@@ -24,15 +24,15 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Vital:
-    """One number of the case sheet.
+class Metric:
+    """One number of the summary.
 
     Attributes
     ----------
     key : str
         Stable, for tests and reports: "idle".
     section : str
-        The section of the case sheet that it stands in.
+        The section of the summary that it stands in.
     name : str
         As it is printed.
     value : int, float, str or None
@@ -48,7 +48,7 @@ class Vital:
         What is normal, "" where nothing is.
     is_normal : bool or None
         None where nothing is said to be normal, or the value is not known.
-    evidence : Evidence or None
+    location : Location or None
         Where to look for it over all GPUs.
     spots : tuple
         Where to look for it on each GPU, () where that is the same.
@@ -64,34 +64,34 @@ class Vital:
     per_gpu: tuple[Value, ...] = ()
     normal: str = ""
     is_normal: bool | None = None
-    evidence: Evidence | None = None
-    spots: tuple[Evidence | None, ...] = ()
+    location: Location | None = None
+    spots: tuple[Location | None, ...] = ()
 
-    def where(self, gpu: int | None = None) -> Evidence | None:
+    def where(self, gpu: int | None = None) -> Location | None:
         """Return where to look for it: over all GPUs, or on one."""
-        if gpu is None or not self.evidence:
-            return self.evidence
-        return self.spots[gpu] if self.spots else replace(self.evidence, gpu=gpu)
+        if gpu is None or not self.location:
+            return self.location
+        return self.spots[gpu] if self.spots else replace(self.location, gpu=gpu)
 
 
-def longest_slices(slices: Sequence[Intervals]) -> tuple[Evidence | None, ...]:
-    """Return the longest slice of each GPU, None where there is none."""
-    found: list[Evidence | None] = []
-    for gpu, of_gpu in enumerate(slices):
+def longest_stalls(stalls: Sequence[Intervals]) -> tuple[Location | None, ...]:
+    """Return the longest stall of each GPU, None where there is none."""
+    found: list[Location | None] = []
+    for gpu, of_gpu in enumerate(stalls):
         at = int(of_gpu.lengths.argmax()) if len(of_gpu) else -1
-        found.append(Evidence(int(of_gpu.start_ns[at]), int(of_gpu.end_ns[at]), gpu) if len(of_gpu) else None)
+        found.append(Location(int(of_gpu.start_ns[at]), int(of_gpu.end_ns[at]), gpu) if len(of_gpu) else None)
     return tuple(found)
 
 
-def longest(spots: Sequence[Evidence | None]) -> Evidence | None:
+def longest(spots: Sequence[Location | None]) -> Location | None:
     """Return the longest of some places, None where there is none."""
     return max(
         (s for s in spots if s is not None), key=lambda s: (s.end_ns - s.start_ns, s.gpu or 0), default=None
     )
 
 
-def table(vitals: Sequence[Vital], gpus: Sequence[str]) -> pd.DataFrame:
-    """Return some vitals as a table: name, value, unit, share, what is normal, one column a GPU.
+def table(summary: Sequence[Metric], gpus: Sequence[str]) -> pd.DataFrame:
+    """Return some summary as a table: name, value, unit, share, what is normal, one column a GPU.
 
     Parameters
     ----------
@@ -100,16 +100,16 @@ def table(vitals: Sequence[Vital], gpus: Sequence[str]) -> pd.DataFrame:
     """
     return pd.DataFrame(
         {
-            "name": [v.name for v in vitals],
-            "value": pd.Series([v.value for v in vitals], dtype=object),
-            "unit": [v.unit for v in vitals],
-            "share": [v.share for v in vitals],
-            "normal": [v.normal for v in vitals],
-            "is_normal": pd.Series([v.is_normal for v in vitals], dtype=object),
+            "name": [v.name for v in summary],
+            "value": pd.Series([v.value for v in summary], dtype=object),
+            "unit": [v.unit for v in summary],
+            "share": [v.share for v in summary],
+            "normal": [v.normal for v in summary],
+            "is_normal": pd.Series([v.is_normal for v in summary], dtype=object),
             **{
-                label: pd.Series([v.per_gpu[g] if v.per_gpu else None for v in vitals], dtype=object)
+                label: pd.Series([v.per_gpu[g] if v.per_gpu else None for v in summary], dtype=object)
                 for g, label in enumerate(gpus)
             },
-            "definition": [v.definition for v in vitals],
+            "definition": [v.definition for v in summary],
         }
     )

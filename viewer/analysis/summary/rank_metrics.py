@@ -1,13 +1,13 @@
-"""Vitals of the ranks: the slowest one, and how much exposed communication is waiting for a late one."""
+"""Summary of the ranks: the slowest one, and how much exposed communication is waiting for a late one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from viewer.analysis.collectives.late_ranks import Comparison
-from viewer.analysis.summary.metric import Evidence, Vital, longest, longest_slices
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.collectives.late_ranks import RankComparison
+from viewer.analysis.summary.metric import Location, Metric, longest, longest_stalls
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 
 if TYPE_CHECKING:
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
 _RANKS = "ranks"
 SPLIT = (
-    "Exact part: each slice is split to the nanosecond. Where slices are summed by main cause, each counts "
+    "Exact part: each stall is split to the nanosecond. Where stalls are summed by main cause, each counts "
     "wholly for one; the two are not to be compared."
 )
 
 
-def rank_vitals(
-    study: Study, comparisons: tuple[Comparison, ...], laps: Laps | None, scope: Scope
-) -> Iterator[Vital]:
+def rank_summary(
+    study: Study, comparisons: tuple[RankComparison, ...], iterations: Iterations | None, scope: Scope
+) -> Iterator[Metric]:
     """Yield the slowest rank of those that do the same work, and the waiting in exposed communication."""
     compared = [c for c in comparisons if len(c.gpus) > 1]
     for number, group in enumerate(compared):
         of = f" of {len(group.gpus)} that do the same work" if len(compared) > 1 else ""
-        yield from _slowest(study, group, (f"_{number}" if number else "", of), laps, scope)
+        yield from _slowest(study, group, (f"_{number}" if number else "", of), iterations, scope)
     if study.collectives.groups:
         yield from _waiting(study, comparisons, scope)
         yield from _exposed_waiting(study, scope)
 
 
 def _slowest(
-    study: Study, group: Comparison, which: tuple[str, str], laps: Laps | None, scope: Scope
-) -> Iterator[Vital]:
+    study: Study, group: RankComparison, which: tuple[str, str], iterations: Iterations | None, scope: Scope
+) -> Iterator[Metric]:
     trace = study.trace
     suffix, of = which
     confirmed = {True: "it also waits least", False: "but it does not wait least", None: "waits not known"}
     says = {True: "waits least", False: "does not wait least", None: "waits not known"}
     name = trace.gpu_label(group.slowest)
-    evidence = None
-    if laps is not None and (scope.laps or laps.basis):
-        lap = (scope.laps or laps.basis)[0]
-        evidence = Evidence(laps.start_ns(lap), laps.end_ns(lap), group.slowest)
-    yield Vital(
+    location = None
+    if iterations is not None and (scope.iterations or iterations.basis):
+        iteration = (scope.iterations or iterations.basis)[0]
+        location = Location(iterations.start_ns(iteration), iterations.end_ns(iteration), group.slowest)
+    yield Metric(
         f"slowest_rank{suffix}",
         _RANKS,
         "slowest rank" + of,
@@ -57,9 +57,9 @@ def _slowest(
         f"{name}: {group.pattern}, {confirmed[group.waits_least]}.",
         normal="none",
         is_normal=not group.is_straggler,
-        evidence=evidence,
+        location=location,
     )
-    yield Vital(
+    yield Metric(
         f"slowest_says{suffix}",
         _RANKS,
         "what speaks for it",
@@ -67,12 +67,12 @@ def _slowest(
         "text",
         f"In how many of the iterations {name} is the slowest: {group.pattern}. Who is late makes the others "
         "wait, and waits least.",
-        evidence=evidence,
+        location=location,
     )
     per_gpu: list[int | None] = [None] * len(trace.gpus)
     for gpu, compute in zip(group.gpus, group.compute_ns.tolist(), strict=True):
         per_gpu[gpu] = compute
-    yield Vital(
+    yield Metric(
         f"rank_spread{suffix}",
         _RANKS,
         "spread of compute time",
@@ -82,9 +82,9 @@ def _slowest(
         "tell: they are equal in a synchronised job.",
         normal="under 2 %",
         is_normal=not group.is_straggler,
-        evidence=evidence,
+        location=location,
     )
-    yield Vital(
+    yield Metric(
         f"rank_compute{suffix}",
         _RANKS,
         "compute per iteration",
@@ -92,11 +92,11 @@ def _slowest(
         "ns",
         "Time with a compute kernel per iteration: median over those taken, on each GPU; over all the mean.",
         per_gpu=tuple(per_gpu),
-        evidence=evidence,
+        location=location,
     )
 
 
-def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) -> Iterator[Vital]:
+def _waiting(study: Study, comparisons: tuple[RankComparison, ...], scope: Scope) -> Iterator[Metric]:
     per_gpu: list[int | None] = [None] * len(study.trace.gpus)
     for group in comparisons:
         if group.wait_ns is not None:
@@ -104,10 +104,10 @@ def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) ->
                 per_gpu[gpu] = wait
     known = [wait for wait in per_gpu if wait is not None]
     if known:
-        spots = longest_slices(
+        spots = longest_stalls(
             [study.collectives.waits(gpu) & within for gpu, within in enumerate(scope.within)]
         )
-        yield Vital(
+        yield Metric(
             "rank_wait",
             _RANKS,
             "waiting in collectives per iteration",
@@ -116,19 +116,19 @@ def _waiting(study: Study, comparisons: tuple[Comparison, ...], scope: Scope) ->
             "Time in collectives while another rank has not come yet, per iteration: median of those taken, "
             "on each GPU; over all the mean.",
             per_gpu=tuple(per_gpu),
-            evidence=longest(spots),
+            location=longest(spots),
             spots=spots,
         )
 
 
-def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
-    slices = [
-        scope.slices(study, gpu, "exposed_comm") & study.collectives.waits(gpu)
+def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Metric]:
+    stalls = [
+        scope.stalls(study, gpu, "exposed_comm") & study.collectives.waits(gpu)
         for gpu in range(len(scope.within))
     ]
-    exposed = [s.total() for s in slices]
-    spots = longest_slices(slices)
-    yield Vital(
+    exposed = [s.total() for s in stalls]
+    spots = longest_stalls(stalls)
+    yield Metric(
         "exposed_wait",
         _RANKS,
         "exposed communication that is waiting, exact part",
@@ -138,6 +138,6 @@ def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Vital]:
         "transfer. " + SPLIT,
         share=sum(exposed) / max(scope.total_ns, 1),
         per_gpu=tuple(exposed),
-        evidence=longest(spots),
+        location=longest(spots),
         spots=spots,
     )

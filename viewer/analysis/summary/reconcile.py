@@ -10,12 +10,12 @@ import numpy as np
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.time.scope import Scope
-from viewer.analysis.time.time_breakdown import COPY_ONLY, IDLE, PARTS, without_kernel
+from viewer.analysis.time.time_breakdown import CATEGORIES, COPY_ONLY, IDLE, without_kernel
 from viewer.trace import GPU_KINDS, Kind
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
 What = Literal["idle", "communication", "compute", "copies"]
 
@@ -24,7 +24,7 @@ CLOSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """One way to define a figure, and what it comes to: a share of the time of all GPUs."""
 
     name: str
@@ -39,8 +39,8 @@ class Reconciled:
 
     what: What
     claimed: float
-    ours: Reading
-    readings: tuple[Reading, ...]
+    ours: Interpretation
+    readings: tuple[Interpretation, ...]
 
     @property
     def agrees(self) -> bool:
@@ -48,7 +48,7 @@ class Reconciled:
         return abs(self.ours.share - self.claimed) <= CLOSE
 
     @property
-    def explained_by(self) -> Reading | None:
+    def explained_by(self) -> Interpretation | None:
         """The looser definition that gives the figure, None where none does or none is needed."""
         if self.agrees:
             return None
@@ -56,31 +56,33 @@ class Reconciled:
         return nearest if nearest and abs(nearest.share - self.claimed) <= CLOSE else None
 
 
-def reconcile(study: Study, scope: Scope, what: What, claimed: float, laps: Laps | None = None) -> Reconciled:
+def reconcile(
+    study: Study, scope: Scope, what: What, claimed: float, iterations: Iterations | None = None
+) -> Reconciled:
     """Set a figure from elsewhere beside the measured one and what looser definitions give.
 
     Parameters
     ----------
     claimed : float
         A share of the time, 0.20 for "idle 20 %".
-    laps : Laps, optional
+    iterations : Iterations, optional
         With them idle inside the CPU's ranges is among the readings.
     """
     readings = {"idle": _idle, "communication": _communication, "compute": _compute, "copies": _copies}[what](
         study, scope
     )
-    if what == "idle" and laps is not None and scope.laps:
-        on_cpu = _idle_in_cpu_ranges(study, laps, scope)
+    if what == "idle" and iterations is not None and scope.iterations:
+        on_cpu = _idle_in_cpu_ranges(study, iterations, scope)
         readings = (*readings, on_cpu) if on_cpu else readings
     ours = next(r for r in readings if r.is_ours)
     near = tuple(sorted(readings, key=lambda r: abs(r.share - claimed)))
     return Reconciled(what, claimed, ours, near)
 
 
-def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
+def _idle(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     parts = scope.parts(study)
     idle, no_kernel = parts[:, IDLE].sum(), without_kernel(parts).sum()
-    exposed = parts[:, PARTS.index("exposed_comm")].sum()
+    exposed = parts[:, CATEGORIES.index("exposed_comm")].sum()
     gaps, busiest, sums = [], [], []
     for gpu, within in enumerate(scope.within):
         free = [within.total() - _covered(study, [s], within).total() for s in _streams(study, gpu)]
@@ -97,7 +99,7 @@ def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
             "No compute kernel on any stream: copies and exposed communication count as idle.",
         ),
         _reading(
-            scope, "gaps of the busiest stream", sum(busiest), "One stream alone: false holes count as idle."
+            scope, "gaps of the busiest stream", sum(busiest), "One stream alone: stream gaps count as idle."
         ),
         _reading(
             scope,
@@ -114,10 +116,10 @@ def _idle(study: Study, scope: Scope) -> tuple[Reading, ...]:
     )
 
 
-def _communication(study: Study, scope: Scope) -> tuple[Reading, ...]:
+def _communication(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     parts = scope.parts(study)
-    exposed = parts[:, PARTS.index("exposed_comm")].sum()
-    hidden = parts[:, PARTS.index("hidden_comm")].sum()
+    exposed = parts[:, CATEGORIES.index("exposed_comm")].sum()
+    hidden = parts[:, CATEGORIES.index("hidden_comm")].sum()
     sums, kernels = 0, 0
     for gpu, within in enumerate(scope.within):
         rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
@@ -132,7 +134,7 @@ def _communication(study: Study, scope: Scope) -> tuple[Reading, ...]:
         _reading(
             scope, "sum of durations", sums, "Durations of communication kernels over the time of the GPUs."
         ),
-        Reading(
+        Interpretation(
             "share of the kernels' time",
             sums / max(kernels, 1),
             "Sum of durations over that of all kernels: what nsys prints for a kernel or a row.",
@@ -140,10 +142,10 @@ def _communication(study: Study, scope: Scope) -> tuple[Reading, ...]:
     )
 
 
-def _compute(study: Study, scope: Scope) -> tuple[Reading, ...]:
+def _compute(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     parts = scope.parts(study)
-    alone = parts[:, PARTS.index("compute_only")].sum()
-    compute = alone + parts[:, PARTS.index("hidden_comm")].sum()
+    alone = parts[:, CATEGORIES.index("compute_only")].sum()
+    compute = alone + parts[:, CATEGORIES.index("hidden_comm")].sum()
     busy = parts[:, :IDLE].sum()
     sums = sum(_sum(study, gpu, within) for gpu, within in enumerate(scope.within))
     return (
@@ -154,7 +156,7 @@ def _compute(study: Study, scope: Scope) -> tuple[Reading, ...]:
     )
 
 
-def _copies(study: Study, scope: Scope) -> tuple[Reading, ...]:
+def _copies(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     parts = scope.parts(study)
     union_ns = sums = 0
     for gpu, within in enumerate(scope.within):
@@ -176,9 +178,9 @@ def _copies(study: Study, scope: Scope) -> tuple[Reading, ...]:
     )
 
 
-def _idle_in_cpu_ranges(study: Study, laps: Laps, scope: Scope) -> Reading | None:
+def _idle_in_cpu_ranges(study: Study, iterations: Iterations, scope: Scope) -> Interpretation | None:
     """Return the idle time inside the marker's ranges as they lie on the CPU, None for a guessed marker."""
-    marker = next((c for c in study.candidates if c.name == laps.marker and not c.guess), None)
+    marker = next((c for c in study.candidates if c.name == iterations.marker and not c.guess), None)
     if marker is None:
         return None
     nvtx = study.trace.nvtx
@@ -187,21 +189,22 @@ def _idle_in_cpu_ranges(study: Study, laps: Laps, scope: Scope) -> Reading | Non
         ranges = marker.ranges.get(gpu.process)
         if ranges is None:
             continue
-        if len(ranges) == laps.count:
-            ranges = ranges[list(scope.laps)]
+        if len(ranges) == iterations.count:
+            ranges = ranges[list(scope.iterations)]
         inside = union(nvtx.start_ns[ranges], nvtx.end_ns[ranges])
         total += inside.total()
         idle += (study.parts[gpu.index].intervals("idle") & inside).total()
-    return Reading(
+    return Interpretation(
         "idle inside the CPU's ranges",
         idle / max(total, 1),
-        f"Measured in the ranges called {laps.marker} where the CPU has them: when work was asked for, not "
+        f"Measured in the ranges called {iterations.marker} where the CPU has them: when work was asked for, "
+        "not "
         "when the GPU did it; what lies between the ranges is left out.",
     )
 
 
-def _reading(scope: Scope, name: str, ns: int, definition: str, ours: bool = False) -> Reading:
-    return Reading(name, int(ns) / max(scope.total_ns, 1), definition, ours)
+def _reading(scope: Scope, name: str, ns: int, definition: str, ours: bool = False) -> Interpretation:
+    return Interpretation(name, int(ns) / max(scope.total_ns, 1), definition, ours)
 
 
 def _streams(study: Study, gpu: int) -> list[int]:

@@ -9,11 +9,11 @@ import numpy as np
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
-from viewer.analysis.summary.report_iterations import lap_facts
+from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.time.measure import class_numbers, parts_of
 from viewer.analysis.time.scope import range_scope
-from viewer.analysis.time.shared_gpus import SharedBoard
-from viewer.analysis.time.time_breakdown import PARTS, without_kernel
+from viewer.analysis.time.shared_gpus import SharedGpu
+from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
 from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def report(
     window : (int, int), optional
         A range [start, end) in ns; it is clipped to the recording.
     iteration : int, optional
-        A lap's number instead. With neither: from the earliest to the latest GPU operation.
+        An iteration's number instead. With neither: from the earliest to the latest GPU operation.
 
     Returns
     -------
@@ -62,13 +62,15 @@ def report(
             {**_gpu_facts(trace, gpu), **numbers}
             for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
         ],
-        "shared_boards": [_board(study, board, start, end) for board in study.shared_boards],
+        "shared_boards": [
+            _physical_gpu(study, physical_gpu, start, end) for physical_gpu in study.shared_gpus
+        ],
         "counts": dict(trace.counts),
         "unread": dict(trace.unread),
         "recording": [_finding(study, finding) for finding in study.findings],
         "window": {"start_ns": start, "end_ns": end, "what": what},
         "notes": list(notes),
-        **lap_facts(study),
+        **iteration_facts(study),
         **collective_facts(study),
         "rules": study.rules.hash,
     }
@@ -78,12 +80,12 @@ def _window(
     study: Study, window: tuple[int, int] | None, iteration: int | None
 ) -> tuple[int, int, str, tuple[str, ...]]:
     if iteration is not None:
-        laps = study.laps()
-        if laps is None or not 0 <= iteration < laps.count:
+        iterations = study.iterations()
+        if iterations is None or not 0 <= iteration < iterations.count:
             raise ValueError(
-                f"there is no iteration {iteration}; {laps.count if laps else 'none'} were found"
+                f"there is no iteration {iteration}; {iterations.count if iterations else 'none'} were found"
             )
-        return laps.start_ns(iteration), laps.end_ns(iteration), f"iteration {iteration}", ()
+        return iterations.start_ns(iteration), iterations.end_ns(iteration), f"iteration {iteration}", ()
     if window is None:
         return *study.trace.window_ns, _whole(study.trace), ()
     scope = range_scope(study, *window)
@@ -133,13 +135,13 @@ def _finding(study: Study, finding: Finding) -> dict[str, Any]:
     }
 
 
-def _board(study: Study, board: SharedBoard, start_ns: int, end_ns: int) -> dict[str, Any]:
-    gpus = [study.trace.gpus[g] for g in board.gpus]
-    parts = board.parts.totals(start_ns, end_ns).tolist()
+def _physical_gpu(study: Study, physical_gpu: SharedGpu, start_ns: int, end_ns: int) -> dict[str, Any]:
+    gpus = [study.trace.gpus[g] for g in physical_gpu.gpus]
+    parts = physical_gpu.parts.totals(start_ns, end_ns).tolist()
     return {
-        "physical": board.physical,
+        "physical": physical_gpu.physical,
         "gpus": [{"pid": study.trace.processes[g.process].pid, "device": g.device} for g in gpus],
-        **{f"{part}_ns": ns for part, ns in zip(PARTS, parts, strict=True)},
+        **{f"{part}_ns": ns for part, ns in zip(CATEGORIES, parts, strict=True)},
     }
 
 
@@ -148,7 +150,7 @@ def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any
     return [
         {
             "launches": study.launches.count(gpu, start_ns, end_ns),
-            **{f"{part}_ns": ns for part, ns in zip(PARTS, of_gpu.tolist(), strict=True)},
+            **{f"{part}_ns": ns for part, ns in zip(CATEGORIES, of_gpu.tolist(), strict=True)},
             "no_kernel_ns": int(without_kernel(of_gpu)),
             **exposed_facts(study, gpu, start_ns, end_ns),
             "classes": {

@@ -1,4 +1,4 @@
-"""The collectives' part of the report (definitions, section 8)."""
+"""The collectives' part of the report (docs/definitions.md, section 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The case sheet of a run: its numbers, with their definitions, what is normal and where to look."""
+"""The summary of a run: its numbers, with their definitions, what is normal and where to look."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from viewer.analysis.kernels.copies import copies
 from viewer.analysis.kernels.kernel_tables import class_table, top_kernels
 from viewer.analysis.kernels.sync_time import syncs
 from viewer.analysis.recording.finding import Finding
-from viewer.analysis.summary.metric import Vital, table
-from viewer.analysis.summary.rank_metrics import rank_vitals
-from viewer.analysis.summary.time_metrics import iteration_vitals, time_vitals
-from viewer.analysis.summary.work_metrics import copy_vitals, phase_vitals, sea_vitals, sync_vitals
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.summary.metric import Metric, table
+from viewer.analysis.summary.rank_metrics import rank_summary
+from viewer.analysis.summary.time_metrics import iteration_summary, time_summary
+from viewer.analysis.summary.work_metrics import burst_summary, copy_summary, phase_summary, sync_summary
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, default_scope, left_out
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SECTIONS = (
     "time",
     "iterations",
     "phases",
-    "launch seas",
+    "small-kernel bursts",
     "copies",
     "synchronisation",
     "ranks",
@@ -35,14 +35,14 @@ SECTIONS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Vitals:
-    """The case sheet over one scope.
+class Summary:
+    """The summary over one scope.
 
     Attributes
     ----------
     scope : Scope
         What the numbers are taken over; ``scope.is_steady`` says whether to label them "not steady".
-    numbers : tuple of Vital
+    numbers : tuple of Metric
     tables : mapping of str to DataFrame
         The longer lists: "classes", "top kernels", "phases", "copies", "synchronisation", "ranks".
         Columns `gpu`, `start_ns` and `end_ns` say where to look.
@@ -53,19 +53,19 @@ class Vitals:
     """
 
     scope: Scope
-    numbers: tuple[Vital, ...]
+    numbers: tuple[Metric, ...]
     tables: dict[str, pd.DataFrame]
     gpus: tuple[str, ...]
     doubts: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, key: str) -> Vital:
-        for vital in self.numbers:
-            if vital.key == key:
-                return vital
+    def __getitem__(self, key: str) -> Metric:
+        for metric in self.numbers:
+            if metric.key == key:
+                return metric
         raise KeyError(key)
 
-    def section(self, name: str) -> tuple[Vital, ...]:
+    def section(self, name: str) -> tuple[Metric, ...]:
         """Return the numbers of one of the `SECTIONS`."""
         return tuple(v for v in self.numbers if v.section == name)
 
@@ -74,24 +74,24 @@ class Vitals:
         return table(self.section(section), self.gpus)
 
     @property
-    def findings(self) -> tuple[Vital, ...]:
+    def findings(self) -> tuple[Metric, ...]:
         """The numbers that are not normal."""
         return tuple(v for v in self.numbers if v.is_normal is False)
 
 
-def vitals(study: Study, laps: Laps | None = None, scope: Scope | None = None) -> Vitals:
-    """Return the case sheet.
+def summary(study: Study, iterations: Iterations | None = None, scope: Scope | None = None) -> Summary:
+    """Return the summary.
 
     Parameters
     ----------
-    laps : Laps, optional
+    iterations : Iterations, optional
         The iterations; without any the numbers are those of the whole trace, and fewer.
     scope : Scope, optional
-        Where to take the numbers from; by default the steady laps, without a steady state all after the
+        Where to take the numbers from; by default the steady iterations, without a steady state all after the
         warm-up.
     """
     if scope is None:
-        scope = default_scope(study, laps)
+        scope = default_scope(study, iterations)
     copied, waits = copies(study, scope), syncs(study, scope)
     lists = {
         "classes": class_table(study, scope),
@@ -99,23 +99,23 @@ def vitals(study: Study, laps: Laps | None = None, scope: Scope | None = None) -
         "copies": copied,
         "synchronisation": waits,
     }
-    numbers = list(time_vitals(study, scope))
-    if laps is not None:
-        phases = study.phases_of(laps)
-        comparisons = compare_ranks(study, laps, study.collectives, scope.laps_of(laps))
-        lists["phases"] = phase_table(study, laps, phases, scope)
+    numbers = list(time_summary(study, scope))
+    if iterations is not None:
+        phases = study.phases_of(iterations)
+        comparisons = compare_ranks(study, iterations, study.collectives, scope.iterations_of(iterations))
+        lists["phases"] = phase_table(study, iterations, phases, scope)
         lists["ranks"] = rank_table(study, comparisons)
-        numbers += iteration_vitals(study, laps, scope)
-        numbers += phase_vitals(phases, laps, scope, lists["phases"])
-        numbers += sea_vitals(study, scope, phases)
+        numbers += iteration_summary(study, iterations, scope)
+        numbers += phase_summary(phases, iterations, scope, lists["phases"])
+        numbers += burst_summary(study, scope, phases)
     else:
         comparisons = ()
-        numbers += sea_vitals(study, scope, None)
-    numbers += copy_vitals(study, copied)
-    numbers += sync_vitals(study, scope, waits)
-    numbers += rank_vitals(study, comparisons, laps, scope)
+        numbers += burst_summary(study, scope, None)
+    numbers += copy_summary(study, copied)
+    numbers += sync_summary(study, scope, waits)
+    numbers += rank_summary(study, comparisons, iterations, scope)
     labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
     doubts = tuple(f for f in study.findings if f.severity == "error")
-    rest = left_out(study, laps, scope)
+    rest = left_out(study, iterations, scope)
     notes = (*scope.notes, rest) if rest else scope.notes
-    return Vitals(scope, tuple(numbers), lists, labels, doubts, notes)
+    return Summary(scope, tuple(numbers), lists, labels, doubts, notes)

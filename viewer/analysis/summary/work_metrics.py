@@ -1,4 +1,4 @@
-"""Vitals of work: phases, launch seas, copies and synchronisation."""
+"""Summary of work: phases, small-kernel bursts, copies and synchronisation."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ import pandas as pd
 
 from viewer.analysis.core.intervals import Intervals, runs, union
 from viewer.analysis.iterations.phases import OWN_IN_BACKWARD, PHASES, Phases
-from viewer.analysis.kernels.kernel_tables import compute_only, kernels_in, seas_in, small_in
-from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, Seas
+from viewer.analysis.kernels.kernel_tables import bursts_in, compute_only, kernels_in, small_in
+from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, SmallKernelBursts
 from viewer.analysis.kernels.sync_time import ALL_CALLS
 from viewer.analysis.launches.attribution import Mask, Rows
-from viewer.analysis.summary.metric import Evidence, Vital, longest, longest_slices
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.summary.metric import Location, Metric, longest, longest_stalls
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-_PHASES, _SEAS, _COPIES, _SYNC = "phases", "launch seas", "copies", "synchronisation"
+_PHASES, _BURSTS, _COPIES, _SYNC = "phases", "small-kernel bursts", "copies", "synchronisation"
 NORMAL_RATIO = (1.6, 2.5)
 """Backward over forward, from and to."""
 
 
-def phase_vitals(phases: Phases, laps: Laps, scope: Scope, rows: pd.DataFrame) -> Iterator[Vital]:
+def phase_summary(
+    phases: Phases, iterations: Iterations, scope: Scope, rows: pd.DataFrame
+) -> Iterator[Metric]:
     """Yield what each phase takes, and backward over forward."""
-    chosen = phases.over(scope.laps_of(laps))
+    chosen = phases.over(scope.iterations_of(iterations))
     spots = {
-        p.name: longest_slices([e & w for e, w in zip(p.extent, scope.within, strict=True)])
+        p.name: longest_stalls([e & w for e, w in zip(p.extent, scope.within, strict=True)])
         for p in phases.phases
     }
     at = {
-        str(row["phase"]): Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+        str(row["phase"]): Location(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
         for row in rows.to_dict("records")
     }
     for name in (*PHASES, OWN_IN_BACKWARD):
         phase = phases.phase(name)
         if phase is None and name == OWN_IN_BACKWARD:
             continue
-        yield Vital(
+        yield Metric(
             name.replace(" ", "_"),
             _PHASES,
             name,
@@ -51,11 +53,11 @@ def phase_vitals(phases: Phases, laps: Laps, scope: Scope, rows: pd.DataFrame) -
             "Union of the compute kernels that it launched, no communication: per iteration, median over "
             f"those taken, mean over the GPUs. Found by: {phase.how if phase else 'no such range'}.",
             per_gpu=chosen.medians_ns(name),
-            evidence=at.get(name),
+            location=at.get(name),
             spots=spots.get(name, ()),
         )
     ratio = chosen.ratio
-    yield Vital(
+    yield Metric(
         "backward_to_forward",
         _PHASES,
         "backward over forward",
@@ -66,13 +68,13 @@ def phase_vitals(phases: Phases, laps: Laps, scope: Scope, rows: pd.DataFrame) -
         normal="about 2",
         is_normal=None if ratio is None else NORMAL_RATIO[0] <= ratio <= NORMAL_RATIO[1],
         per_gpu=chosen.ratios,
-        evidence=at.get("backward"),
+        location=at.get("backward"),
         spots=spots.get("backward", ()),
     )
 
 
-def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vital]:
-    """Yield small kernels and launch seas, and those seas that are not the optimizer's."""
+def burst_summary(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Metric]:
+    """Yield small kernels and small-kernel bursts, and those bursts that are not the optimizer's."""
     optimizer = phases.phase("optimizer") if phases else None
     none = np.empty(0, np.int64)
     held = [
@@ -80,58 +82,58 @@ def sea_vitals(study: Study, scope: Scope, phases: Phases | None) -> Iterator[Vi
         for gpu, within in enumerate(scope.within)
     ]
     small = [one.small for one in held]
-    time = [int(one.seas.sum_ns.sum()) for one in held]
+    time = [int(one.bursts.sum_ns.sum()) for one in held]
     outside = [int(one.is_strange.sum()) for one in held]
     worst = [one.worst() for one in held]
     largest = max((found for found in worst if found), key=lambda found: found[:2], default=None)
-    evidence = largest[2] if largest else None
+    location = largest[2] if largest else None
     of_gpu = tuple(found[2] if found else None for found in worst)
-    small_at = longest_slices([one.runs for one in held])
+    small_at = longest_stalls([one.runs for one in held])
     text = "Runs of compute kernels in which every hundred in a row average under 10 µs, no gap over 1 ms."
     yield _counted("small_kernels", "small kernels", small, "Compute kernels under 10 µs.", small_at)
-    yield Vital(
+    yield Metric(
         "small_share",
-        _SEAS,
+        _BURSTS,
         "small ones among the compute kernels",
         sum(small) / max(sum(one.computed for one in held), 1),
         "share",
         "Number of compute kernels under 10 µs over that of all compute kernels.",
         per_gpu=tuple(one.small / max(one.computed, 1) for one in held),
-        evidence=longest(small_at),
+        location=longest(small_at),
         spots=small_at,
     )
-    yield _counted("launch_seas", "launch seas", [len(one.seas) for one in held], text, of_gpu)
-    kernels = [int(one.seas.kernels.sum()) for one in held]
-    yield _counted("sea_kernels", "kernels in launch seas", kernels, text, of_gpu)
-    yield Vital(
+    yield _counted("launch_seas", "small-kernel bursts", [len(one.bursts) for one in held], text, of_gpu)
+    kernels = [int(one.bursts.kernels.sum()) for one in held]
+    yield _counted("sea_kernels", "kernels in small-kernel bursts", kernels, text, of_gpu)
+    yield Metric(
         "sea_time",
-        _SEAS,
+        _BURSTS,
         "time of those kernels",
         sum(time),
         "ns",
         "Sum of their durations. " + text,
         share=sum(time) / max(scope.total_ns, 1),
         per_gpu=tuple(time),
-        evidence=evidence,
+        location=location,
         spots=of_gpu,
     )
-    yield Vital(
+    yield Metric(
         "seas_outside_optimizer",
-        _SEAS,
-        "launch seas outside the optimizer",
+        _BURSTS,
+        "small-kernel bursts outside the optimizer",
         sum(outside),
         "count",
-        "Launch seas of which the optimizer launched less than half of the kernels."
+        "Small-kernel bursts of which the optimizer launched less than half of the kernels."
         + ("" if optimizer else " No range is called optimizer here: some of them may be its own."),
         per_gpu=tuple(outside),
         normal="none",
         is_normal=None if sum(outside) and not optimizer else not sum(outside),
-        evidence=evidence,
+        location=location,
         spots=of_gpu,
     )
 
 
-def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
+def copy_summary(study: Study, table: pd.DataFrame) -> Iterator[Metric]:
     """Yield for each kind of copy what nothing hides, with its speed and streams."""
     gpus = len(study.trace.gpus)
     for kind, rows in table.groupby("kind", sort=False):
@@ -141,7 +143,7 @@ def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
         hidden, streams = int(rows["hidden_ns"].sum()), ", ".join(sorted(set(rows["streams"])))
         queued = int(rows["on_compute_stream"].sum())
         spots = _spots_of(rows, gpus)
-        yield Vital(
+        yield Metric(
             f"copy_{str(kind).lower().replace(' ', '_')}",
             _COPIES,
             f"{kind}: not hidden",
@@ -151,12 +153,12 @@ def copy_vitals(study: Study, table: pd.DataFrame) -> Iterator[Vital]:
             f"duration, 10⁹); on streams {streams}; {queued:,} of them on a stream that also computes, "
             f"where a copy queues with the kernels and cannot hide; {hidden / 1e6:,.3f} ms beside a kernel.",
             per_gpu=tuple(per_gpu.tolist()),
-            evidence=longest(spots),
+            location=longest(spots),
             spots=spots,
         )
 
 
-def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vital]:
+def sync_summary(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Metric]:
     """Yield the time in synchronising calls, and how much of it the GPU is idle."""
     all_calls = table[table["call"] == ALL_CALLS]
     gpus = len(study.trace.gpus)
@@ -179,7 +181,7 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
         per_gpu = np.zeros(gpus, np.int64)
         per_gpu[all_calls["gpu"].to_numpy(np.int64)] = all_calls[column]
         total = int(per_gpu.sum())
-        yield Vital(
+        yield Metric(
             key,
             _SYNC,
             name,
@@ -188,7 +190,7 @@ def sync_vitals(study: Study, scope: Scope, table: pd.DataFrame) -> Iterator[Vit
             text,
             share=total / max(scope.total_ns, 1),
             per_gpu=tuple(per_gpu.tolist()),
-            evidence=longest(spots),
+            location=longest(spots),
             spots=spots,
         )
 
@@ -203,38 +205,38 @@ class _Small:
         How many compute kernels there are, and how many of them last under 10 µs.
     runs : Intervals
         From where to where small ones follow each other.
-    is_strange : ndarray of bool, shape (seas,)
-        The seas of which the optimizer launched less than half.
+    is_strange : ndarray of bool, shape (bursts,)
+        The bursts of which the optimizer launched less than half.
     """
 
     gpu: int
     computed: int
     small: int
     runs: Intervals
-    seas: Seas
+    bursts: SmallKernelBursts
     is_strange: Mask
 
-    def worst(self) -> tuple[bool, int, Evidence] | None:
-        """Return the sea to look at: the largest of the strange ones, else of all. None without seas."""
-        if not len(self.seas):
+    def worst(self) -> tuple[bool, int, Location] | None:
+        """Return the burst to look at: the largest of the strange ones, else of all. None without bursts."""
+        if not len(self.bursts):
             return None
-        keys = list(zip(self.is_strange.tolist(), self.seas.kernels.tolist(), strict=True))
+        keys = list(zip(self.is_strange.tolist(), self.bursts.kernels.tolist(), strict=True))
         at = keys.index(max(keys))
-        place = Evidence(int(self.seas.start_ns[at]), int(self.seas.end_ns[at]), self.gpu)
+        place = Location(int(self.bursts.start_ns[at]), int(self.bursts.end_ns[at]), self.gpu)
         return *keys[at], place
 
 
 def _small_on(study: Study, gpu: int, within: Intervals, of_optimizer: Rows) -> _Small:
     rows = compute_only(study, kernels_in(study, gpu, within))
-    seas = seas_in(study, rows)
-    is_strange = ~_mostly(seas, rows, of_optimizer)
-    return _Small(gpu, len(rows), small_in(study, rows), _runs_of_small(study, rows), seas, is_strange)
+    bursts = bursts_in(study, rows)
+    is_strange = ~_mostly(bursts, rows, of_optimizer)
+    return _Small(gpu, len(rows), small_in(study, rows), _runs_of_small(study, rows), bursts, is_strange)
 
 
-def _mostly(seas: Seas, rows: Rows, own: Rows) -> Mask:
-    """Return which seas have at least half of their kernels in `own`."""
+def _mostly(bursts: SmallKernelBursts, rows: Rows, own: Rows) -> Mask:
+    """Return which bursts have at least half of their kernels in `own`."""
     before = np.append(0, np.cumsum(np.isin(rows, own)))
-    return np.asarray((before[seas.stop] - before[seas.first]) * 2 >= seas.kernels)
+    return np.asarray((before[bursts.stop] - before[bursts.first]) * 2 >= bursts.kernels)
 
 
 def _runs_of_small(study: Study, rows: Rows) -> Intervals:
@@ -247,23 +249,25 @@ def _runs_of_small(study: Study, rows: Rows) -> Intervals:
     return union(start[first], end[stop - 1])
 
 
-def _counted(key: str, name: str, per_gpu: list[int], text: str, spots: tuple[Evidence | None, ...]) -> Vital:
-    return Vital(
+def _counted(
+    key: str, name: str, per_gpu: list[int], text: str, spots: tuple[Location | None, ...]
+) -> Metric:
+    return Metric(
         key,
-        _SEAS,
+        _BURSTS,
         name,
         sum(per_gpu),
         "count",
         text,
         per_gpu=tuple(per_gpu),
-        evidence=longest(spots),
+        location=longest(spots),
         spots=spots,
     )
 
 
-def _spots_of(rows: pd.DataFrame, gpus: int) -> tuple[Evidence | None, ...]:
+def _spots_of(rows: pd.DataFrame, gpus: int) -> tuple[Location | None, ...]:
     """Return the places that a table names, one a GPU."""
-    found: list[Evidence | None] = [None] * gpus
+    found: list[Location | None] = [None] * gpus
     for row in rows.to_dict("records"):
-        found[row["gpu"]] = Evidence(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+        found[row["gpu"]] = Location(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
     return tuple(found)

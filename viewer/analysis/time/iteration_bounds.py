@@ -1,4 +1,7 @@
-"""Iterations ("laps"): start to start on each GPU, and which of them are steady (definitions, section 6)."""
+"""Iterations ("iterations"): start to start on each GPU, and which of them are steady.
+
+See docs/definitions.md, section 6.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
@@ -26,24 +29,24 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The laps that numbers are taken from: those within 5 % of the median of all after the warm-up."""
+    """The iterations that numbers are taken from: those within 5 % of the median of all after the warm-up."""
 
     indices: tuple[int, ...]
     median_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class LapShare:
-    """How long a range is against the lap that holds its middle; `laps` are those that it touches."""
+class IterationShare:
+    """How long a range is against the iteration that holds its middle; `iterations`: those it touches."""
 
-    lap: int
+    iteration: int
     share: float
-    laps: tuple[int, ...]
+    iterations: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Laps:
-    """The iterations by one marker. They tile: numbers over laps sum exactly.
+class Iterations:
+    """The iterations by one marker. They tile: numbers over iterations sum exactly.
 
     Attributes
     ----------
@@ -52,16 +55,16 @@ class Laps:
     guess : bool
         Whether that is a guess from the rhythm of the operations.
     names : tuple of str
-        The marker's own text of each lap.
-    starts : ndarray of int64, shape (gpus, laps + 1)
-        Each GPU's own boundaries: lap ``k`` runs from ``starts[g, k]`` to ``starts[g, k + 1]``. It begins
-        with the first operation launched in the marker; the last one ends with its last operation.
+        The marker's own text of each iteration.
+    starts : ndarray of int64, shape (gpus, iterations + 1)
+        Each GPU's own boundaries: iteration ``k`` runs from ``starts[g, k]`` to ``starts[g, k + 1]``. It
+        begins with the first operation launched in the marker; the last one ends with its last operation.
     has_own : ndarray of bool, shape (gpus,)
         False where the marker launched nothing on that GPU: it has the earliest boundaries of the others.
-    flags, why : tuple, shape (laps,)
+    flags, why : tuple, shape (iterations,)
         None, "warm-up", "checkpoint", "evaluation" or "outlier"; and the reason, "" without a flag.
     warm_up : int
-        How many leading laps are warm-up.
+        How many leading iterations are warm-up.
     steady : Steady or None
         None where there is no steady state.
     notes : tuple of str
@@ -81,119 +84,120 @@ class Laps:
 
     @property
     def count(self) -> int:
-        """How many laps there are; they are numbered from 0."""
+        """How many iterations there are; they are numbered from 0."""
         return len(self.names)
 
     @cached_property
     def edges_ns(self) -> Int64:
-        """Earliest boundary over the GPUs, shape (laps + 1,); the last is the latest end."""
+        """Earliest boundary over the GPUs, shape (iterations + 1,); the last is the latest end."""
         own = self.starts[self.has_own]
         return np.append(own[:, :-1].min(axis=0), own[:, -1].max())
 
     @cached_property
     def duration_ns(self) -> Int64:
-        """Length of each lap, from its earliest start to the next one's, shape (laps,)."""
+        """Length of each iteration, from its earliest start to the next one's, shape (iterations,)."""
         return np.diff(self.edges_ns)
 
     @cached_property
     def skew_ns(self) -> Int64:
-        """Latest start over the GPUs less the earliest, shape (laps,)."""
+        """Latest start over the GPUs less the earliest, shape (iterations,)."""
         own = self.starts[self.has_own][:, :-1]
         return np.asarray(own.max(axis=0) - own.min(axis=0))
 
     @cached_property
     def after_warm_up(self) -> tuple[int, ...]:
-        """The laps after the warm-up."""
+        """The iterations after the warm-up."""
         return tuple(range(self.warm_up, self.count))
 
     @property
     def basis(self) -> tuple[int, ...]:
-        """The laps that numbers are taken from: the steady ones, else all after the warm-up."""
+        """The iterations that numbers are taken from: the steady ones, else all after the warm-up."""
         return self.steady.indices if self.steady else self.after_warm_up
 
-    def start_ns(self, lap: int) -> int:
-        """Return when a lap starts, the earliest over the GPUs."""
-        return int(self.edges_ns[lap])
+    def start_ns(self, iteration: int) -> int:
+        """Return when an iteration starts, the earliest over the GPUs."""
+        return int(self.edges_ns[iteration])
 
-    def end_ns(self, lap: int) -> int:
-        """Return when a lap ends: when the next one starts."""
-        return int(self.edges_ns[lap + 1])
+    def end_ns(self, iteration: int) -> int:
+        """Return when an iteration ends: when the next one starts."""
+        return int(self.edges_ns[iteration + 1])
 
     def windows(self, gpu: int) -> tuple[Int64, Int64]:
-        """Return the starts and the ends of a GPU's laps, shape (laps,) each."""
+        """Return the starts and the ends of a GPU's iterations, shape (iterations,) each."""
         return self.starts[gpu, :-1], self.starts[gpu, 1:]
 
-    def lap_at(self, time_ns: int) -> int | None:
-        """Return the lap that holds an instant, by the earliest boundaries; None outside all."""
-        lap = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
-        return lap if 0 <= lap < self.count else None
+    def iteration_at(self, time_ns: int) -> int | None:
+        """Return the iteration that holds an instant, by the earliest boundaries; None outside all."""
+        iteration = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
+        return iteration if 0 <= iteration < self.count else None
 
     def inside(self, start_ns: int, end_ns: int) -> list[int]:
-        """Return the laps that lie wholly inside a range."""
+        """Return the iterations that lie wholly inside a range."""
         held = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
-        return [int(lap) for lap in np.flatnonzero(held)]
+        return [int(iteration) for iteration in np.flatnonzero(held)]
 
-    def share(self, start_ns: int, end_ns: int) -> LapShare | None:
-        """Return the length of a range over that of the lap that holds its middle, None outside all laps."""
-        lap = self.lap_at((start_ns + end_ns) // 2)
-        if lap is None or not self.duration_ns[lap]:
+    def share(self, start_ns: int, end_ns: int) -> IterationShare | None:
+        """Return the length of a range over that of the iteration that holds its middle, None outside all."""
+        iteration = self.iteration_at((start_ns + end_ns) // 2)
+        if iteration is None or not self.duration_ns[iteration]:
             return None
-        first = self.lap_at(max(start_ns, self.start_ns(0)))
-        last = self.lap_at(min(end_ns, self.end_ns(self.count - 1)) - 1)
-        low, high = (lap if first is None else first), (lap if last is None else last)
-        share = (end_ns - start_ns) / int(self.duration_ns[lap])
-        return LapShare(lap, share, tuple(range(low, max(low, high) + 1)))
+        first = self.iteration_at(max(start_ns, self.start_ns(0)))
+        last = self.iteration_at(min(end_ns, self.end_ns(self.count - 1)) - 1)
+        low, high = (iteration if first is None else first), (iteration if last is None else last)
+        share = (end_ns - start_ns) / int(self.duration_ns[iteration])
+        return IterationShare(iteration, share, tuple(range(low, max(low, high) + 1)))
 
     def table(self, study: Study) -> pd.DataFrame:
-        """Return one row per lap and GPU.
+        """Return one row per iteration and GPU.
 
         Returns
         -------
         DataFrame
-            `lap`, `name`, `flag`, `why`, `gpu`, `start_ns`, `end_ns`, `duration_ns` (of that GPU),
-            `deviation` (of the lap's length from the median, a share), `skew_ns` and the five parts in ns.
+            `iteration`, `name`, `flag`, `why`, `gpu`, `start_ns`, `end_ns`, `duration_ns` (of that GPU),
+            `deviation` (of the iteration's length from the median, a share), `skew_ns` and the five parts in
+            ns.
         """
         gpus = len(self.starts)
         starts, ends = self.starts[:, :-1].T.ravel(), self.starts[:, 1:].T.ravel()
-        lap = np.repeat(np.arange(self.count), gpus)
+        iteration = np.repeat(np.arange(self.count), gpus)
         gpu = np.tile(np.arange(gpus), self.count)
-        parts = np.zeros((len(lap), len(PARTS)), np.int64)
+        parts = np.zeros((len(iteration), len(CATEGORIES)), np.int64)
         for g, of_gpu in enumerate(study.parts):
             parts[gpu == g] = of_gpu.totals(starts[gpu == g], ends[gpu == g])
         median = self.median_ns
         return pd.DataFrame(
             {
-                "lap": lap,
-                "name": np.array(self.names, object)[lap],
-                "flag": np.array(self.flags, object)[lap],
-                "why": np.array(self.why, object)[lap],
+                "lap": iteration,
+                "name": np.array(self.names, object)[iteration],
+                "flag": np.array(self.flags, object)[iteration],
+                "why": np.array(self.why, object)[iteration],
                 "gpu": gpu,
                 "start_ns": starts,
                 "end_ns": ends,
                 "duration_ns": ends - starts,
-                "deviation": (self.duration_ns[lap] - median) / max(median, 1),
-                "skew_ns": self.skew_ns[lap],
-                **{f"{part}_ns": parts[:, i] for i, part in enumerate(PARTS)},
+                "deviation": (self.duration_ns[iteration] - median) / max(median, 1),
+                "skew_ns": self.skew_ns[iteration],
+                **{f"{part}_ns": parts[:, i] for i, part in enumerate(CATEGORIES)},
             }
         )
 
     def mean_parts(self, study: Study) -> pd.DataFrame:
-        """Return the five parts of each lap as means over the GPUs, `compute_only_ns` and so on, whole ns."""
-        parts = [f"{part}_ns" for part in PARTS]
+        """Return the five categories of each iteration in whole ns, as means over the GPUs."""
+        parts = [f"{part}_ns" for part in CATEGORIES]
         means = self.table(study).groupby("lap")[parts].mean()
         return means.round().astype(np.int64)
 
-    def median_of(self, laps: Sequence[int]) -> int:
-        """Return the median length of some laps, ns."""
-        return int(np.median(self.duration_ns[list(laps)]))
+    def median_of(self, iterations: Sequence[int]) -> int:
+        """Return the median length of some iterations, ns."""
+        return int(np.median(self.duration_ns[list(iterations)]))
 
     @property
     def median_ns(self) -> int:
-        """Median length of the laps after the warm-up, of all where there is none."""
+        """Median length of the iterations after the warm-up, of all where there is none."""
         return int(np.median(self.duration_ns[self.warm_up :]))
 
 
-def make_laps(
+def make_iterations(
     marker: str,
     names: Sequence[str],
     starts: Int64,
@@ -201,34 +205,34 @@ def make_laps(
     special: Mapping[int, Reason] | None = None,
     guess: bool = False,
     notes: tuple[str, ...] = (),
-) -> Laps:
-    """Make the laps, and say which are warm-up, special, outliers and steady.
+) -> Iterations:
+    """Make the iterations, and say which are warm-up, special, outliers and steady.
 
     Parameters
     ----------
     special : mapping of int to (flag, why), optional
-        Laps that contain a checkpoint or an evaluation.
+        Iterations that contain a checkpoint or an evaluation.
     """
     own = starts[has_own]
     durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
     warm = warm_up(durations)
     median = int(np.median(durations[warm:]))
     reasons: dict[int, Reason] = {}
-    for lap, duration in enumerate(durations.tolist()):
-        if lap < warm:
-            reasons[lap] = (WARM_UP, f"{duration / max(median, 1):.2f} times the median of the rest")
-        elif special and lap in special:
-            reasons[lap] = special[lap]
+    for iteration, duration in enumerate(durations.tolist()):
+        if iteration < warm:
+            reasons[iteration] = (WARM_UP, f"{duration / max(median, 1):.2f} times the median of the rest")
+        elif special and iteration in special:
+            reasons[iteration] = special[iteration]
         elif not _within(duration, median):
-            reasons[lap] = (OUTLIER, _deviation(duration, median, lap == len(names) - 1))
-    flags = tuple(reasons[lap][0] if lap in reasons else None for lap in range(len(names)))
-    why = tuple(reasons[lap][1] if lap in reasons else "" for lap in range(len(names)))
-    steady = steady_laps(durations, warm, frozenset(reasons))
-    return Laps(marker, guess, tuple(names), starts, has_own, flags, why, warm, steady, notes)
+            reasons[iteration] = (OUTLIER, _deviation(duration, median, iteration == len(names) - 1))
+    flags = tuple(reasons[iteration][0] if iteration in reasons else None for iteration in range(len(names)))
+    why = tuple(reasons[iteration][1] if iteration in reasons else "" for iteration in range(len(names)))
+    steady = steady_iterations(durations, warm, frozenset(reasons))
+    return Iterations(marker, guess, tuple(names), starts, has_own, flags, why, warm, steady, notes)
 
 
 def warm_up(durations_ns: Int64) -> int:
-    """Return how many leading laps, at most a quarter, each exceed 1.05 times the median of those after."""
+    """Return how many leading iterations, at most a quarter, exceed 1.05 times the median of those after."""
     count = 0
     while count < len(durations_ns) // 4:
         rest = float(np.median(durations_ns[count + 1 :]))
@@ -238,16 +242,18 @@ def warm_up(durations_ns: Int64) -> int:
     return count
 
 
-def steady_laps(durations_ns: Int64, warm: int, left_out: frozenset[int] = frozenset()) -> Steady | None:
-    """Return the laps after the warm-up within 5 % of their median; None if fewer than half, or than 3."""
+def steady_iterations(
+    durations_ns: Int64, warm: int, left_out: frozenset[int] = frozenset()
+) -> Steady | None:
+    """Return the iterations after warm-up within 5 % of their median; None if fewer than half, or than 3."""
     rest = durations_ns[warm:]
     if not len(rest):
         return None
     median = int(np.median(rest))
     held = [
-        lap
-        for lap, duration in enumerate(rest.tolist(), start=warm)
-        if _within(duration, median) and lap not in left_out
+        iteration
+        for iteration, duration in enumerate(rest.tolist(), start=warm)
+        if _within(duration, median) and iteration not in left_out
     ]
     if len(held) < 3 or 2 * len(held) < len(rest):
         return None
@@ -262,5 +268,5 @@ def _deviation(duration: int, median: int, is_last: bool) -> str:
     share = abs(duration - median) / max(median, 1)
     said = f"{share:.1%} {'longer' if duration > median else 'shorter'} than the median"
     if is_last and duration < median:
-        return said + "; the last lap ends with its last operation"
+        return said + "; the last iteration ends with its last operation"
     return said

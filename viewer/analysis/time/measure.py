@@ -10,14 +10,14 @@ import numpy as np
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import NONE, union
-from viewer.analysis.time.stream_gaps import HoleNumbers
-from viewer.analysis.time.time_breakdown import PARTS, without_kernel
+from viewer.analysis.time.stream_gaps import StreamGapNumbers
+from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps, LapShare
+    from viewer.analysis.time.iteration_bounds import Iterations, IterationShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +41,31 @@ class GpuNumbers:
         API calls whose operations on this GPU, from the first's start to the last's end, touch the range.
     families : tuple of Family
         The three with most time, most first.
-    hole_stream : int or None
-        Stream number of the compute stream, to which `holes` belong.
+    gap_stream : int or None
+        Stream number of the compute stream, to which `stream_gaps` belong.
     """
 
     gpu: int
     kernels: int
     launches: int
     families: tuple[Family, ...]
-    holes: HoleNumbers
-    hole_stream: int | None
+    stream_gaps: StreamGapNumbers
+    gap_stream: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class RangeNumbers:
-    """A range of time on all GPUs (definitions, section 1).
+    """A range of time on all GPUs (docs/definitions.md, section 1).
 
     Attributes
     ----------
     start_ns, end_ns : int
         The range, clipped to the recording; `clipped` says that it was.
     parts_ns : ndarray of int64, shape (gpus, 5)
-        In order of `PARTS`; each row sums to the length.
+        In order of `CATEGORIES`; each row sums to the length.
     families : tuple of Family
         The three with most time over all GPUs.
-    lap : LapShare or None
+    iteration : IterationShare or None
         The range beside the iteration that holds its middle, where there is one.
     """
 
@@ -75,7 +75,7 @@ class RangeNumbers:
     parts_ns: Int64
     gpus: tuple[GpuNumbers, ...]
     families: tuple[Family, ...]
-    lap: LapShare | None
+    iteration: IterationShare | None
 
     @property
     def length_ns(self) -> int:
@@ -114,7 +114,9 @@ class ClassNumbers:
 
 
 def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, bool]:
-    """Clip a window to the recording; the third value says whether that changed it (definitions, section 1).
+    """Clip a window to the recording; the third value says whether that changed it.
+
+    See docs/definitions.md, section 1.
 
     Raises
     ------
@@ -133,11 +135,11 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
 def parts_of(study: Study, start_ns: int, end_ns: int) -> Int64:
     """Return the five parts of every GPU in [start, end), shape (gpus, 5), in ns."""
     before = np.array([p.cumulative((start_ns, end_ns)) for p in study.parts], np.int64)
-    return np.diff(before.reshape(-1, len(PARTS), 2), axis=2)[..., 0]
+    return np.diff(before.reshape(-1, len(CATEGORIES), 2), axis=2)[..., 0]
 
 
 def measure(
-    study: Study, start_ns: int, end_ns: int, laps: Laps | None = None, *, details: bool = True
+    study: Study, start_ns: int, end_ns: int, iterations: Iterations | None = None, *, details: bool = True
 ) -> RangeNumbers:
     """Measure the range [start, end).
 
@@ -156,29 +158,32 @@ def measure(
     over_all: dict[int, int] = {}
     gpus = []
     for gpu in study.trace.gpus if details and not study.partial else ():
-        tally, holes = study.families(gpu.index), study.holes(gpu.index)
-        sums = dict(zip(tally.keys.tolist(), tally.sums(start, end).tolist(), strict=True))
+        prefix_sums, stream_gaps = study.families(gpu.index), study.stream_gaps(gpu.index)
+        sums = dict(zip(prefix_sums.keys.tolist(), prefix_sums.sums(start, end).tolist(), strict=True))
         for key, ns in sums.items():
             over_all[key] = over_all.get(key, 0) + ns
-        stream = holes.stream
+        stream = stream_gaps.stream
         gpus.append(
             GpuNumbers(
                 gpu.index,
-                tally.count(start, end),
+                prefix_sums.count(start, end),
                 study.launches.count(gpu.index, start, end),
                 _top(study, sums),
-                holes.totals(start, end),
+                stream_gaps.totals(start, end),
                 None if stream is None else study.trace.streams[stream].stream_id,
             )
         )
     return RangeNumbers(
         start, end, clipped, parts_of(study, start, end), tuple(gpus), _top(study, over_all),
-        laps.share(start, end) if laps else None,
+        iterations.share(start, end) if iterations else None,
     )  # fmt: skip
 
 
 def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[ClassNumbers, ...]:
-    """Return the kernels of a GPU by class inside [start, end), all of `CLASSES` (definitions, section 3)."""
+    """Return the kernels of a GPU by class inside [start, end), all of `CLASSES`.
+
+    See docs/definitions.md, section 3.
+    """
     kernels = study.trace.kernels
     rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]

@@ -1,4 +1,4 @@
-"""What numbers are taken over: a range of time, or some laps with each GPU's own boundaries."""
+"""What numbers are taken over: a range of time, or some iterations with each GPU's own boundaries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals, union, window
-from viewer.analysis.core.units import said_ns
+from viewer.analysis.core.units import duration_text
 from viewer.analysis.time.measure import clip_window
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.trace import GPU_KINDS
@@ -18,7 +18,7 @@ from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Laps
+    from viewer.analysis.time.iteration_bounds import Iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Scope:
     within : tuple of Intervals, one per GPU
     time : Intervals
         The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
-    laps : tuple of int
+    iterations : tuple of int
         The iterations that it consists of; () for a range of time.
     is_steady : bool
         False where numbers have to be labelled "not steady".
@@ -43,7 +43,7 @@ class Scope:
     what: str
     within: tuple[Intervals, ...]
     time: Intervals
-    laps: tuple[int, ...] = ()
+    iterations: tuple[int, ...] = ()
     is_steady: bool = False
     notes: tuple[str, ...] = ()
 
@@ -58,9 +58,9 @@ class Scope:
         """Return the time of one GPU, for None that of all together."""
         return self.time if gpu is None else self.within[gpu]
 
-    def laps_of(self, laps: Laps) -> tuple[int, ...]:
+    def iterations_of(self, iterations: Iterations) -> tuple[int, ...]:
         """Return the iterations that medians are taken over: its own, of a range those wholly inside."""
-        return self.laps or tuple(laps.inside(*self.hull))
+        return self.iterations or tuple(iterations.inside(*self.hull))
 
     def length_ns(self, gpu: int) -> int:
         """Return the time of one GPU, ns."""
@@ -71,7 +71,7 @@ class Scope:
         """The time of all GPUs together, ns."""
         return sum(w.total() for w in self.within)
 
-    def slices(self, study: Study, gpu: int, *parts: str) -> Intervals:
+    def stalls(self, study: Study, gpu: int, *parts: str) -> Intervals:
         """Return the maximal intervals of one or several parts together, on one GPU, inside the scope."""
         within = self.within[gpu]
         if not len(within):
@@ -114,57 +114,57 @@ def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -
 
 
 def _span(start_ns: int, end_ns: int) -> str:
-    return f"{said_ns(start_ns) if start_ns else '0'} to {said_ns(end_ns)}"
+    return f"{duration_text(start_ns) if start_ns else '0'} to {duration_text(end_ns)}"
 
 
-def lap_scope(laps: Laps, chosen: Collection[int] | None = None) -> Scope:
-    """Return some laps with each GPU's own boundaries.
+def iteration_scope(iterations: Iterations, chosen: Collection[int] | None = None) -> Scope:
+    """Return some iterations with each GPU's own boundaries.
 
     Parameters
     ----------
     chosen : collection of int, optional
-        The user's own choice; by default the steady laps, without a steady state all after the warm-up.
+        The user's own choice; by default the steady iterations, without a steady state all after the warm-up.
     """
-    picked = tuple(laps.basis if chosen is None else sorted(chosen))
+    picked = tuple(iterations.basis if chosen is None else sorted(chosen))
     within = []
-    for gpu in range(len(laps.starts)):
-        start, end = laps.windows(gpu)
+    for gpu in range(len(iterations.starts)):
+        start, end = iterations.windows(gpu)
         within.append(union(start[list(picked)], end[list(picked)]))
     start = np.concatenate([w.start_ns for w in within])
     end = np.concatenate([w.end_ns for w in within])
-    steady = chosen is not None or laps.steady is not None
-    return Scope(_what(laps, chosen, picked), tuple(within), union(start, end), picked, steady)
+    steady = chosen is not None or iterations.steady is not None
+    return Scope(_what(iterations, chosen, picked), tuple(within), union(start, end), picked, steady)
 
 
-def _what(laps: Laps, chosen: Collection[int] | None, picked: tuple[int, ...]) -> str:
-    if laps.steady and picked == laps.steady.indices:
-        return f"steady state: {len(picked)} of {laps.count} iterations"
+def _what(iterations: Iterations, chosen: Collection[int] | None, picked: tuple[int, ...]) -> str:
+    if iterations.steady and picked == iterations.steady.indices:
+        return f"steady state: {len(picked)} of {iterations.count} iterations"
     if chosen is None:
         return f"not steady: all {len(picked)} iterations after the warm-up"
     if len(picked) == 1:
-        flag = laps.flags[picked[0]]
+        flag = iterations.flags[picked[0]]
         return f"iteration {picked[0]}" + (f", {flag}" if flag else "")
-    return f"chosen: {len(picked)} of {laps.count} iterations"
+    return f"chosen: {len(picked)} of {iterations.count} iterations"
 
 
-def left_out(study: Study, laps: Laps | None, scope: Scope) -> str:
-    """Return in a line what numbers over several laps do not speak of: the other laps; "" without any."""
-    if laps is None or not 1 < len(scope.laps) < laps.count:
+def left_out(study: Study, iterations: Iterations | None, scope: Scope) -> str:
+    """Return in a line which iterations numbers over several leave out; "" where none is left out."""
+    if iterations is None or not 1 < len(scope.iterations) < iterations.count:
         return ""
-    rest = tuple(sorted(set(range(laps.count)) - set(scope.laps)))
-    time = lap_scope(laps, rest)
-    length, (low, high) = int(laps.duration_ns[list(rest)].sum()), study.trace.span_ns
+    rest = tuple(sorted(set(range(iterations.count)) - set(scope.iterations)))
+    time = iteration_scope(iterations, rest)
+    length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), study.trace.span_ns
     idle = int(time.parts(study)[:, IDLE].sum()) / max(time.total_ns, 1)
-    flags = Counter(flag for lap in rest if (flag := laps.flags[lap])).most_common()
+    flags = Counter(flag for iteration in rest if (flag := iterations.flags[iteration])).most_common()
     of = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
     return (
-        f"Left out: {len(rest)} of {laps.count} iterations{of}, {said_ns(length)} "
+        f"Left out: {len(rest)} of {iterations.count} iterations{of}, {duration_text(length)} "
         f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
     )
 
 
-def default_scope(study: Study, laps: Laps | None) -> Scope:
+def default_scope(study: Study, iterations: Iterations | None) -> Scope:
     """Return the steady state where there are iterations, else the trace's window."""
-    if laps is not None:
-        return lap_scope(laps)
+    if iterations is not None:
+        return iteration_scope(iterations)
     return range_scope(study, *study.trace.window_ns, "first to last GPU operation: no iterations")

@@ -1,4 +1,7 @@
-"""False holes: what the rest of a GPU does while its compute stream is empty (definitions, section 1)."""
+"""Stream gaps: what the rest of a GPU does while its compute stream is empty.
+
+See docs/definitions.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import numpy as np
 
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import EMPTY, NONE, Intervals, runs, sweep, union
-from viewer.analysis.core.prefix_sums import Tally
-from viewer.analysis.time.time_breakdown import Occupancy
+from viewer.analysis.core.prefix_sums import PrefixSums
+from viewer.analysis.time.time_breakdown import BusyIntervals
 from viewer.trace import GPU_KINDS, Kind, Trace
 
 _OCCUPIED, _COMPUTE, _COMMUNICATION, _COPY, _NOTHING = range(5)
@@ -22,7 +25,7 @@ _STATE_OF_BITS = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class HoleNumbers:
+class StreamGapNumbers:
     """The time in which the compute stream is empty, in ns; the other four sum to it.
 
     `compute_ns` is computation on other streams, `communication_ns` and `copy_ns` are those that no
@@ -37,14 +40,14 @@ class HoleNumbers:
 
 
 @dataclass(frozen=True)
-class Holes:
+class StreamGaps:
     """The gaps of a GPU's compute stream.
 
     Attributes
     ----------
     stream : int or None
         Index of the stream with most time in compute kernels, None for a GPU without any.
-    own : tuple of Tally
+    own : tuple of PrefixSums
         What occupies the stream, disjoint.
     states : tuple of Intervals
         What the other streams do where it is not occupied: compute, communication without compute, copies
@@ -52,17 +55,17 @@ class Holes:
     """
 
     stream: int | None
-    own: tuple[Tally, ...]
+    own: tuple[PrefixSums, ...]
     states: tuple[Intervals, ...]
 
-    def totals(self, start_ns: int, end_ns: int) -> HoleNumbers:
+    def totals(self, start_ns: int, end_ns: int) -> StreamGapNumbers:
         """Return what the compute stream's gaps inside [start, end) are made of."""
         compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
         empty = end_ns - start_ns - sum(int(own.sums(start_ns, end_ns).sum()) for own in self.own)
-        return HoleNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
+        return StreamGapNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
 
 
-def find_holes(trace: Trace, classes: KernelClasses, covered: Occupancy, gpu: int) -> Holes:
+def find_stream_gaps(trace: Trace, classes: KernelClasses, covered: BusyIntervals, gpu: int) -> StreamGaps:
     """Find the compute stream of a GPU and what fills its gaps."""
     stream = _compute_stream(trace, classes, gpu)
     rows = [] if stream is None else [(e := trace.events[k], e.of(stream)) for k in GPU_KINDS]
@@ -76,8 +79,8 @@ def find_holes(trace: Trace, classes: KernelClasses, covered: Occupancy, gpu: in
     # Operations of a stream follow one another: then the tables say themselves when it is occupied.
     if own.total() != sum(int((end - start).sum()) for start, end in tables):
         tables = [(own.start_ns, own.end_ns)]
-    tallies = [Tally(start, end, np.zeros(len(start), np.uint8)) for start, end in tables]
-    return Holes(stream, tuple(tallies), states)
+    tallies = [PrefixSums(start, end, np.zeros(len(start), np.uint8)) for start, end in tables]
+    return StreamGaps(stream, tuple(tallies), states)
 
 
 def _compute_stream(trace: Trace, classes: KernelClasses, gpu: int) -> int | None:

@@ -1,4 +1,7 @@
-"""The five parts of a GPU's time, for any window at the cost of a binary search (definitions, section 1)."""
+"""The five parts of a GPU's time, for any window at the cost of a binary search.
+
+See docs/definitions.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from viewer.analysis.core.intervals import EMPTY, Intervals, union
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
-PARTS = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
-COPY_ONLY, IDLE = PARTS.index("copy_only"), PARTS.index("idle")
+CATEGORIES = ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")
+COPY_ONLY, IDLE = CATEGORIES.index("copy_only"), CATEGORIES.index("idle")
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class BusyIntervals:
     """What covers one GPU, as unions over all its streams and contexts."""
 
     compute: Intervals
@@ -29,8 +32,8 @@ class Occupancy:
     copies: Intervals
     has_graphs: bool
 
-    def __or__(self, other: Occupancy) -> Occupancy:
-        return Occupancy(
+    def __or__(self, other: BusyIntervals) -> BusyIntervals:
+        return BusyIntervals(
             self.compute | other.compute,
             self.communication | other.communication,
             self.copies | other.copies,
@@ -39,15 +42,15 @@ class Occupancy:
 
 
 @dataclass(frozen=True)
-class GpuParts:
+class TimeBreakdown:
     """The five parts of one GPU's time.
 
     Attributes
     ----------
     window_ns : (int, int)
-        The trace's window; idle slices are looked for inside it.
+        The trace's window; idle stalls are looked for inside it.
     busy : tuple of Intervals
-        The first four of `PARTS`; idle is the rest.
+        The first four of `CATEGORIES`; idle is the rest.
     has_graphs : bool
         Whether CUDA graphs are recorded as one piece: they may hold communication, so that the exposed
         communication is a lower bound.
@@ -63,7 +66,7 @@ class GpuParts:
         Idle counts from the trace's zero: only differences between two times mean something.
         """
         t = np.asarray(times_ns, np.int64)
-        out = np.empty((len(PARTS), *t.shape), np.int64)
+        out = np.empty((len(CATEGORIES), *t.shape), np.int64)
         for part, covered in enumerate(self.busy):
             out[part] = covered.before(t)
         out[IDLE] = t - out[:IDLE].sum(axis=0)
@@ -87,7 +90,7 @@ class GpuParts:
         return totals
 
     def part_at(self, time_ns: int) -> int:
-        """Return the part at an instant, a position in `PARTS`."""
+        """Return the part at an instant, a position in `CATEGORIES`."""
         return int(np.argmax(self.totals(time_ns, time_ns + 1)))
 
     def intervals(self, *parts: str, start_ns: int | None = None, end_ns: int | None = None) -> Intervals:
@@ -97,21 +100,21 @@ class GpuParts:
         """
         low = self.window_ns[0] if start_ns is None else start_ns
         high = self.window_ns[1] if end_ns is None else end_ns
-        wanted = [self.busy[PARTS.index(p)].clip(low, high) for p in parts if p != PARTS[IDLE]]
-        if PARTS[IDLE] in parts:
+        wanted = [self.busy[CATEGORIES.index(p)].clip(low, high) for p in parts if p != CATEGORIES[IDLE]]
+        if CATEGORIES[IDLE] in parts:
             wanted.append(self._idle(low, high))
         return reduce(or_, wanted)
 
-    def next_slice(
+    def next_stall(
         self, parts: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
     ) -> tuple[int, int] | None:
-        """Return the next slice that starts after an instant, or (direction -1) the last that starts before.
+        """Return the next stall that starts after an instant, or (direction -1) the last that starts before.
 
-        A slice is a maximal interval of `parts` together, at least `min_ns` long, inside the trace's window.
+        A stall is a maximal interval of `parts` together, at least `min_ns` long, inside the trace's window.
         """
-        slices = self.intervals(*parts)
-        long = slices.lengths >= min_ns
-        start, end = slices.start_ns[long], slices.end_ns[long]
+        stalls = self.intervals(*parts)
+        long = stalls.lengths >= min_ns
+        start, end = stalls.start_ns[long], stalls.end_ns[long]
         if direction > 0:
             at = int(np.searchsorted(start, time_ns, side="right"))
         else:
@@ -129,12 +132,12 @@ class GpuParts:
         return Intervals(start[real], end[real])
 
 
-def occupancy(trace: Trace, classes: KernelClasses, gpu: int) -> Occupancy:
+def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
     """Make the three unions of a GPU: compute (with graph launches), communication, copies and sets."""
     kernels = rows_of_gpu(trace, Kind.KERNEL, gpu)
     graphs = rows_of_gpu(trace, Kind.GRAPH, gpu)
     is_comm = classes.is_comm(trace.kernels.name_id[kernels])
-    return Occupancy(
+    return BusyIntervals(
         _union(trace, (Kind.KERNEL, kernels[~is_comm]), (Kind.GRAPH, graphs)),
         _union(trace, (Kind.KERNEL, kernels[is_comm])),
         _union(trace, *((k, rows_of_gpu(trace, k, gpu)) for k in (Kind.MEMCPY, Kind.MEMSET))),
@@ -142,7 +145,7 @@ def occupancy(trace: Trace, classes: KernelClasses, gpu: int) -> Occupancy:
     )
 
 
-def gpu_parts(trace: Trace, covered: Occupancy) -> GpuParts:
+def time_breakdown(trace: Trace, covered: BusyIntervals) -> TimeBreakdown:
     """Cut a GPU's time into its five parts."""
     compute, communication = covered.compute, covered.communication
     busy = (
@@ -151,7 +154,7 @@ def gpu_parts(trace: Trace, covered: Occupancy) -> GpuParts:
         communication - compute,
         covered.copies - compute - communication,
     )
-    return GpuParts(trace.window_ns, busy, covered.has_graphs)
+    return TimeBreakdown(trace.window_ns, busy, covered.has_graphs)
 
 
 def without_kernel(parts_ns: Int64) -> Int64:

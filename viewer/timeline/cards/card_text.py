@@ -11,14 +11,14 @@ import numpy as np
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.study import Study
-from viewer.analysis.time.time_breakdown import PARTS
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_bytes, format_count, format_instant, format_ns, format_rate
 from viewer.rows import EventRef
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import MIGRATIONS
 from viewer.trace.names import base_name, short_name
 
-PART_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
+CATEGORY_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
 TITLE_CHARACTERS = 300
 _AT_ONCE = 64
 """So many of the operations that began last on a stream are looked at for those that still run."""
@@ -27,7 +27,7 @@ Line = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CardText:
     """A card's text: a title, what kind of thing it is, and lines of (label, value)."""
 
     title: str
@@ -35,7 +35,7 @@ class Facts:
     lines: tuple[Line, ...]
 
 
-def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> Facts:
+def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> CardText:
     """Return everything that is known of one event; of a collective with who waited, where that is known."""
     trace = study.trace
     events = trace.events[ref.kind]
@@ -59,11 +59,11 @@ def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = N
     else:
         lines.append(("Thread", _thread(trace, events.owner_of(ref.index))))
     subtitle = "Page migration of unified memory" if _is_migration(trace, ref) else _SUBTITLES[ref.kind]
-    return Facts(_title(name, ref.kind), subtitle, tuple(lines))
+    return CardText(_title(name, ref.kind), subtitle, tuple(lines))
 
 
 def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
-    """Return a GPU's part at an instant (a position in `PARTS`), and the names of what runs there."""
+    """Return a GPU's part at an instant (a position in `CATEGORIES`), and the names of what runs there."""
     trace = study.trace
     names = []
     for stream in trace.streams_of(gpu):
@@ -188,7 +188,7 @@ def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _later(study: Study) -> str:
-    return "not read" if study.given_up else "known when all is read and counted"
+    return "not read" if study.was_cancelled else "known when all is read and counted"
 
 
 def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
@@ -287,4 +287,4 @@ def _thread(trace: Trace, thread: int) -> str:
     return f"{t.name} [{t.tid}], {trace.process_label(t.process)}" if t.name else f"thread {t.tid}"
 
 
-assert len(PART_TITLES) == len(PARTS)
+assert len(CATEGORY_TITLES) == len(CATEGORIES)

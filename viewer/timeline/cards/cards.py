@@ -10,7 +10,7 @@ from viewer.analysis.study import Study
 from viewer.rows import RowKind
 from viewer.timeline.cards.hover_card import HoverCard
 from viewer.timeline.cards.selection_card import SelectionCard
-from viewer.timeline.cards.stall_hits import Lines, slice_about, slice_at
+from viewer.timeline.cards.stall_hits import Lines, stall_about, stall_at
 from viewer.timeline.strip import guard
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ class Cards(QObject):
             return
         hit = strip.hit(pos)
         on_event = hit is not None and (hit.event is not None or hit.column is not None)
-        on_slice = hit is not None and hit.gpu is not None and self.slice_at(strip, pos) is not None
-        self._rest.start(_EVENT_MS if on_event or on_slice else _CUT_MS)
+        on_stall = hit is not None and hit.gpu is not None and self.stall_at(strip, pos) is not None
+        self._rest.start(_EVENT_MS if on_event or on_stall else _CUT_MS)
 
-    def slice_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
-        """Return the number of the slice under a point, None where there is none."""
-        study, slices = self._timeline.state.study, self._timeline.insight.slices
-        if study is None or slices is None:
+    def stall_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
+        """Return the number of the stall under a point, None where there is none."""
+        study, stalls = self._timeline.state.study, self._timeline.background_results.stalls
+        if study is None or stalls is None:
             return None
         density = self._timeline.canvas.scale().ns_per_px
-        return slice_at(study, slices, strip.hit(pos), self._timeline.state.overlays, density)
+        return stall_at(study, stalls, strip.hit(pos), self._timeline.state.overlays, density)
 
     def place_selection(self) -> None:
         """Show the selection's card where it covers least, or hide it where the selection is out of view."""
@@ -87,12 +87,18 @@ class Cards(QObject):
         )
         with guard("the selection card", self.selection.dismiss):
             self.selection.show_range(
-                study, selection, state.laps, span, bounds, self.below_rows(), self._about_selection(study)
+                study,
+                selection,
+                state.iterations,
+                span,
+                bounds,
+                self.below_rows(),
+                self._about_selection(study),
             )
         self._make_room()
 
     def _show_hover(self) -> None:
-        study, insight = self._timeline.state.study, self._timeline.insight
+        study, background_results = self._timeline.state.study, self._timeline.background_results
         if self._pointed is None or study is None:
             return
         with guard("the hover card"):
@@ -101,17 +107,17 @@ class Cards(QObject):
             span = QRect(at.x() - 1, at.y(), 2, 1)
             bounds = self._bounds()
             hit = strip.hit(pos)
-            number, slices = self.slice_at(strip, pos), insight.slices
+            number, stalls = self.stall_at(strip, pos), background_results.stalls
             if hit is not None and (hit.event is not None or hit.column is not None):
-                self.hover.show_hit(study, hit, span, bounds, insight.collectives)
+                self.hover.show_hit(study, hit, span, bounds, background_results.collectives)
             elif hit is not None and hit.gpu is not None and hit.row.kind is RowKind.LAUNCHES:
-                self.hover.show_distance(study, hit.gpu, hit.time_ns, span, bounds)
-            elif slices is not None and number is not None and number != self._timeline.evidence.slice_number:
-                self.hover.show_slice(study, slices, number, span, bounds)
+                self.hover.show_latency(study, hit.gpu, hit.time_ns, span, bounds)
+            elif stalls is not None and number is not None and number != self._timeline.links.stall_number:
+                self.hover.show_stall(study, stalls, number, span, bounds)
             elif (hit is not None or strip is self._timeline.ruler) and not self._is_selected(strip, pos):
                 density = self._timeline.canvas.scale().ns_per_px
                 time_ns = strip.time_at(pos.x())
-                self.hover.show_cut(study, time_ns, density, span, bounds, insight.doubts.gpus)
+                self.hover.show_cut(study, time_ns, density, span, bounds, background_results.doubts.gpus)
                 self._make_room()
             else:
                 self.hover.hide()
@@ -129,9 +135,9 @@ class Cards(QObject):
         return selection is not None and selection[0] <= strip.time_at(pos.x()) <= selection[1]
 
     def _about_selection(self, study: Study) -> Lines:
-        """Return what is known of the selection where it is a slice."""
-        slices, number = self._timeline.insight.slices, self._timeline.evidence.slice_number
-        return slice_about(study, slices, number) if slices is not None and number is not None else ()
+        """Return what is known of the selection where it is a stall."""
+        stalls, number = self._timeline.background_results.stalls, self._timeline.links.stall_number
+        return stall_about(study, stalls, number) if stalls is not None and number is not None else ()
 
     def _bounds(self) -> QRect:
         """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""

@@ -10,14 +10,14 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.collectives.match import Collectives
-from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.hit import ColumnFacts, HitResult
 from viewer.timeline.cards.card import Card
-from viewer.timeline.cards.card_text import PART_TITLES, event_facts, gpu_names, running_at
-from viewer.timeline.cards.stall_hits import slice_heading, slice_lines
+from viewer.timeline.cards.card_text import CATEGORY_TITLES, event_facts, gpu_names, running_at
+from viewer.timeline.cards.stall_hits import stall_heading, stall_lines
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, STRONG, cropped, font, metrics
 from viewer.trace.names import short_name
@@ -68,23 +68,23 @@ class HoverCard(Card):
                 self._say(facts.title, facts.subtitle, [Item(None, *line) for line in facts.lines])
         self.show_beside(span, bounds)
 
-    def show_slice(self, study: Study, slices: Slices, number: int, span: QRect, bounds: QRect) -> None:
-        """Say what is known of a slice of a GPU."""
-        key = (id(slices), number)
+    def show_stall(self, study: Study, stalls: Stalls, number: int, span: QRect, bounds: QRect) -> None:
+        """Say what is known of a stall of a GPU."""
+        key = (id(stalls), number)
         if key != self._shown:
             self._shown = key
-            items = [Item(None, *line) for line in slice_lines(study, slices, number)]
-            self._say(*slice_heading(study, slices, number), items)
+            items = [Item(None, *line) for line in stall_lines(study, stalls, number)]
+            self._say(*stall_heading(study, stalls, number), items)
         self.show_beside(span, bounds)
 
-    def show_distance(self, study: Study, gpu: int, time_ns: int, span: QRect, bounds: QRect) -> None:
+    def show_latency(self, study: Study, gpu: int, time_ns: int, span: QRect, bounds: QRect) -> None:
         """Say how far the CPU runs ahead of a GPU at an instant."""
-        queued = study.launch_distance(gpu).at(time_ns)
+        queued = study.launch_latency(gpu).at(time_ns)
         key = (id(study), gpu, queued)
         if key != self._shown:
             self._shown = key
             title = "nothing has started yet" if queued is None else f"{format_ns(queued)} in the queue"
-            who = f"Launch distance of {study.trace.gpu_label(gpu)}"
+            who = f"Launch latency of {study.trace.gpu_label(gpu)}"
             meaning = "from the return of the launch to the start of what started last"
             self._say(title, who, [Item(None, "Queued", meaning)])
         self.show_beside(span, bounds)
@@ -108,7 +108,7 @@ class HoverCard(Card):
                 part, names = running_at(study, gpu.index, time_ns)
                 colour = self.theme.parts[part] if part != IDLE else self.theme.hatch
                 what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
-                text = f"{PART_TITLES[part]}: {what}" if what else PART_TITLES[part]
+                text = f"{CATEGORY_TITLES[part]}: {what}" if what else CATEGORY_TITLES[part]
                 items.append(Item(colour, labels[gpu.index], text))
                 if gpu.index in warnings:
                     title = warnings[gpu.index].split("\n")[0]

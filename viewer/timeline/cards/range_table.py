@@ -11,10 +11,10 @@ from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QPainter
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import RangeNumbers, measure
 from viewer.analysis.time.time_breakdown import IDLE
-from viewer.drawing.format import format_count, format_ns, format_share, lap_share_text
+from viewer.drawing.format import format_count, format_ns, format_share, iteration_share_text
 from viewer.drawing.theme import Theme
 from viewer.state import Window
 from viewer.timeline.cards.card_text import gpu_names
@@ -62,17 +62,17 @@ class RangeTable:
         self,
         study: Study,
         selection: Window,
-        laps: Laps | None,
+        iterations: Iterations | None,
         most_gpus: int = _MAX_GPUS,
         *,
         details: bool = True,
         about: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.numbers = measure(study, *selection, laps, details=details)
-        self.where = _where(self.numbers, laps)
+        self.numbers = measure(study, *selection, iterations, details=details)
+        self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         self._notes = list(about) or _notes(self.numbers, details)
-        self.unknown = "–" if study.given_up else _AWAITED
+        self.unknown = "–" if study.was_cancelled else _AWAITED
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
@@ -266,7 +266,7 @@ def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
     if numbers.families:
         most = "   ".join(f"{short_name(f.name)}{_KEPT}{format_share(f.share)}" for f in numbers.families)
         notes.append(("Most kernel time", most))
-    held = [g.holes for g in numbers.gpus if g.hole_stream is not None]
+    held = [g.stream_gaps for g in numbers.gpus if g.gap_stream is not None]
     if empty := sum(h.empty_ns for h in held):
         filled = (
             ("compute elsewhere", sum(h.compute_ns for h in held)),
@@ -279,26 +279,29 @@ def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
     return notes
 
 
-def between(numbers: RangeNumbers, laps: Laps) -> tuple[int, int] | None:
+def between(numbers: RangeNumbers, iterations: Iterations) -> tuple[int, int] | None:
     """Return the two iterations that a range lies between, None if it does not.
 
-    It holds the first instant of a lap on some GPU, or ends with it, and no kernel runs in most of it.
+    It holds the first instant of an iteration on some GPU, or ends with it, and no kernel runs in most of it.
     """
-    if 2 * int(numbers.no_kernel_ns.sum()) < numbers.length_ns * len(numbers.parts_ns) or laps.count < 2:
+    if (
+        2 * int(numbers.no_kernel_ns.sum()) < numbers.length_ns * len(numbers.parts_ns)
+        or iterations.count < 2
+    ):
         return None
-    inner = laps.starts[:, 1 : laps.count]
+    inner = iterations.starts[:, 1 : iterations.count]
     held = (inner >= numbers.start_ns) & (inner <= numbers.end_ns)
     found = np.flatnonzero(held.any(axis=0))
     return (int(found[0]), int(found[0]) + 1) if len(found) == 1 else None
 
 
-def _where(numbers: RangeNumbers, laps: Laps | None) -> str:
-    share = numbers.lap
-    if share is None or laps is None:
-        return "outside the iterations" if laps else ""
-    text = lap_share_text(share.share, f"iteration {share.lap}")
-    if (pair := between(numbers, laps)) is not None:
+def _where(numbers: RangeNumbers, iterations: Iterations | None) -> str:
+    share = numbers.iteration
+    if share is None or iterations is None:
+        return "outside the iterations" if iterations else ""
+    text = iteration_share_text(share.share, f"iteration {share.iteration}")
+    if (pair := between(numbers, iterations)) is not None:
         text += f" · between iterations {pair[0]} and {pair[1]}"
-    elif len(share.laps) > 1:
-        text += f" · touches iterations {share.laps[0]} to {share.laps[-1]}"
+    elif len(share.iterations) > 1:
+        text += f" · touches iterations {share.iterations[0]} to {share.iterations[-1]}"
     return text

@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import RangeNumbers
 from viewer.state import Window
 from viewer.timeline.cards.card import MARGIN, Card
@@ -26,7 +26,7 @@ class SelectionCard(Card):
         super().__init__(parent)
         self.table: RangeTable | None = None
         self._cost_s = 0.0
-        self._asked: tuple[Study, Window, Laps | None] | None = None
+        self._asked: tuple[Study, Window, Iterations | None] | None = None
         self._about: tuple[tuple[str, str], ...] = ()
         self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
@@ -36,7 +36,7 @@ class SelectionCard(Card):
         self,
         study: Study,
         window: Window,
-        laps: Laps | None,
+        iterations: Iterations | None,
         span: QRect,
         bounds: QRect,
         free: QRect | None = None,
@@ -44,9 +44,9 @@ class SelectionCard(Card):
     ) -> None:
         """Show the numbers of a range beside the place where it is selected (`show_beside`).
 
-        `about` is what is known of it as a slice.
+        `about` is what is known of it as a stall.
         """
-        asked = (study, window, laps)
+        asked = (study, window, iterations)
         known = self._asked == asked and self._about == about
         place = (span, bounds, free)
         self._asked, self._about = asked, about

@@ -1,46 +1,46 @@
-"""The slice of a GPU that lies under the pointer, and what a card says of it."""
+"""The stall of a GPU that lies under the pointer, and what a card says of it."""
 
 from __future__ import annotations
 
-from viewer.analysis.stalls.stall_details import slice_facts
-from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.stall_details import stall_facts
+from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_ns
 from viewer.drawing.hit import HitResult
 from viewer.timeline.paint.paint_rows import gpu_of
 
 MIN_PX = 2
-SLICE_TITLES = {"idle": "Idle", "copy_only": "Copy only", "exposed_comm": "Exposed communication"}
+STALL_TITLES = {"idle": "Idle", "copy_only": "Copy only", "exposed_comm": "Exposed communication"}
 _OVERLAY_OF = {"idle": "idle", "copy_only": "idle", "exposed_comm": "exposed"}
-_SAID_ABOVE = ("Slice", "GPU", "Iteration")
+_SAID_ABOVE = ("Stall", "GPU", "Iteration")
 _MOST_LINES = 12
 
 Lines = tuple[tuple[str, str], ...]
 
 
-def slice_at(
-    study: Study, slices: Slices, hit: HitResult | None, overlays: frozenset[str], ns_per_px: float
+def stall_at(
+    study: Study, stalls: Stalls, hit: HitResult | None, overlays: frozenset[str], ns_per_px: float
 ) -> int | None:
-    """Return the slice under the pointer: on a GPU's own rows, elsewhere where its overlay is seen.
+    """Return the stall under the pointer: on a GPU's own rows, elsewhere where its overlay is seen.
 
-    None over events, and where the slice is too short to be seen.
+    None over events, and where the stall is too short to be seen.
     """
     if hit is None or hit.event is not None or hit.column is not None:
         return None
     gpu = hit.gpu if hit.gpu is not None else gpu_of(study.trace, hit.row)
-    number = slices.at(gpu, hit.time_ns) if gpu is not None else None
+    number = stalls.at(gpu, hit.time_ns) if gpu is not None else None
     if number is None:
         return None
-    row = slices.table.iloc[number]
+    row = stalls.table.iloc[number]
     on_own_row = hit.gpu is not None or hit.row.gpu is not None
     seen = on_own_row or _OVERLAY_OF[str(row["kind"])] in overlays
     return number if seen and int(row["duration_ns"]) >= MIN_PX * ns_per_px else None
 
 
-def slice_heading(study: Study, slices: Slices, number: int) -> tuple[str, str]:
-    """Return the title and the subtitle of a slice: what it is and how long, on which GPU and where."""
-    row = slices.table.iloc[number]
-    words = slices.words(number)
+def stall_heading(study: Study, stalls: Stalls, number: int) -> tuple[str, str]:
+    """Return the title and the subtitle of a stall: what it is and how long, on which GPU and where."""
+    row = stalls.table.iloc[number]
+    words = stalls.words(number)
     place = str(words["place"])
     if words["iteration"]:
         place = (
@@ -48,26 +48,26 @@ def slice_heading(study: Study, slices: Slices, number: int) -> tuple[str, str]:
             if place.startswith("between")
             else f"iteration {words['iteration']}"
         )
-    title = f"{SLICE_TITLES[str(row['kind'])]}  {format_ns(int(row['duration_ns']))}"
+    title = f"{STALL_TITLES[str(row['kind'])]}  {format_ns(int(row['duration_ns']))}"
     return title, " · ".join(t for t in (study.trace.gpu_label(int(row["gpu"])), place) if t)
 
 
-def slice_lines(study: Study, slices: Slices, number: int) -> Lines:
-    """Return what is known of a slice besides its heading, label and value; a repeated label is left out."""
+def stall_lines(study: Study, stalls: Stalls, number: int) -> Lines:
+    """Return what is known of a stall besides its heading, label and value; a repeated label is left out."""
     lines: list[tuple[str, str]] = []
     last = ""
-    for label, value in slice_facts(study, slices, number):
+    for label, value in stall_facts(study, stalls, number):
         if label not in _SAID_ABOVE and len(lines) < _MOST_LINES:
             lines.append(("" if label == last else label, value))
             last = label
     return tuple(lines)
 
 
-def slice_about(study: Study, slices: Slices, number: int) -> Lines:
-    """Return the lines for the card of a selection that is a slice: as few as will do."""
-    title, where = slice_heading(study, slices, number)
+def stall_about(study: Study, stalls: Stalls, number: int) -> Lines:
+    """Return the lines for the card of a selection that is a stall: as few as will do."""
+    title, where = stall_heading(study, stalls, number)
     held: dict[str, list[str]] = {}
-    for label, value in slice_facts(study, slices, number):
+    for label, value in stall_facts(study, stalls, number):
         held.setdefault(label, []).append(value)
     lines = [(title.split("  ")[0], where)]
     for labels, between in (

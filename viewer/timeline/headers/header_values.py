@@ -11,7 +11,7 @@ from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_count, format_share
 from viewer.rows import Row, RowKind
-from viewer.rows.shares import occupancy, shares_below
+from viewer.rows.shares import coverage, shares_below
 from viewer.state import ViewState, Window
 from viewer.trace.model import GUESSED_RANK
 
@@ -79,7 +79,7 @@ def row_tip(state: ViewState, row: Row) -> str:
         lines.append("The rank is a guess, by the order of pids: nothing in the file names it")
     if (part := share(row, scope)) is not None:
         lines.append(f"{format_share(part)} of the time summed over its siblings, as nsys-ui counts it")
-    if (covered := occupancy(row, _time(study, row, scope))) is not None:
+    if (covered := coverage(row, _time(study, row, scope))) is not None:
         count = format_count(len(row.events or ()))
         time = "whole time" if scope is None else f"time of the filter ({scope.what})"
         lines.append(f"{format_share(covered)} of the {time} is covered by its {count} events")

@@ -27,7 +27,7 @@ PATH_SIGN = "›"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HeaderStyle:
     """How one header stands there at the moment.
 
     Attributes
@@ -80,7 +80,7 @@ def label_line(placed: PlacedRow, rect: QRect) -> QRect:
     return QRect(rect.left(), rect.top() + max(0, centre - LINE // 2), rect.width(), min(LINE, rect.height()))
 
 
-def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, look: Look) -> None:
+def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, look: HeaderStyle) -> None:
     """Paint the header of a row.
 
     Parameters
@@ -122,7 +122,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     _paint_scale(painter, placed, rect, theme)
 
 
-def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: Look) -> None:
+def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: HeaderStyle) -> None:
     painter.fillRect(rect, QColor.fromRgba(theme.line_soft if look.as_path and look.pinned else theme.panel))
     if look.hovered or look.current:
         tint = QColor.fromRgba(theme.accent)
@@ -134,7 +134,7 @@ def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: 
     painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), QColor.fromRgba(edge))
 
 
-def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: Look) -> None:
+def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: HeaderStyle) -> None:
     strong = row.kind == RowKind.PROCESS or look.as_path
     weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
     x, room = float(box.left()), float(box.width())
@@ -151,7 +151,7 @@ def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: Lo
         x, room = x + used, room - used
 
 
-def _texts(row: Row, weight: int, theme: Theme, look: Look) -> list[tuple[str, int, int, int]]:
+def _texts(row: Row, weight: int, theme: Theme, look: HeaderStyle) -> list[tuple[str, int, int, int]]:
     """Return (text, pixels, weight, colour) of what stands in a header, from left to right."""
     texts = [(row.label, LABEL_PX, weight, theme.text), (row.detail, DETAIL_PX, REGULAR, theme.text_soft)]
     if look.as_path and row.parent is not None:
@@ -175,7 +175,7 @@ def _paint_lane_names(painter: QPainter, placed: PlacedRow, rect: QRect, left: i
 
 
 def _paint_scale(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme) -> None:
-    """Write the scale of a launch distance beside its lane."""
+    """Write the scale of a launch latency beside its lane."""
     for band in row_bands(placed.row, placed.expanded):
         if not isinstance(band, CurveBand):
             continue

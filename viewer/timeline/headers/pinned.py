@@ -19,10 +19,10 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline.headers.header_values import figure, row_tip
-from viewer.timeline.headers.paint_header import Look, label_line, paint_header, pin_rect
+from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_header, pin_rect
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
-from viewer.timeline.selection_links import Evidence
+from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import guard
 
 DRAG_PX = 4
@@ -45,7 +45,7 @@ class PinnedHeaders(QWidget):
         super().__init__(parent)
         self.state = state
         self.theme: Theme = LIGHT
-        self.evidence: Evidence | None = None
+        self.links: SelectionLinks | None = None
         self._hovered: str | None = None
         self._pressed: tuple[str, QPoint] | None = None
         self._dragged: str | None = None
@@ -94,27 +94,27 @@ class PinnedHeaders(QWidget):
             for placed in self.visible_rows():
                 key = placed.row.key
                 own, other = self._marks_of(placed.row)
-                look = Look(
+                look = HeaderStyle(
                     figure=figure(self.state, placed.row),
                     hovered=key == self._hovered,
                     current=key == self._dragged,
                     focused=True,
                     pinned=True,
                     as_path=True,
-                    warning=bool(self.evidence and self.evidence.insight.warning(placed.row)),
+                    warning=bool(self.links and self.links.background_results.warning(placed.row)),
                     own=own,
                     other=other,
                 )
                 paint_header(painter, placed, self._rect(placed), self.theme, look)
         painter.end()
 
-    def set_evidence(self, evidence: Evidence) -> None:
+    def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and which rows hold both ends of what is selected."""
-        self.evidence = evidence
-        evidence.changed.connect(self.update)
+        self.links = links
+        links.changed.connect(self.update)
 
     def _marks_of(self, row: Row) -> tuple[bool, bool]:
-        return self.evidence.marks(row) if self.evidence else (False, False)
+        return self.links.marks(row) if self.links else (False, False)
 
     def _rect(self, placed: PlacedRow) -> QRect:
         return QRect(0, placed.y, self.width(), placed.height)

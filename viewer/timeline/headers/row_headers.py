@@ -24,10 +24,17 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
 from viewer.timeline.headers.header_values import figure
-from viewer.timeline.headers.paint_header import INDENT, Look, label_line, paint_header, pin_rect, sign_rect
+from viewer.timeline.headers.paint_header import (
+    INDENT,
+    HeaderStyle,
+    label_line,
+    paint_header,
+    pin_rect,
+    sign_rect,
+)
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.headers.row_model import RowModel
-from viewer.timeline.selection_links import Evidence
+from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import guard
 
 MANY = 16
@@ -54,7 +61,7 @@ class RowHeaders(QTreeView):
         super().__init__(parent)
         self._state = state
         self.theme: Theme = LIGHT
-        self.evidence: Evidence | None = None
+        self.links: SelectionLinks | None = None
         self.pointed_row: Row | None = None
         state.leaving.connect(lambda: self._set_hovered(None))
         self._unfolded: set[str] = set()
@@ -180,7 +187,7 @@ class RowHeaders(QTreeView):
 
     @property
     def _points_elsewhere(self) -> bool:
-        return self.evidence is not None and self.evidence.ends is not None
+        return self.links is not None and self.links.ends is not None
 
     # Geometry
 
@@ -210,30 +217,35 @@ class RowHeaders(QTreeView):
         with guard("painting a row header"):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
-            look = Look(
+            look = HeaderStyle(
                 figure=figure(self._state, row),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self.pointed_row,
                 current=index == self.currentIndex(),
                 focused=self.hasFocus(),
                 pinned=row.key in self._state.rows.pinned,
-                **self._evidence_of(row),
+                **self._location_of(row),
             )
             placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
             paint_header(painter, placed, rect, self.theme, look)
 
-    def set_evidence(self, evidence: Evidence) -> None:
+    def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and where both ends of what is selected are."""
-        self.evidence = evidence
-        self._rows.told = evidence.told
-        evidence.changed.connect(self.viewport().update)
+        self.links = links
+        self._rows.told = links.told
+        links.changed.connect(self.viewport().update)
 
-    def _evidence_of(self, row: Row) -> dict[str, Any]:
-        if self.evidence is None:
+    def _location_of(self, row: Row) -> dict[str, Any]:
+        if self.links is None:
             return {}
-        own, other = self.evidence.marks(row)
-        sign = self.evidence.sign(row, self._standing) if own or other else ""
-        return {"warning": bool(self.evidence.insight.warning(row)), "own": own, "other": other, "sign": sign}
+        own, other = self.links.marks(row)
+        sign = self.links.sign(row, self._standing) if own or other else ""
+        return {
+            "warning": bool(self.links.background_results.warning(row)),
+            "own": own,
+            "other": other,
+            "sign": sign,
+        }
 
     def _standing(self, row: Row) -> str:
         rect = self.visualRect(self._rows.index_of(row.key))
@@ -242,7 +254,7 @@ class RowHeaders(QTreeView):
         return "below" if rect.top() >= self.viewport().height() else ""
 
     def _has_sign_at(self, row: Row, pos: QPoint) -> bool:
-        if self.evidence is None or not self.evidence.sign(row, self._standing):
+        if self.links is None or not self.links.sign(row, self._standing):
             return False
         rect = self._row_rect(row)
         placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
@@ -289,8 +301,8 @@ class RowHeaders(QTreeView):
             self._state.rows.set_pinned(row.key, row.key not in self._state.rows.pinned)
             return
         if event.button() == Qt.MouseButton.LeftButton and row and self._has_sign_at(row, pos):
-            if self.evidence is not None:
-                self.evidence.go_to_other_end()
+            if self.links is not None:
+                self.links.go_to_other_end()
             return
         super().mousePressEvent(event)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from viewer.timeline.timeline import Timeline
 
 
-class NoteHands(QObject):
+class NoteController(QObject):
     """Lets the user write on a timeline.
 
     Attributes
@@ -42,7 +42,7 @@ class NoteHands(QObject):
         self.gestures.edit_requested.connect(self.edit)
         self.gestures.menu_requested.connect(self._open_menu)
         self.editor.written.connect(self._keep)
-        self.editor.given_up.connect(self._give_up)
+        self.editor.was_cancelled.connect(self._cancel)
         self._state.axis.changed.connect(self._follow)
         self._state.leaving.connect(self.editor.finish)
 
@@ -84,7 +84,7 @@ class NoteHands(QObject):
                 notes.delete({self._number})
         self._timeline.canvas.setFocus()
 
-    def _give_up(self) -> None:
+    def _cancel(self) -> None:
         self._state.notes.set_draft(None)
         self._timeline.canvas.setFocus()
 

@@ -25,7 +25,7 @@ class NoteEditor(QPlainTextEdit):
     """
 
     written = Signal(str)
-    given_up = Signal()
+    was_cancelled = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -78,17 +78,17 @@ class NoteEditor(QPlainTextEdit):
         if self._end():
             self.written.emit(self.toPlainText().strip())
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Forget the text."""
         if self._end():
-            self.given_up.emit()
+            self.was_cancelled.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.finish()
         elif event.key() == Qt.Key.Key_Escape:
-            self.give_up()
+            self.cancel()
         else:
             super().keyPressEvent(event)
 

@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QWidget
 from viewer.state import ViewState
 from viewer.timeline.gestures import CLICK_PX
 from viewer.timeline.notes.note_places import NoteSpot
-from viewer.timeline.strip import Grid, guard
+from viewer.timeline.strip import DeviceGrid, guard
 
 
 class NotedStrip(Protocol):
     """What is asked of the widget that shows notes."""
 
     def note_at(self, pos: QPointF) -> NoteSpot | None: ...
-    def grid(self) -> Grid: ...
+    def grid(self) -> DeviceGrid: ...
     def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
 
 

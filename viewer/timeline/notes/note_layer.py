@@ -12,7 +12,7 @@ from viewer.drawing.layout import PlacedRow
 from viewer.timeline.notes.measurement_lines import dimensions, paint_dimensions
 from viewer.timeline.notes.note_marks import paint_notes, paint_places
 from viewer.timeline.notes.note_places import NoteSpot, place_notes
-from viewer.timeline.strip import Grid, OnTimeAxis
+from viewer.timeline.strip import DeviceGrid, OnTimeAxis
 
 DRAFT = -1
 """The number of the note that is being written."""
@@ -31,7 +31,7 @@ class _Same:
         return id(self.held)
 
 
-class ShowsNotes(OnTimeAxis):
+class NoteLayer(OnTimeAxis):
     """What both canvases have.
 
     Attributes
@@ -45,7 +45,7 @@ class ShowsNotes(OnTimeAxis):
     _spots: tuple[object, list[NoteSpot]] = (None, [])
     _picture: tuple[object, QPixmap | None] = (None, None)
 
-    def note_spots(self, grid: Grid) -> list[NoteSpot]:
+    def note_spots(self, grid: DeviceGrid) -> list[NoteSpot]:
         """Place the notes that are in view, and the one that is being written."""
         state = self.state
         shown = (_Same(self.placed), _Same(state.study), _Same(state.rows.shown))
@@ -54,7 +54,7 @@ class ShowsNotes(OnTimeAxis):
             self._spots = (key, self._placed_notes(grid))
         return self._spots[1]
 
-    def _placed_notes(self, grid: Grid) -> list[NoteSpot]:
+    def _placed_notes(self, grid: DeviceGrid) -> list[NoteSpot]:
         notes, study = self.state.notes, self.state.study
         drafts = [(DRAFT, notes.draft)] if notes.draft is not None else []
         if study is None or not (notes.items or drafts):
@@ -82,7 +82,7 @@ class ShowsNotes(OnTimeAxis):
             grid.axis.logical_x(label.left()), label.top() / d, label.width() / d, label.height() / d
         )
 
-    def paint_annotations(self, painter: QPainter, grid: Grid) -> None:
+    def paint_annotations(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint notes, and kept measurements as dimension lines along the bottom.
 
         Their picture is kept: it does not change while the pointer moves.
@@ -95,7 +95,7 @@ class ShowsNotes(OnTimeAxis):
         if self._picture[1] is not None:
             painter.drawPixmap(0, 0, self._picture[1])
 
-    def _painted_annotations(self, grid: Grid, spots: list[NoteSpot]) -> QPixmap:
+    def _painted_annotations(self, grid: DeviceGrid, spots: list[NoteSpot]) -> QPixmap:
         picture = QPixmap(grid.columns, grid.rows)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
@@ -105,7 +105,7 @@ class ShowsNotes(OnTimeAxis):
             painter.end()
         return picture
 
-    def _paint_annotations(self, painter: QPainter, grid: Grid, spots: list[NoteSpot]) -> None:
+    def _paint_annotations(self, painter: QPainter, grid: DeviceGrid, spots: list[NoteSpot]) -> None:
         if not self.is_labelled:
             paint_places(painter, spots, self.theme, grid.dpr)
             return

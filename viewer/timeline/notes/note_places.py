@@ -15,7 +15,7 @@ from viewer.state import Note
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import metrics
 from viewer.timeline.paint.linked import event_boxes
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 
 TEXT_PX, LINE_PX = 11.5, 15
 WIDEST_PX = 250
@@ -77,7 +77,7 @@ def place_notes(
     study: Study,
     placed: Sequence[PlacedRow],
     scale: Scale,
-    grid: Grid,
+    grid: DeviceGrid,
     standing: Standing | None = None,
 ) -> list[NoteSpot]:
     """Place the notes that are in view.
@@ -113,7 +113,7 @@ def place_notes(
 
 
 def _place(
-    note: Note, span: tuple[int, int], study: Study, row: PlacedRow | None, scale: Scale, grid: Grid
+    note: Note, span: tuple[int, int], study: Study, row: PlacedRow | None, scale: Scale, grid: DeviceGrid
 ) -> QRect:
     left, right = (marks.column_of(scale, t) for t in span)
     width = max(right - left, 1)
@@ -132,7 +132,7 @@ def _labelled(
     place: QRect,
     in_row: bool,
     is_own_row: bool,
-    grid: Grid,
+    grid: DeviceGrid,
     free: int,
     others: Sequence[NoteSpot],
 ) -> NoteSpot:
@@ -155,7 +155,7 @@ def _where_room_is(
     wide: float,
     high: float,
     in_row: bool,
-    grid: Grid,
+    grid: DeviceGrid,
     free: int,
     others: Sequence[NoteSpot],
 ) -> QRectF:
@@ -187,7 +187,7 @@ def _where_room_is(
     return first
 
 
-def _inside(label: QRectF, grid: Grid) -> QRectF:
+def _inside(label: QRectF, grid: DeviceGrid) -> QRectF:
     margin = _MARGIN * grid.dpr
     left = max(margin, min(label.left(), grid.columns - label.width() - margin))
     top = max(margin, min(label.top(), grid.rows - label.height() - margin))

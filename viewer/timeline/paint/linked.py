@@ -1,4 +1,4 @@
-"""What belongs to what is selected: the two ends of a launch, or what a slice's cause is made of."""
+"""What belongs to what is selected: the two ends of a launch, or what a stall's cause is made of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QRect
 
 from viewer.analysis.launches.links import latency_ns, other_ends
-from viewer.analysis.stalls.stalls import Slices
+from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
 from viewer.drawing.layout import PlacedRow, row_bands
@@ -19,7 +19,7 @@ from viewer.state import ViewState, Window
 from viewer.state.navigation import event_window
 from viewer.state.places import home_row
 from viewer.timeline.paint import marks
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 from viewer.trace import GPU_KINDS, Kind
 
 MAX_LINKED = 32
@@ -33,9 +33,9 @@ class Ends:
     Attributes
     ----------
     own : tuple of EventRef
-        The selected event; of a slice, the operations before and after.
+        The selected event; of a stall, the operations before and after.
     others : tuple of EventRef
-        What launched it, or what it launched; of a slice, the calls that explain it.
+        What launched it, or what it launched; of a stall, the calls that explain it.
     own_rows, other_rows : frozenset of str
         Keys of the rows that hold them, with all above.
     homes : tuple of Row
@@ -44,8 +44,8 @@ class Ends:
         From the first start to the last end of the other end, ns.
     latency_ns : int or None
         From the start of the call to that of its first operation.
-    slice_gpu, slice_ns : int or None, (int, int) or None
-        The slice, where it is one; `thread` is the thread that explains it.
+    stall_gpu, stall_ns : int or None, (int, int) or None
+        The stall, where it is one; `thread` is the thread that explains it.
     """
 
     own: tuple[EventRef, ...]
@@ -55,8 +55,8 @@ class Ends:
     homes: tuple[Row | None, Row | None] = (None, None)
     span: Window | None = None
     latency_ns: int | None = None
-    slice_gpu: int | None = None
-    slice_ns: Window | None = None
+    stall_gpu: int | None = None
+    stall_ns: Window | None = None
     thread: int | None = None
     _positions: dict[tuple[str, EventRef], int | None] = field(default_factory=dict, compare=False)
 
@@ -77,9 +77,9 @@ def ends_of_event(state: ViewState, event: EventRef) -> Ends | None:
     return _ends(state, (event,), others, latency_ns=latency_ns(study, event.kind, event.index))
 
 
-def ends_of_slice(state: ViewState, slices: Slices, number: int) -> Ends:
-    """Return the operations around a slice, and the calls and the range that explain it."""
-    row = slices.table.iloc[number]
+def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
+    """Return the operations around a stall, and the calls and the range that explain it."""
+    row = stalls.table.iloc[number]
     around = [
         EventRef(GPU_KINDS[int(row[f"{side}_kind"])], int(row[f"{side}_index"]))
         for side in ("before", "after")
@@ -97,8 +97,8 @@ def ends_of_slice(state: ViewState, slices: Slices, number: int) -> Ends:
         state,
         tuple(around),
         tuple(others),
-        slice_gpu=int(row["gpu"]),
-        slice_ns=(int(row["start_ns"]), int(row["end_ns"])),
+        stall_gpu=int(row["gpu"]),
+        stall_ns=(int(row["start_ns"]), int(row["end_ns"])),
         thread=thread if thread >= 0 else None,
     )
 
@@ -109,8 +109,8 @@ def _ends(
     others: tuple[EventRef, ...],
     *,
     latency_ns: int | None = None,
-    slice_gpu: int | None = None,
-    slice_ns: Window | None = None,
+    stall_gpu: int | None = None,
+    stall_ns: Window | None = None,
     thread: int | None = None,
 ) -> Ends:
     homes = [[home_row(state, e.kind, e.index) for e in side] for side in (own, others)]
@@ -123,8 +123,8 @@ def _ends(
         (next(iter(homes[0]), None), next(iter(homes[1]), None)),
         (min(w[0] for w in windows), max(w[1] for w in windows)) if windows else None,
         latency_ns,
-        slice_gpu,
-        slice_ns,
+        stall_gpu,
+        stall_ns,
         thread,
     )
 
@@ -160,7 +160,7 @@ def event_boxes(
     placed: Sequence[PlacedRow],
     event: EventRef,
     scale: Scale,
-    grid: Grid,
+    grid: DeviceGrid,
     ends: Ends | None = None,
 ) -> list[QRect]:
     """Return the device rectangles of an event on every row in view that shows it."""
@@ -172,7 +172,7 @@ def _boxes(
     placed: Sequence[PlacedRow],
     event: EventRef,
     scale: Scale,
-    grid: Grid,
+    grid: DeviceGrid,
     ends: Ends | None,
 ) -> Iterator[tuple[PlacedRow, QRect]]:
     for row in placed:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPainterPath, QPen, QPolygonF
 
 from viewer.analysis.core.intervals import Intervals
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.state import Measurement, Window
@@ -178,9 +178,9 @@ def _pen(argb: int) -> QPen:
     return QPen(QColor(argb))
 
 
-def lap_edges(laps: Laps | None) -> Int64:
-    """Return the starts of all laps and the end of the last, shape (laps + 1,); empty without laps."""
-    return laps.edges_ns if laps is not None and laps.count else np.empty(0, np.int64)
+def iteration_edges(iterations: Iterations | None) -> Int64:
+    """Return the starts of all iterations and the end of the last, shape (iterations + 1,); empty without."""
+    return iterations.edges_ns if iterations is not None and iterations.count else np.empty(0, np.int64)
 
 
 def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: float) -> None:
@@ -223,7 +223,7 @@ def paint_link(
 def paint_dry(
     painter: QPainter, scale: Scale, times_ns: Int64, bottom: int, theme: Theme, dpr: float
 ) -> None:
-    """Mark, on the floor of a launch distance, where the queue had run dry; one mark a place."""
+    """Mark, on the floor of a launch latency, where the queue had run dry; one mark a place."""
     side = max(3, snap_px(5 * dpr))
     # The first and the last in each pixel: what lies between lands where one of them does.
     first = times_ns.searchsorted(scale.edges())

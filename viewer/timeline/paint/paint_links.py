@@ -15,7 +15,7 @@ from viewer.drawing.scale import Scale
 from viewer.drawing.theme import Theme
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.linked import Ends, event_boxes
-from viewer.timeline.strip import Grid
+from viewer.timeline.strip import DeviceGrid
 
 _MARK_PX = 5
 
@@ -26,14 +26,14 @@ def paint_ends(
     ends: Ends,
     placed: Sequence[PlacedRow],
     scale: Scale,
-    grid: Grid,
+    grid: DeviceGrid,
     theme: Theme,
 ) -> None:
-    """Paint both ends of a launch, or a slice with what explains it, on the rows in view."""
+    """Paint both ends of a launch, or a stall with what explains it, on the rows in view."""
     own = [b for e in ends.own for b in event_boxes(study, placed, e, scale, grid, ends)]
     others = [b for e in ends.others for b in event_boxes(study, placed, e, scale, grid, ends)]
-    held = _slice_boxes(ends, placed, scale, grid)
-    if ends.slice_ns is not None:
+    held = _stall_boxes(ends, placed, scale, grid)
+    if ends.stall_ns is not None:
         _paint_doings(painter, ends, placed, scale, grid, theme)
         _paint_line(painter, ends, held, others[:1], theme, grid.dpr)
     else:
@@ -59,11 +59,11 @@ def _paint_line(
     marks.paint_tag(painter, text, middle, y, limits, theme.warning, theme.background, dpr)
 
 
-def _slice_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: Grid) -> list[QRect]:
-    """Return where the slice is on the state lanes of its GPU."""
-    if ends.slice_ns is None:
+def _stall_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: DeviceGrid) -> list[QRect]:
+    """Return where the stall is on the state lanes of its GPU."""
+    if ends.stall_ns is None:
         return []
-    left, right = (marks.column_of(scale, t) for t in ends.slice_ns)
+    left, right = (marks.column_of(scale, t) for t in ends.stall_ns)
     if right < 0 or left > scale.width:
         return []
     return [
@@ -75,17 +75,17 @@ def _slice_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: Gr
         )
         for p in placed
         for b in row_bands(p.row, p.expanded)
-        if isinstance(b, StateBand) and b.gpu == ends.slice_gpu
+        if isinstance(b, StateBand) and b.gpu == ends.stall_gpu
     ]
 
 
 def _paint_doings(
-    painter: QPainter, ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: Grid, theme: Theme
+    painter: QPainter, ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: DeviceGrid, theme: Theme
 ) -> None:
-    """Tint, above the slice, what its thread did meanwhile."""
-    if ends.slice_ns is None or ends.thread is None:
+    """Tint, above the stall, what its thread did meanwhile."""
+    if ends.stall_ns is None or ends.thread is None:
         return
-    left, right = (marks.column_of(scale, t) for t in ends.slice_ns)
+    left, right = (marks.column_of(scale, t) for t in ends.stall_ns)
     tint = QColor(theme.link)
     tint.setAlpha(34)
     for row in placed:
@@ -101,7 +101,7 @@ def _paint_marks(
     placed: Sequence[PlacedRow],
     boxes: list[QRect],
     scale: Scale,
-    grid: Grid,
+    grid: DeviceGrid,
     theme: Theme,
 ) -> None:
     """Mark the start on the rows above that do not show the event themselves."""

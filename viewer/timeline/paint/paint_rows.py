@@ -17,7 +17,7 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from viewer.analysis.core.intervals import Intervals
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 from viewer.drawing.curve import DECADES
 from viewer.drawing.drawlist import DrawList
@@ -82,7 +82,7 @@ class Frame:
     labels: tuple[Label, ...]
     argb: npt.NDArray[np.uint32]
     ink: npt.NDArray[np.uint32]
-    laps: Laps | None
+    iterations: Iterations | None
     kept: tuple[Intervals, ...]
     curves: tuple[tuple[CurveBox, Int64], ...] = ()
     doubtful: frozenset[int] = frozenset()
@@ -100,7 +100,7 @@ def make_frame(
     dpr: float = 1.0,
     origin_y: float = 0.0,
     overlays: Collection[str] = (),
-    laps: Laps | None = None,
+    iterations: Iterations | None = None,
     scope: Scope | None = None,
     doubtful: frozenset[int] = frozenset(),
     lost: frozenset[int] = frozenset(),
@@ -144,7 +144,7 @@ def make_frame(
         tuple(scene.labels(placed, scale, dpr, origin_y)),
         scene.palette.argb(theme),
         scene.palette.ink(theme),
-        laps,
+        iterations,
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
         _curves(scene, placed, scale, dpr, origin_y),
         doubtful,
@@ -253,9 +253,9 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
             marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr, why)
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
-    if frame.laps is not None and frame.laps.count:
+    if frame.iterations is not None and frame.iterations.count:
         for span in frame.spans:
-            times = frame.laps.starts[span.gpu]
+            times = frame.iterations.starts[span.gpu]
             marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
 
 

@@ -16,19 +16,19 @@ from viewer.drawing.scene import Scene
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
-from viewer.timeline.notes.note_layer import ShowsNotes
+from viewer.timeline.notes.note_layer import NoteLayer
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.paint_links import paint_ends
 from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_frame
-from viewer.timeline.selection_links import Evidence
-from viewer.timeline.strip import Grid, Strip
+from viewer.timeline.selection_links import SelectionLinks
+from viewer.timeline.strip import DeviceGrid, Strip
 
 
-class ShowsRows(ShowsNotes):
+class RowLayer(NoteLayer):
     """What both canvases have: rows that stand somewhere, a frame, and the marks over it."""
 
     scene: Scene | None = None
-    evidence: Evidence | None = None
+    links: SelectionLinks | None = None
 
     def set_scene(self, scene: Scene | None) -> None:
         """Show another trace."""
@@ -66,7 +66,7 @@ class ShowsRows(ShowsNotes):
         """Return False: a drag on rows always begins another selection."""
         return False
 
-    def frame(self, grid: Grid) -> Frame | None:
+    def frame(self, grid: DeviceGrid) -> Frame | None:
         """Compute what the window shows."""
         if self.scene is None:
             return None
@@ -80,18 +80,18 @@ class ShowsRows(ShowsNotes):
             dpr=grid.dpr,
             origin_y=grid.y,
             overlays=state.overlays,
-            laps=state.laps,
+            iterations=state.iterations,
             scope=state.filter,
-            doubtful=self.evidence.doubtful if self.evidence else frozenset(),
-            lost=self.evidence.lost if self.evidence else frozenset(),
+            doubtful=self.links.doubtful if self.links else frozenset(),
+            lost=self.links.lost if self.links else frozenset(),
         )
 
-    def paint_marks_of_rows(self, painter: QPainter, grid: Grid) -> None:
+    def paint_marks_of_rows(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint kept ranges, selection, the selected event with its other end, and the cut."""
         state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
         marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
         marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
-        ends = self.evidence.ends if self.evidence else None
+        ends = self.links.ends if self.links else None
         if ends is not None and state.study is not None:
             paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)
         if state.hover is not None:
@@ -100,7 +100,7 @@ class ShowsRows(ShowsNotes):
             self._paint_states_at_cut(painter, grid, x)
         self.paint_annotations(painter, grid)
 
-    def _paint_states_at_cut(self, painter: QPainter, grid: Grid, x: int) -> None:
+    def _paint_states_at_cut(self, painter: QPainter, grid: DeviceGrid, x: int) -> None:
         """Show at the cut, in every state lane, the colour of what its GPU does there."""
         study, hover = self.state.study, self.state.hover
         if study is None or hover is None:
@@ -114,19 +114,19 @@ class ShowsRows(ShowsNotes):
                     marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
 
 
-class Canvas(ShowsRows, Strip):
+class Canvas(RowLayer, Strip):
     """Rows on a plain widget: the base picture is kept, marks are painted over it."""
 
     def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(state, place, parent)
         self.setAccessibleName("Timeline")
 
-    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+    def paint_base(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint the rows."""
         frame = self.frame(grid)
         if frame is not None:
             paint_frame(painter, frame)
 
-    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+    def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint the marks."""
         self.paint_marks_of_rows(painter, grid)

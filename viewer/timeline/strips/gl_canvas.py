@@ -12,36 +12,36 @@ from PySide6.QtWidgets import QWidget
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.paint.paint_rows import Frame, paint_ground, paint_over
-from viewer.timeline.strip import Grid, guard
-from viewer.timeline.strips.canvas import ShowsRows
+from viewer.timeline.strip import DeviceGrid, guard
+from viewer.timeline.strips.canvas import RowLayer
 from viewer.timeline.strips.gl_bars import GlBars, surface_format
 
 
-class GlCanvas(ShowsRows, QOpenGLWidget):
+class GlCanvas(RowLayer, QOpenGLWidget):
     """Rows on an OpenGL widget.
 
     Parameters
     ----------
-    give_up : callable
+    cancel : callable
         Called, once, when OpenGL fails: put a raster canvas in this one's place.
     """
 
     def __init__(
-        self, state: ViewState, place: AxisPlace, give_up: Callable[[], None], parent: QWidget | None = None
+        self, state: ViewState, place: AxisPlace, cancel: Callable[[], None], parent: QWidget | None = None
     ) -> None:
         QOpenGLWidget.__init__(self, parent)
         self.state, self.place = state, place
-        self._give_up: Callable[[], None] | None = give_up
+        self._cancel: Callable[[], None] | None = cancel
         self._bars: GlBars | None = None
-        self._kept: tuple[Grid, Frame] | None = None
+        self._kept: tuple[DeviceGrid, Frame] | None = None
         self._is_loaded = False
         self.setFormat(surface_format())
         self.setMouseTracking(True)
         self.setAccessibleName("Timeline")
 
-    def grid(self) -> Grid:
+    def grid(self) -> DeviceGrid:
         """Return the widget's device pixels."""
-        return Grid.of(self, self.place.pixels)
+        return DeviceGrid.of(self, self.place.pixels)
 
     def refresh(self) -> None:
         """Compute and paint everything anew at the next paint."""
@@ -68,7 +68,7 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
         finally:
             painter.end()
 
-    def _paint(self, painter: QPainter, grid: Grid, bars: GlBars) -> None:
+    def _paint(self, painter: QPainter, grid: DeviceGrid, bars: GlBars) -> None:
         painter.scale(1 / grid.dpr, 1 / grid.dpr)
         if self._kept is None or self._kept[0] != grid:
             frame = self.frame(grid)
@@ -91,7 +91,7 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
     def _background(self) -> Qt.GlobalColor:
         return Qt.GlobalColor.black if self.theme.is_dark else Qt.GlobalColor.white
 
-    def _viewport(self, grid: Grid) -> tuple[int, int]:
+    def _viewport(self, grid: DeviceGrid) -> tuple[int, int]:
         """Return the framebuffer's size: Qt rounds it from the widget's size alone."""
         return round(self.width() * grid.dpr), round(self.height() * grid.dpr)
 
@@ -103,6 +103,6 @@ class GlCanvas(ShowsRows, QOpenGLWidget):
             self.doneCurrent()
 
     def _fail(self) -> None:
-        give_up, self._give_up = self._give_up, None
-        if give_up is not None:
-            give_up()
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            cancel()

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.find import Found
+from viewer.analysis.find import SearchResult
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.scale import Scale
@@ -18,7 +18,7 @@ from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.gestures import NOTCH
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import REGULAR, STRONG, cropped
-from viewer.timeline.strip import Grid, Strip, guard
+from viewer.timeline.strip import DeviceGrid, Strip, guard
 
 HEIGHT = 54
 _PADDING = 5
@@ -46,7 +46,7 @@ class Overview(Strip):
         """Return the whole trace."""
         return self.state.axis.limits
 
-    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+    def paint_base(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint the strips."""
         theme, d = self.theme, grid.dpr
         painter.fillRect(0, 0, grid.columns, grid.rows, QColor(theme.panel))
@@ -64,7 +64,7 @@ class Overview(Strip):
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )
 
-    def _paint_hits(self, painter: QPainter, grid: Grid, found: Found) -> None:
+    def _paint_hits(self, painter: QPainter, grid: DeviceGrid, found: SearchResult) -> None:
         """Mark the pixel columns in which something found begins, at the upper edge."""
         held = found.bins(*self.window_ns(), grid.columns) > 0
         edges = np.flatnonzero(np.diff(np.concatenate(([False], held, [False])).astype(np.int8)))
@@ -72,7 +72,7 @@ class Overview(Strip):
         for left, right in edges.reshape(-1, 2).tolist():
             painter.fillRect(left, 0, right - left, height, colour)
 
-    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+    def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Veil what is out of view, and paint handle, selection and kept ranges."""
         theme, d = self.theme, grid.dpr
         scale = self.scale()
@@ -233,8 +233,8 @@ class OverviewCorner(QWidget):
             return [scope.what]
         low, high = study.trace.window_ns
         figures = [format_ns(high - low), _counted(len(study.trace.gpus), "GPU")]
-        if (laps := self.state.laps) is not None:
-            figures.append(_counted(laps.count, "iteration"))
+        if (iterations := self.state.iterations) is not None:
+            figures.append(_counted(iterations.count, "iteration"))
         return figures
 
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.time.iteration_bounds import Laps
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.drawing.format import format_instant, format_ns
 from viewer.drawing.hit import HitResult
 from viewer.drawing.scale import Scale
@@ -22,7 +22,7 @@ from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.headers.header_values import bases
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
-from viewer.timeline.strip import Grid, Strip, guard
+from viewer.timeline.strip import DeviceGrid, Strip, guard
 
 HEIGHT = 34
 _CHIP_TOP, _CHIP_HEIGHT = 2, 15
@@ -33,9 +33,15 @@ _NOTE, _NOTE_LINE, _NOTE_RIGHT = 9.5, 12, 12
 
 
 def paint_ruler(
-    painter: QPainter, scale: Scale, height: int, theme: Theme, dpr: float, laps: Laps | None, lap: int | None
+    painter: QPainter,
+    scale: Scale,
+    height: int,
+    theme: Theme,
+    dpr: float,
+    iterations: Iterations | None,
+    iteration: int | None,
 ) -> None:
-    """Paint ticks and iterations in device pixels, `lap` as the one in hand."""
+    """Paint ticks and iterations in device pixels, `iteration` as the one in hand."""
     painter.fillRect(0, 0, scale.width, height, QColor(theme.panel))
     found = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
     bottom, width = height - 1, marks.line_width(dpr)
@@ -49,42 +55,48 @@ def paint_ruler(
     baseline = bottom - (_TICK - 2.5) * dpr
     for t, label in found.major:
         marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
-    if laps is not None:
-        _paint_laps(painter, scale, height, theme, dpr, laps, lap)
+    if iterations is not None:
+        _paint_iterations(painter, scale, height, theme, dpr, iterations, iteration)
     painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
 
 
-def _paint_laps(
+def _paint_iterations(
     painter: QPainter,
     scale: Scale,
     height: int,
     theme: Theme,
     dpr: float,
-    laps: Laps,
-    lap_in_hand: int | None,
+    iterations: Iterations,
+    iteration_in_hand: int | None,
 ) -> None:
-    edges = marks.lap_edges(laps)
+    edges = marks.iteration_edges(iterations)
     if not len(edges):
         return
     first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
     last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
     tint, width = QColor(theme.accent), marks.line_width(dpr)
     room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
-    step = lap_step(room_each)
+    step = iteration_step(room_each)
     labelled = range(-(-first // step) * step, last, step)
-    for lap in range(first, last) if room_each >= _SMALL_TICK else labelled:
-        if lap not in labelled:
-            x = marks.column_of(scale, int(edges[lap]))
+    for iteration in range(first, last) if room_each >= _SMALL_TICK else labelled:
+        if iteration not in labelled:
+            x = marks.column_of(scale, int(edges[iteration]))
             painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
             continue
-        left, right = (marks.column_of(scale, int(t)) for t in edges[[lap, min(lap + step, len(edges) - 1)]])
+        left, right = (
+            marks.column_of(scale, int(t)) for t in edges[[iteration, min(iteration + step, len(edges) - 1)]]
+        )
         painter.fillRect(left, 0, width, height if step == 1 else height // 2, QColor(theme.boundary))
         start, room = max(left, 0), min(right, scale.width) - max(left, 0)
-        length_ns = int(edges[lap + 1] - edges[lap])
-        text = _lap_text(lap, length_ns, laps.flags[lap], room - 14 * dpr, dpr) if step == 1 else str(lap)
+        length_ns = int(edges[iteration + 1] - edges[iteration])
+        text = (
+            _iteration_text(iteration, length_ns, iterations.flags[iteration], room - 14 * dpr, dpr)
+            if step == 1
+            else str(iteration)
+        )
         if text:
             wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
-            tint.setAlpha(70 if lap == lap_in_hand else 30)
+            tint.setAlpha(70 if iteration == iteration_in_hand else 30)
             chip = QRectF(start, _CHIP_TOP * dpr, min(wide, room - 2), _CHIP_HEIGHT * dpr)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.fillRect(chip, tint)
@@ -94,7 +106,7 @@ def _paint_laps(
     painter.fillRect(end, 0, marks.line_width(dpr), height, QColor(theme.boundary))
 
 
-def lap_step(room_px: float) -> int:
+def iteration_step(room_px: float) -> int:
     """Return which iterations are labelled: every one, every 2nd, 5th, 10th ... that has room for its number.
 
     Parameters
@@ -108,13 +120,13 @@ def lap_step(room_px: float) -> int:
     return step
 
 
-def _lap_text(lap: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:
+def _iteration_text(iteration: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:
     tail = f" · {flag}" if flag else ""
     choices = (
-        f"Iteration {lap} · {format_ns(length_ns)}{tail}",
-        f"Iteration {lap} · {format_ns(length_ns)}",
-        f"Iteration {lap}",
-        str(lap),
+        f"Iteration {iteration} · {format_ns(length_ns)}{tail}",
+        f"Iteration {iteration} · {format_ns(length_ns)}",
+        f"Iteration {iteration}",
+        str(iteration),
     )
     measure = metrics(_TEXT * dpr, MEDIUM)
     return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
@@ -182,7 +194,7 @@ class Ruler(Strip):
 
     def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
         """Return the boundary of an iteration near an instant."""
-        edges = marks.lap_edges(self.state.laps)
+        edges = marks.iteration_edges(self.state.iterations)
         if not len(edges):
             return None
         nearest = int(edges[np.argmin(np.abs(edges - time_ns))])
@@ -192,18 +204,26 @@ class Ruler(Strip):
         """Whether the pointer is on the selection's tag, by which it is moved as a whole."""
         return self._tag.contains(pos)
 
-    def lap_at(self, pos: QPointF) -> int | None:
+    def iteration_at(self, pos: QPointF) -> int | None:
         """Return the iteration whose label is under the pointer."""
-        laps = self.state.laps
-        if laps is None or pos.y() > _CHIP_TOP + _CHIP_HEIGHT + 1:
+        iterations = self.state.iterations
+        if iterations is None or pos.y() > _CHIP_TOP + _CHIP_HEIGHT + 1:
             return None
-        return laps.lap_at(self.time_at(pos.x()))
+        return iterations.iteration_at(self.time_at(pos.x()))
 
-    def paint_base(self, painter: QPainter, grid: Grid) -> None:
+    def paint_base(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint ticks and iterations."""
-        paint_ruler(painter, self.scale(), grid.rows, self.theme, grid.dpr, self.state.laps, self.state.lap)
+        paint_ruler(
+            painter,
+            self.scale(),
+            grid.rows,
+            self.theme,
+            grid.dpr,
+            self.state.iterations,
+            self.state.iteration,
+        )
 
-    def paint_marks(self, painter: QPainter, grid: Grid) -> None:
+    def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint kept ranges, the selection with its length, and the pointer's time."""
         theme, d, scale = self.theme, grid.dpr, self.scale()
         kept = self.state.measurements.items
