@@ -130,7 +130,7 @@ def test_a_file_s_name_is_only_text(demo_trace, qapp):
     trace = replace(demo_trace, path=demo_trace.path.with_name("<img src=x>\udcff.sqlite"))
     reader = read_page(html_report(report_facts(Study(trace))))
     assert "x" not in reader.loads
-    assert any("<img src=x>?.sqlite" in text for text in reader.text)
+    assert any("<img src=x>\\udcff.sqlite" in text for text in reader.text)
 
 
 def test_cells_say_what_their_column_holds():
