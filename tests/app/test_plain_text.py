@@ -169,7 +169,7 @@ def test_a_recent_file_is_named_as_it_is(open_window, hostile):
 @pytest.mark.parametrize(
     ("what", "where"),
     [
-        (r"\bQLabel\b", {"timeline/plain_text.py", "app/theme.py"}),
+        (r"\bQLabel\b", {"timeline/plain_text.py", "app/theme_manager.py"}),
         (r"\.to_csv\(", {"drawing/spreadsheet.py"}),
         (r"QToolTip\.showText\((?!.*tip\()", set()),
     ],
