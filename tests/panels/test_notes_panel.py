@@ -91,3 +91,12 @@ def test_the_badge_counts(panel, qtbot):
     with qtbot.waitSignal(panel.badge_changed) as seen:
         panel.state.notes.delete({0})
     assert seen.args == ["1"]
+
+
+def test_of_a_long_note_the_list_shows_the_beginning_and_rewrites_all(panel):
+    text = "x" * 20_000
+    panel.state.notes.load((Note(0, 1, text),))
+    panel.refresh()
+    cell = panel.table.frame_model.index(0, 1)
+    assert len(cell.data(Qt.ItemDataRole.DisplayRole)) <= 300
+    assert cell.data(Qt.ItemDataRole.EditRole) == text

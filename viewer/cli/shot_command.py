@@ -122,7 +122,8 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
         )
         content = picture_bytes(view, form, shot.width, shot.scale)
         missing = [f"measurement '{item.name}'" for item in view.measurements if item not in view.measured]
-        missing += [f"note '{note.text}'" for note in view.notes if note not in view.noted]
+        noted = set(view.noted)
+        missing += [f"note '{note.text}'" for note in view.notes if note not in noted]
     except PictureError as error:
         raise typer.TyperException(str(error)) from error
     finally:

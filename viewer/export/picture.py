@@ -152,8 +152,8 @@ class PicturePage:
         paint_timeline(painter, frame, selection=view.selection, measurements=view.measurements)
         paint_dimensions(painter, self._dimensions, frame.height, view.theme, d)
         grid = DeviceGrid(self._axis, self._top, frame.height)
-        spots = place_notes(enumerate(view.notes), view.study, self._placed, frame.scale, grid)
-        paint_notes(painter, spots, view.theme, d)
+        notes = place_notes(enumerate(view.notes), view.study, self._placed, frame.scale, grid)
+        paint_notes(painter, notes, view.theme, grid)
         painter.restore()
 
     def _paint_headers(self, painter: QPainter) -> None:

@@ -19,10 +19,16 @@ _HINT = (
     "or where the pointer is. The context menu of the timeline does the same."
 )
 _WIDEST_PX = 460
+_MOST_CHARS = 300
+"""What of a note is shown; a table measures all of a text, however little has room."""
 COLUMNS = (
     TableColumn("colour", "", lambda _: "●", colour=lambda colour: QColor(colour).rgba()),
     TableColumn(
-        "text", "Note", lambda text: text.replace("\n", " "), editable=True, tip="Double-click to rewrite"
+        "text",
+        "Note",
+        lambda text: text[:_MOST_CHARS].replace("\n", " "),
+        editable=True,
+        tip="Double-click to rewrite",
     ),
     TableColumn(
         "row", "Row", tip="Where it stands; it goes to the nearest row in view where that is folded away"
@@ -66,7 +72,9 @@ class NotesPanel(Panel):
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.table = FrameTable(COLUMNS, "Notes", editable=True)
-        self.table.horizontalHeader().setMaximumSectionSize(_WIDEST_PX)
+        header = self.table.horizontalHeader()
+        header.setMaximumSectionSize(_WIDEST_PX)
+        header.setResizeContentsPrecision(0)
         self._count = PlainLabel()
         self._count.setObjectName("total")
         self.go_to, self.colour, self.delete = (

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter, QPixmap
 from viewer.drawing.layout import PlacedRow
 from viewer.timeline.notes.measurement_lines import dimensions, paint_dimensions
 from viewer.timeline.notes.note_marks import paint_notes, paint_places
-from viewer.timeline.notes.note_places import NoteSpot, place_notes
+from viewer.timeline.notes.note_places import NoteSpot, PlacedNotes, place_notes
 from viewer.timeline.strip import DeviceGrid, OnTimeAxis
 
 DRAFT = -1
@@ -42,25 +42,31 @@ class NoteLayer(OnTimeAxis):
 
     placed: Sequence[PlacedRow] = ()
     is_labelled = True
-    _spots: tuple[object, list[NoteSpot]] = (None, [])
+    _notes: tuple[object, PlacedNotes] = (None, PlacedNotes([]))
     _picture: tuple[object, QPixmap | None] = (None, None)
 
     def note_spots(self, grid: DeviceGrid) -> list[NoteSpot]:
+        """Return where the notes are that are in view, and the one that is being written."""
+        return self._all_notes(grid).spots
+
+    def _all_notes(self, grid: DeviceGrid) -> PlacedNotes:
         """Place the notes that are in view, and the one that is being written."""
         state = self.state
         shown = (_Same(self.placed), _Same(state.study), _Same(state.rows.shown))
-        key = (grid, self.scale(), shown, state.notes.items, state.notes.draft)
-        if self._spots[0] != key:
-            self._spots = (key, self._placed_notes(grid))
-        return self._spots[1]
+        notes = (_Same(state.notes.items), state.notes.draft, state.notes.chosen)
+        key = (grid, self.scale(), shown, notes)
+        if self._notes[0] != key:
+            self._notes = (key, self._placed_notes(grid))
+        return self._notes[1]
 
-    def _placed_notes(self, grid: DeviceGrid) -> list[NoteSpot]:
+    def _placed_notes(self, grid: DeviceGrid) -> PlacedNotes:
         notes, study = self.state.notes, self.state.study
         drafts = [(DRAFT, notes.draft)] if notes.draft is not None else []
         if study is None or not (notes.items or drafts):
-            return []
+            return PlacedNotes([])
         numbered = [*enumerate(notes.items), *drafts]
-        return place_notes(numbered, study, self.placed, self.scale(), grid, self._standing)
+        wanted = {number for number in (DRAFT, notes.chosen) if number is not None}
+        return place_notes(numbered, study, self.placed, self.scale(), grid, self._standing, wanted)
 
     def note_at(self, pos: QPointF) -> NoteSpot | None:
         """Return the note whose label is under a point, the topmost."""
@@ -75,7 +81,7 @@ class NoteLayer(OnTimeAxis):
         """Return where a note's label is, in logical pixels, None where it is not in view."""
         grid = self.grid()
         spot = next((s for s in self.note_spots(grid) if s.number == number), None)
-        if spot is None:
+        if spot is None or spot.label.isEmpty():
             return None
         d, label = grid.dpr, spot.label
         return QRectF(
@@ -88,30 +94,30 @@ class NoteLayer(OnTimeAxis):
         Their picture is kept: it does not change while the pointer moves.
         """
         state = self.state
-        spots, kept = self.note_spots(grid), state.measurements.items
-        key = (_Same(spots), grid, self.scale(), kept, state.notes.chosen, self.theme, self.is_labelled)
+        notes, kept = self._all_notes(grid), state.measurements.items
+        key = (_Same(notes), grid, self.scale(), kept, state.notes.chosen, self.theme, self.is_labelled)
         if self._picture[0] != key:
-            self._picture = (key, self._painted_annotations(grid, spots) if spots or kept else None)
+            self._picture = (key, self._painted_annotations(grid, notes) if notes.spots or kept else None)
         if self._picture[1] is not None:
             painter.drawPixmap(0, 0, self._picture[1])
 
-    def _painted_annotations(self, grid: DeviceGrid, spots: list[NoteSpot]) -> QPixmap:
+    def _painted_annotations(self, grid: DeviceGrid, notes: PlacedNotes) -> QPixmap:
         picture = QPixmap(grid.columns, grid.rows)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
         try:
-            self._paint_annotations(painter, grid, spots)
+            self._paint_annotations(painter, grid, notes)
         finally:
             painter.end()
         return picture
 
-    def _paint_annotations(self, painter: QPainter, grid: DeviceGrid, spots: list[NoteSpot]) -> None:
+    def _paint_annotations(self, painter: QPainter, grid: DeviceGrid, notes: PlacedNotes) -> None:
         if not self.is_labelled:
-            paint_places(painter, spots, self.theme, grid.dpr)
+            paint_places(painter, notes.spots, self.theme, grid.dpr)
             return
         kept = dimensions(self.scale(), self.state.measurements.items, grid.dpr)
         paint_dimensions(painter, kept, grid.rows, self.theme, grid.dpr)
-        paint_notes(painter, spots, self.theme, grid.dpr, self.state.notes.chosen)
+        paint_notes(painter, notes, self.theme, grid, self.state.notes.chosen)
 
     def _standing(self, key: str) -> str | None:
         """Return what stands for a row: in a strip of pinned rows the row itself, or nothing."""

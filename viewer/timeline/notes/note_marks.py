@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
 
+from viewer.drawing.format import format_count
 from viewer.drawing.scale import snap_px
 from viewer.drawing.theme import Theme
-from viewer.timeline.notes.note_places import BAR, LINE_PX, PAD_X, PAD_Y, TEXT_PX, NoteSpot
+from viewer.timeline.notes.note_places import BAR, LINE_PX, PAD_X, PAD_Y, TEXT_PX, NoteSpot, PlacedNotes
 from viewer.timeline.paint import marks
+from viewer.timeline.strip import DeviceGrid
 
 _NEAR = 12
 """An arrow that would be shorter is left out."""
@@ -26,9 +28,13 @@ def paint_places(painter: QPainter, spots: Iterable[NoteSpot], theme: Theme, dpr
 
 
 def paint_notes(
-    painter: QPainter, spots: Sequence[NoteSpot], theme: Theme, dpr: float, chosen: int | None = None
+    painter: QPainter, notes: PlacedNotes, theme: Theme, grid: DeviceGrid, chosen: int | None = None
 ) -> None:
-    """Paint notes: what they speak of, arrows, labels; the one in hand with a stronger frame."""
+    """Paint notes: what they speak of, arrows, labels; the one in hand with a stronger frame.
+
+    How many are only marked is said in the lower right corner.
+    """
+    spots, dpr = notes.spots, grid.dpr
     paint_places(painter, spots, theme, dpr)
     labelled = [spot for spot in spots if spot.lines]
     for spot in labelled:
@@ -36,6 +42,10 @@ def paint_notes(
             _paint_arrow(painter, spot, theme, dpr)
     for spot in labelled:
         _paint_label(painter, spot, theme, dpr, spot.number == chosen)
+    if notes.unwritten:
+        text = f"{format_count(notes.unwritten)} more notes are marked, not written out: too many in view"
+        top, ends = grid.rows - 19 * dpr, (0.0, grid.columns - 4 * dpr)
+        marks.paint_tag(painter, text, ends[1], top, ends, theme.cursor, theme.background, dpr)
 
 
 def _paint_over_all(painter: QPainter, spot: NoteSpot, dpr: float) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from PySide6.QtCore import QPointF, QRect, QRectF
 
@@ -12,8 +11,9 @@ from viewer.analysis.study import Study
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import Scale, snap_px
 from viewer.state import Note
+from viewer.timeline.notes.note_text import broken
 from viewer.timeline.paint import marks
-from viewer.timeline.paint.fonts import metrics
+from viewer.timeline.paint.fonts import advance
 from viewer.timeline.paint.linked import event_boxes
 from viewer.timeline.strip import DeviceGrid
 
@@ -22,8 +22,11 @@ WIDEST_PX = 250
 EMPTY_SIZE_PX = (WIDEST_PX, 58)
 """The room that a note without a text is given: it is being written there."""
 PAD_X, PAD_Y, BAR = 9, 6, 3
+MOST_LABELS = 100
+"""More notes than that in view are marked where they begin, and not written out."""
 _AWAY, _MARGIN = 14, 3
 _TRIES = 24
+_DOT_PX, _TICK_PX = 8, 10
 
 Standing = Callable[[str], str | None]
 """Maps a row's key to that of the row which stands for it: itself, or an ancestor; None where none does."""
@@ -42,7 +45,9 @@ class NoteSpot:
     origin : QPointF
         What the label's offset is counted from.
     label : QRectF
+        Empty where the note is only marked.
     lines : tuple of str
+        Empty while the note is being written, or where it is only marked.
     is_own_row : bool
         False where the note's row is folded away and an ancestor stands for it.
     """
@@ -61,13 +66,29 @@ class NoteSpot:
         return round(away.x() / dpr), round(away.y() / dpr)
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedNotes:
+    """The notes in view.
+
+    Attributes
+    ----------
+    spots : list of NoteSpot
+    unwritten : int
+        How many more are only marked; one spot stands for those that begin at the same place.
+    """
+
+    spots: list[NoteSpot]
+    unwritten: int = 0
+
+
 def nearest_placed(placed: Sequence[PlacedRow]) -> Standing:
     """Return what lets a placed row stand for all under it that are not placed (a picture has all rows)."""
-    keys = [p.row.key for p in placed]
+    keys = {p.row.key for p in placed}
+    lengths = sorted({len(key) for key in keys}, reverse=True)
 
     def standing(key: str) -> str | None:
-        above = [k for k in keys if key == k or key.startswith(k + "/")]
-        return max(above, key=len, default=None)
+        above = (key[:n] for n in lengths if n == len(key) or key[n : n + 1] == "/")
+        return next((k for k in above if k in keys), None)
 
     return standing
 
@@ -79,25 +100,32 @@ def place_notes(
     scale: Scale,
     grid: DeviceGrid,
     standing: Standing | None = None,
-) -> list[NoteSpot]:
+    wanted: Container[int] = (),
+) -> PlacedNotes:
     """Place the notes that are in view.
 
-    Labels that nobody has moved make way for each other; all are kept inside the area.
+    Labels that nobody has moved make way for each other; all are kept inside the area. The first
+    `MOST_LABELS` are written out, so that time and picture have a bound, however many notes there are.
 
     Parameters
     ----------
     notes : iterable of (int, Note)
     placed : sequence of PlacedRow
         The rows in view, logical pixels from the area's top.
-    grid : Grid
+    grid : DeviceGrid
         The area: `columns` wide and `rows` high.
     standing : callable, optional
         By default `nearest_placed`.
+    wanted : container of int
+        Numbers of notes that are written out in any case.
     """
     standing = standing or nearest_placed(placed)
     by_key = {p.row.key: p for p in placed}
     free = grid.row(placed[-1].y + placed[-1].height) if placed else 0
     found: list[NoteSpot] = []
+    labels: list[QRectF] = []
+    marked: set[tuple[int, str]] = set()
+    unwritten = 0
     for number, note in notes:
         start, end = note.span(study)
         if end < scale.start_ns or start > scale.end_ns:
@@ -106,21 +134,39 @@ def place_notes(
         row = by_key.get(key) if key else None
         if key is None or (key and row is None):
             continue
-        place = _place(note, (start, end), study, row, scale, grid)
         is_own_row = key == note.row_key
-        found.append(_labelled(number, note, place, row is not None, is_own_row, grid, free, found))
-    return found
+        if len(labels) >= MOST_LABELS and number not in wanted:
+            unwritten += 1
+            left = marks.column_of(scale, start)
+            begin = (snap_px(left / (_DOT_PX * grid.dpr)), key)
+            if begin not in marked:
+                marked.add(begin)
+                place = _in_rows(left, 1, row, grid)
+                if row is None:
+                    place.setHeight(snap_px(_TICK_PX * grid.dpr))
+                found.append(NoteSpot(number, note, place, QPointF(), QRectF(), (), is_own_row))
+            continue
+        place = _place(note, (start, end), study, row, scale, grid)
+        spot = _labelled(number, note, place, row is not None, is_own_row, grid, free, labels)
+        found.append(spot)
+        labels.append(spot.label)
+    return PlacedNotes(found, unwritten)
 
 
 def _place(
     note: Note, span: tuple[int, int], study: Study, row: PlacedRow | None, scale: Scale, grid: DeviceGrid
 ) -> QRect:
     left, right = (marks.column_of(scale, t) for t in span)
-    width = max(right - left, 1)
+    if row is not None and note.event is not None:
+        for box in event_boxes(study, (row,), note.event, scale, grid):
+            return box
+    return _in_rows(left, max(right - left, 1), row, grid)
+
+
+def _in_rows(left: int, width: int, row: PlacedRow | None, grid: DeviceGrid) -> QRect:
+    """Return a part of a row, or of the whole height."""
     if row is None:
         return QRect(left, 0, width, grid.rows)
-    if note.event is not None and (boxes := event_boxes(study, (row,), note.event, scale, grid)):
-        return boxes[0]
     top, bottom = grid.row(row.y), grid.row(row.y + row.height)
     inset = min(snap_px(2 * grid.dpr), (bottom - top) // 3)
     return QRect(left, top + inset, width, bottom - top - 2 * inset)
@@ -134,7 +180,7 @@ def _labelled(
     is_own_row: bool,
     grid: DeviceGrid,
     free: int,
-    others: Sequence[NoteSpot],
+    others: Sequence[QRectF],
 ) -> NoteSpot:
     d = grid.dpr
     left, right = max(place.left(), 0), min(place.left() + place.width(), grid.columns)
@@ -157,7 +203,7 @@ def _where_room_is(
     in_row: bool,
     grid: DeviceGrid,
     free: int,
-    others: Sequence[NoteSpot],
+    others: Sequence[QRectF],
 ) -> QRectF:
     """Put a label below its bar; one that speaks of all rows where no row is, `free` and below.
 
@@ -176,7 +222,7 @@ def _where_room_is(
     for down in (True, False):
         label = QRectF(first)
         for _ in range(_TRIES):
-            over = [o.label for o in others if o.label.intersects(label)]
+            over = [other for other in others if other.intersects(label)]
             if not over:
                 return label
             label.moveTop(
@@ -197,39 +243,8 @@ def _inside(label: QRectF, grid: DeviceGrid) -> QRectF:
 def _label_size(lines: tuple[str, ...], dpr: float) -> tuple[float, float]:
     if not lines:
         return EMPTY_SIZE_PX[0] * dpr, EMPTY_SIZE_PX[1] * dpr
-    measure = metrics(TEXT_PX * dpr)
-    widest = max(measure.horizontalAdvance(line) for line in lines)
+    widest = max(advance(line, TEXT_PX * dpr) for line in lines)
     return (
         float(snap_px(widest + (2 * PAD_X + BAR) * dpr)),
         float(snap_px((len(lines) * LINE_PX + 2 * PAD_Y) * dpr)),
     )
-
-
-def broken(text: str, width: float, pixels: float) -> tuple[str, ...]:
-    """Break a text into lines at its own breaks and at spaces; what is too long alone, anywhere."""
-    return _broken(text.strip(), width, pixels, id(metrics(pixels)))
-
-
-@lru_cache(maxsize=1024)
-def _broken(text: str, width: float, pixels: float, _font: int) -> tuple[str, ...]:
-    measure = metrics(pixels)
-    lines: list[str] = []
-    for paragraph in text.splitlines():
-        line = ""
-        for word in paragraph.split(" "):
-            tried = f"{line} {word}" if line else word
-            if measure.horizontalAdvance(tried) <= width:
-                line = tried
-                continue
-            if line:
-                lines.append(line)
-            line = word
-            while len(line) > 1 and measure.horizontalAdvance(line) > width:
-                fits = next(
-                    n for n in range(len(line) - 1, 0, -1)
-                    if n == 1 or measure.horizontalAdvance(line[:n]) <= width
-                )  # fmt: skip
-                lines.append(line[:fits])
-                line = line[fits:]
-        lines.append(line)
-    return tuple(lines)

@@ -91,6 +91,14 @@ def _advance(text: str, pixels: float, weight: int, target: Target) -> float:
     return _metrics(pixels, weight, target).horizontalAdvance(text)
 
 
+def char_advances(text: str, pixels: float, weight: int = REGULAR) -> Iterator[float]:
+    """Yield how wide each character of `text` is alone: their sum is the width of the text, nearly."""
+    ascii_wide = _ascii_advances(pixels, weight, _target.get())
+    for char in text:
+        code = ord(char)
+        yield ascii_wide[code] if code < 128 else advance(char, pixels, weight)
+
+
 @cache
 def _ascii_advances(pixels: float, weight: int, target: Target) -> tuple[float, ...]:
     measure = _metrics(pixels, weight, target)

@@ -25,6 +25,7 @@ _PADDING = 5
 _EDGE_PX = 5
 _HIT_HEIGHT = 4
 _MIN_HANDLE_PX = 3
+_FLAG_APART_PX = 3
 
 
 class Overview(Strip):
@@ -39,6 +40,7 @@ class Overview(Strip):
         self.setFixedHeight(HEIGHT)
         self._held: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
+        self._kept_flags: tuple[object, list[tuple[float, str]]] = (None, [])
         state.found_changed.connect(self.refresh)
         state.leaving.connect(self._let_go)
 
@@ -103,10 +105,9 @@ class Overview(Strip):
         state, theme = self.state, self.theme
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.panel), dpr))
-        for note in state.notes.items:
-            x = scale.x(sum(note.span(state.study)) // 2)
+        for x, colour in self._flags(scale, dpr):
             foot = [QPointF(x - 5 * dpr, height), QPointF(x + 5 * dpr, height), QPointF(x, height - 8 * dpr)]
-            painter.setBrush(QColor(note.colour))
+            painter.setBrush(QColor(colour))
             painter.drawPolygon(QPolygonF(foot))
         ends = (0.0, float(scale.width))
         for number, bookmark in state.bookmarks.items.items():
@@ -114,6 +115,18 @@ class Overview(Strip):
             marks.paint_tag(
                 painter, str(number), middle, dpr, ends, theme.cursor, theme.background, dpr, margin=4.5
             )
+
+    def _flags(self, scale: Scale, dpr: float) -> list[tuple[float, str]]:
+        """Return where notes are, in device pixels, and their colours; one of those that cover each other."""
+        state = self.state
+        key = (state.notes.items, state.study, scale, dpr)
+        if self._kept_flags[0] != key:
+            found: dict[int, tuple[float, str]] = {}
+            for note in state.notes.items:
+                x = scale.x(sum(note.span(state.study)) // 2)
+                found.setdefault(int(x // (_FLAG_APART_PX * dpr)), (x, note.colour))
+            self._kept_flags = key, list(found.values())
+        return self._kept_flags[1]
 
     def _handle(self, scale: Scale) -> tuple[float, float]:
         """Return the handle's edges in device pixels; never thinner than can be seen."""
