@@ -9,6 +9,7 @@ import pytest
 from tests.benchmarks.sizes import KINDS, write
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
+from viewer.cli import report_command
 from viewer.readers import read
 from viewer.rows import build_rows
 
@@ -60,3 +61,12 @@ def test_work_grows_with_the_size_and_not_with_its_square(kind, tmp_path, monkey
     added = {line: (twice[line] - once[line], four[line] - twice[line]) for line in four}
     often = (line for line in four if four[line] > MANY * 4 * SMALL)
     assert [line for line in often if added[line][1] > 3 * max(added[line][0], 1)] == []
+
+
+def test_a_table_of_thousands_is_cut_and_says_so():
+    rows = [[str(at), "x"] for at in range(5000)]
+    shown = report_command._cut(rows)
+    assert len(shown) == report_command.MOST_ROWS + 1
+    assert (shown[0], shown[-1]) == (rows[0], rows[-1])
+    assert shown[-2] == ["... 4,500 more; --json has them all", ""]
+    assert report_command._cut(rows[:500]) == rows[:500]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich.text import Text
@@ -33,7 +33,10 @@ from viewer.drawing.summary_tables import (
 )
 from viewer.trace.model import GUESSED_RANK
 
+Cut = TypeVar("Cut")
 LONGEST_LIST = 60
+MOST_ROWS = 500
+"""So many rows of a table are printed; a trace of thousands of GPUs is for programs to read."""
 CATEGORY_TITLES = {
     "compute_only": "compute",
     "hidden_comm": "hidden comm.",
@@ -150,7 +153,7 @@ def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
         counts = (gpu[key] for key in ("streams", "kernels", "memcpys", "memsets", "graph_launches"))
         times = (format_ns(gpu[key]) if gpu[key] is not None else "" for key in ("first_op_ns", "last_op_ns"))
         rows.append([_name(gpu), gpu["name"], str(gpu["pid"]), *(format_count(c) for c in counts), *times])
-    return _table("\nGPUs", names, rows, left=2)
+    return _table("\nGPUs", names, _cut(rows), left=2)
 
 
 def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
@@ -158,7 +161,7 @@ def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
     for gpu in gpus:
         held = [gpu[f"{part}_ns"] for part in (*CATEGORIES, "no_kernel")]
         rows.append([_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"])])
-    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel", "launches"), rows)
+    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel", "launches"), _cut(rows))
 
 
 def _length(ns: int, of_ns: int) -> str:
@@ -240,7 +243,15 @@ def _grid(grid: SpecTable) -> FittedTable:
     kept = [at for at in range(len(grid.heads)) if any(row[at].text for row in grid.rows)]
     columns = [ConsoleColumn(grid.heads[at].title, grid.heads[at].number) for at in kept]
     rows = [[_cell(row[at], is_number=grid.heads[at].number) for at in kept] for row in grid.rows]
-    return FittedTable(f"\n{grid.name}", columns, rows)
+    return FittedTable(f"\n{grid.name}", columns, _cut(rows))
+
+
+def _cut(rows: Sequence[Sequence[Cut]]) -> Sequence[Sequence[Cut | str]]:
+    """Return the first rows of a long table and its last one, with a line that says how many are left out."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    left_out = f"... {len(rows) - MOST_ROWS:,} more; --json has them all"
+    return [*rows[: MOST_ROWS - 1], [left_out, *[""] * (len(rows[0]) - 1)], rows[-1]]
 
 
 def _cell(cell: Cell, is_number: bool) -> Text:
