@@ -67,8 +67,7 @@ def test_a_trace_that_is_compared_lies_on_the_same_pixels(window, demo_path, qtb
     second.state.rows.set_expanded([r.key for root in second.state.rows.roots for r in root.walk()], True)
     for timeline, width in ((first, 300), (second, 240), (first, 360)):
         timeline.place.set_header_width(width)
-        qtbot.waitUntil(second.scroll_bar.isVisible)
-        assert not first.scroll_bar.isVisible()
+        qtbot.waitUntil(lambda: second.scroll_bar.isVisible() and not first.scroll_bar.isVisible())
         picture = pixels(window.grab().toImage())
         upper, lower = (
             picture[at.y() : at.y() + t.overview.height(), at.x() :]

@@ -129,9 +129,7 @@ class NotesPanel(Panel):
             self.state.notes.delete({position})
 
     def _paint(self, colour: str) -> None:
-        chosen = self.table.selected_positions()
-        for position in chosen:
-            self.state.notes.change(position, f"paint {chosen}", colour=colour)
+        self.state.notes.paint(set(self.table.selected_positions()), colour)
 
     def _changed(self) -> None:
         count = len(self.state.notes.items)

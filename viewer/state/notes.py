@@ -88,6 +88,13 @@ class Notes(Edited):
         """Change fields of one note; edits of the same `run` are undone together."""
         self._replace(position, replace(self.items[position], **fields), run)
 
+    def paint(self, positions: set[int], colour: str) -> None:
+        """Give notes another colour, all in one step."""
+        painted = (
+            replace(note, colour=colour) if at in positions else note for at, note in enumerate(self.items)
+        )
+        self._edit(tuple(painted))
+
     def choose(self, position: int | None) -> None:
         """Take a note in hand, or none."""
         if position != self.chosen:
