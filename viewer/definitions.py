@@ -1,0 +1,182 @@
+"""The document that defines every number, docs/definitions.md: its entries by key, as text and as HTML."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+FILE = "definitions.md"
+_KEYS = re.compile(r"(?:`[^`]+`(?:, )?)+")
+_RULE = re.compile(r"\|[-| ]+\|")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A paragraph or a table row that defines something.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        What it defines; one that ends in ``*`` stands for all that begin so.
+    text : str
+        The paragraph or row, Markdown.
+    section : str
+        The heading above it.
+    """
+
+    keys: tuple[str, ...]
+    text: str
+    section: str
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands in `html`."""
+        return self.keys[0].rstrip("*").rstrip("._")
+
+    @property
+    def plain(self) -> str:
+        """The entry without marks, its cells on lines of their own."""
+        cells = _cells(self.text) if self.text.startswith("|") else [self.text]
+        return "\n".join(_unmarked(cell) for cell in cells if cell)
+
+    @property
+    def html(self) -> str:
+        """The entry as one paragraph of HTML."""
+        cells = _cells(self.text) if self.text.startswith("|") else [self.text]
+        return ": ".join(_inline(cell) for cell in cells if cell)
+
+
+@cache
+def document() -> str:
+    """Return the document, Markdown.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is missing from this installation.
+    """
+    package = files("viewer")
+    for folder in (package / "resources", package / ".." / "docs"):
+        if (found := folder / FILE).is_file():
+            return found.read_text("utf-8")
+    raise FileNotFoundError(f"{FILE} is missing from this installation")
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Return every entry, in the order of the document."""
+    found, section = [], ""
+    for block in _blocks():
+        if block.startswith("#"):
+            section = block.lstrip("# ")
+        elif keys := _keys(_cells(block)[0] if block.startswith("|") else block):
+            found.append(Entry(keys, block, section))
+    return tuple(found)
+
+
+def find(name: str) -> Entry | None:
+    """Return the entry of a key, None where the document has none.
+
+    Of a name with dots (``stalls.share``, ``report.gpus.idle_ns``) the entry of all of it comes first, then
+    that of the name without its first part, and so on to the last part alone.
+    """
+    exact, begins = _index()
+    parts = name.split(".")
+    for tail in (".".join(parts[at:]) for at in range(len(parts))):
+        if tail in exact:
+            return exact[tail]
+        if (known := next((entry for start, entry in begins if tail.startswith(start)), None)) is not None:
+            return known
+    return None
+
+
+def slug(title: str) -> str:
+    """Return a title as it stands in keys: "Stalls by cause" as "stalls-by-cause"."""
+    return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")
+
+
+@cache
+def html() -> str:
+    """Return the document as the body of an HTML page, with an anchor at every entry and heading."""
+    made: list[str] = []
+    in_table = False
+    for block in _blocks():
+        is_row = block.startswith("|")
+        if is_row and not in_table:
+            made.append("<table cellspacing='0' cellpadding='4'>")
+        elif in_table and not is_row:
+            made.append("</table>")
+        starts, in_table = is_row and not in_table, is_row
+        if is_row:
+            made.append(_row(block, "th" if starts else "td"))
+        elif block.startswith("#"):
+            level, text = block.count("#", 0, block.index(" ")), block.lstrip("# ")
+            made.append(f"<h{level}>{_anchor(slug(text))}{_inline(text)}</h{level}>")
+        else:
+            keys = _keys(block)
+            made.append(f"<p>{_anchor(Entry(keys, '', '').anchor) if keys else ''}{_inline(block)}</p>")
+    return "\n".join([*made, *(["</table>"] if in_table else [])])
+
+
+@cache
+def _index() -> tuple[dict[str, Entry], list[tuple[str, Entry]]]:
+    """Return the entries by their whole keys, and by the beginnings of keys, longest first."""
+    exact: dict[str, Entry] = {}
+    begins: list[tuple[str, Entry]] = []
+    for entry in entries():
+        for key in entry.keys:
+            if key.endswith("*"):
+                begins.append((key[:-1], entry))
+            else:
+                exact[key] = entry
+    return exact, sorted(begins, key=lambda pair: -len(pair[0]))
+
+
+def _blocks() -> list[str]:
+    """Return headings, paragraphs (each one line) and table rows, the lines under table heads left out."""
+    blocks: list[str] = []
+    for piece in re.split(r"\n\s*\n", document()):
+        lines = piece.strip().split("\n")
+        if lines[0].startswith(("|", "#")):
+            blocks += [line for line in lines if not _RULE.fullmatch(line)]
+        else:
+            blocks.append(" ".join(line.strip() for line in lines))
+    return blocks
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    found = _KEYS.match(text)
+    return tuple(re.findall(r"`([^`]+)`", found[0])) if found else ()
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def _row(block: str, tag: str) -> str:
+    cells = _cells(block)
+    keys = _keys(cells[0]) if tag == "td" else ()
+    anchor = _anchor(Entry(keys, "", "").anchor) if keys else ""
+    made = "".join(
+        f"<{tag} align='left'>{anchor if not at else ''}{_inline(cell)}</{tag}>"
+        for at, cell in enumerate(cells)
+    )
+    return f"<tr>{made}</tr>"
+
+
+def _anchor(name: str) -> str:
+    return f'<a id="{escape(name)}" name="{escape(name)}"></a>'
+
+
+def _inline(text: str) -> str:
+    marked = escape(text, quote=False)
+    for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "b"), (r"(?<!\w)\*([^*]+)\*", "i")):
+        marked = re.sub(pattern, rf"<{tag}>\1</{tag}>", marked)
+    return marked
+
+
+def _unmarked(text: str) -> str:
+    return re.sub(r"`([^`]+)`|\*\*([^*]+)\*\*|(?<!\w)\*([^*]+)\*", lambda m: m[1] or m[2] or m[3], text)
