@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOWER_HALF = (
     "trace",
     "assets",
+    "definitions",
     "private_files",
     "process_end",
     "printable",

@@ -37,10 +37,18 @@ class Entry:
         return self.keys[0].rstrip("*").rstrip("._")
 
     @property
+    def title(self) -> str:
+        """What it is shown as: the bold words of a paragraph, the second cell of a row."""
+        if self.text.startswith("|"):
+            return _unmarked(_cells(self.text)[1])
+        bold = re.search(r"\*\*([^*]+)\*\*", self.text)
+        return bold[1] if bold else ""
+
+    @property
     def plain(self) -> str:
-        """The entry without marks, its cells on lines of their own."""
+        """The entry without marks, in one line."""
         cells = _cells(self.text) if self.text.startswith("|") else [self.text]
-        return "\n".join(_unmarked(cell) for cell in cells if cell)
+        return ": ".join(_unmarked(cell) for cell in cells if cell)
 
     @property
     def html(self) -> str:
@@ -93,9 +101,22 @@ def find(name: str) -> Entry | None:
     return None
 
 
+def search(name: str) -> tuple[Entry, ...]:
+    """Return the entry of a key, else those whose keys or title hold a text."""
+    if (entry := find(name)) is not None:
+        return (entry,)
+    wanted = name.casefold()
+    return tuple(e for e in entries() if wanted in e.title.casefold() or any(wanted in k for k in e.keys))
+
+
 def slug(title: str) -> str:
     """Return a title as it stands in keys: "Stalls by cause" as "stalls-by-cause"."""
     return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")
+
+
+def section_anchor(heading: str) -> str:
+    """Return where a heading stands in `html`."""
+    return f"section-{slug(heading)}"
 
 
 @cache
@@ -114,7 +135,7 @@ def html() -> str:
             made.append(_row(block, "th" if starts else "td"))
         elif block.startswith("#"):
             level, text = block.count("#", 0, block.index(" ")), block.lstrip("# ")
-            made.append(f"<h{level}>{_anchor(slug(text))}{_inline(text)}</h{level}>")
+            made.append(f"<h{level}>{_anchor(section_anchor(text))}{_inline(text)}</h{level}>")
         else:
             keys = _keys(block)
             made.append(f"<p>{_anchor(Entry(keys, '', '').anchor) if keys else ''}{_inline(block)}</p>")

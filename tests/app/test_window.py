@@ -209,7 +209,9 @@ def test_a_bad_rule_is_told_with_its_line(window, opened):
 
 def test_a_warning_of_many_lines_is_one_line_of_the_status_bar(window, qtbot):
     window.resize(900, 600)
-    finding = Finding("warning", "first line\nsecond line " + "and on " * 60, "It means something.")
+    finding = Finding(
+        "lost-rows", "warning", "first line\nsecond line " + "and on " * 60, "It means something."
+    )
     window.status.show_findings((finding,))
     badge = window.status.badge
     qtbot.waitUntil(lambda: badge.text().endswith("…"))

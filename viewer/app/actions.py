@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QApplication
 
 from viewer.app.comparison import compare_with
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.exports import export_picture, export_report
 from viewer.app.go_to import ask_where
 from viewer.app.store_limit import ask_limit
+from viewer.panels.table_view import DenseTable
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
+from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.gestures import NOTCH
 
 if TYPE_CHECKING:
@@ -117,6 +120,20 @@ _BESIDE = {1: "later", -1: "earlier"}
 
 def _iteration(direction: int) -> Callable[[MainWindow], None]:
     return lambda w: navigation.step_iteration(w.state, direction)
+
+
+def _explain(w: MainWindow) -> None:
+    """Show what the number in the focused table's cell means, else the numbers of what is selected."""
+    focus, state, name = QApplication.focusWidget(), w.state, ""
+    if isinstance(focus, DenseTable) and (index := focus.currentIndex()).isValid():
+        name = focus.definition_of(index.row(), index.column())
+    elif state.stall_number is not None:
+        name = "cause"
+    elif state.selection is not None:
+        name = "compute_only"
+    elif state.chosen is not None:
+        name = "latency_ns"
+    show_definitions(w, name)
 
 
 def _note(w: MainWindow) -> bool:
@@ -330,7 +347,9 @@ _OTHER = (
     ),
     Action("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
     Action("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
-    Action("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Shift+F1",)),
+    Action("definition", MEANING, "Help", _explain, ("Shift+F1",)),
+    Action("definitions", "Definitions", "Help", show_definitions),
+    Action("about", "About Lightbox", "Help", lambda w: w.show_about()),
 )
 
 COMMANDS: tuple[Action, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)

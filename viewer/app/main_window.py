@@ -53,7 +53,7 @@ from viewer.timeline.plain_text import for_title
 from viewer.timeline.timeline import Renderer, Timeline
 from viewer.trace import Trace
 
-ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect")
+ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect", "definition")
 FIRST_SIZE = (1440, 860)
 NO_ROW = "Point at a row first, or choose one with the arrow keys"
 

@@ -293,6 +293,23 @@ def _events(
     return 0
 
 
+@app.command("definitions", cls=CliCommand)
+def _definitions(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only what is called so.")] = None,
+) -> int:
+    """Print what every number means: its unit, definition, usual range and limits."""
+    from viewer import definitions
+    from viewer.cli.console import plain_console
+
+    found = definitions.search(name) if name else ()
+    if name and not found:
+        raise typer.TyperException(f"no number is called {name}; `lightbox definitions` prints all of them")
+    texts = [f"{entry.section}\n{entry.plain}\n" for entry in found] or [definitions.document()]
+    for text in texts:
+        plain_console().print(text)
+    return 0
+
+
 @app.command("cache", cls=CliCommand)
 def _cache(
     list_: Annotated[bool, typer.Option("--list", help="List what is stored (the default).")] = False,

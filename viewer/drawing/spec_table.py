@@ -41,11 +41,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a column; numbers are right-aligned."""
+    """The head of a column; numbers are right-aligned.
+
+    Attributes
+    ----------
+    key : str
+        What docs/definitions.md calls it, "" where its title says so.
+    """
 
     title: str
     tip: str = ""
     number: bool = True
+    key: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,8 @@ def time_grid(sheet: Summary) -> SpecTable:
     """Return where the time of each GPU goes, with the numbers that tell a GPU from its neighbours."""
     more = _of_ranks(sheet)
     heads = [Head("", number=False)]
-    heads += [Head(t, _definition(sheet[k])) for k, t in zip(_TIMES, _TITLES, strict=True)]
-    heads += [Head(title, tip) for title, tip, _ in more]
+    heads += [Head(t, _definition(sheet[k]), key=k) for k, t in zip(_TIMES, _TITLES, strict=True)]
+    heads += [head for head, _ in more]
     heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
     slow = _slowest(sheet)
     rows = []
@@ -61,14 +61,14 @@ def time_grid(sheet: Summary) -> SpecTable:
             spot=sheet["slowest_rank"].location if is_slow else None,
         )
         bar = tuple(_value(sheet[key], gpu) / max(total, 1) for key in CATEGORIES)
-        rows.append([first, *cells, *(cell(gpu) for _, _, cell in more), Cell(bar=bar)])
+        rows.append([first, *cells, *(cell(gpu) for _, cell in more), Cell(bar=bar)])
     normal = [Cell(sheet[key].normal, tone="soft") for key in _TIMES]
     of_more = {"fwd : bwd": "about 1 : 2"}
     rows.append(
         [
             Cell("normal", tone="soft"),
             *normal,
-            *(Cell(of_more.get(title, ""), tone="soft") for title, _, _ in more),
+            *(Cell(of_more.get(head.title, ""), tone="soft") for head, _ in more),
             Cell(),
         ]
     )
@@ -278,10 +278,10 @@ def _part_cell(metric: Metric, gpu: int | None, total_ns: int) -> Cell:
     return Cell(format_share(share), tip, metric.where(gpu), "bad" if limit and share >= limit else "plain")
 
 
-def _of_ranks(sheet: Summary) -> list[tuple[str, str, Callable[[int | None], Cell]]]:
-    """Return the columns beside the parts: title, definition, and the cell of a GPU (None: over all)."""
+def _of_ranks(sheet: Summary) -> list[tuple[Head, Callable[[int | None], Cell]]]:
+    """Return the columns beside the parts: the head, and the cell of a GPU (None: over all)."""
     known = {v.key for v in sheet.numbers}
-    columns: list[tuple[str, str, Callable[[int | None], Cell]]] = []
+    columns: list[tuple[Head, Callable[[int | None], Cell]]] = []
 
     def of(key: str, title: str, tone: Callable[[Value], bool] = lambda _: False) -> None:
         if key not in known or sheet[key].value is None:
@@ -295,7 +295,7 @@ def _of_ranks(sheet: Summary) -> list[tuple[str, str, Callable[[int | None], Cel
                 format_value(value, metric.unit), tip, metric.where(gpu), "bad" if tone(value) else "plain"
             )
 
-        columns.append((title, _definition(metric), cell))
+        columns.append((Head(title, _definition(metric), key=key), cell))
 
     of("iteration", "iteration")
     of("rank_wait", "wait in NCCL")

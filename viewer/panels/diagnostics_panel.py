@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -25,6 +26,7 @@ from viewer.panels.panel import Panel
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.state.places import reveal_gpu
+from viewer.timeline.definitions_dialog import show_definitions
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 
@@ -165,6 +167,7 @@ class DiagnosticsPanel(Panel):
         assert self.state.study is not None
         label = self.state.study.trace.gpu_label(gpu)
         told = Finding(
+            "aligned",
             "info",
             f"{label} is moved by {ns / 1e6:+,.3f} ms",
             "Its times differ from the file's by that much wherever they appear.",
@@ -228,3 +231,10 @@ class FindingCard(QFrame):
             button.clicked.connect(lambda _, run=run: run())
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
             self.buttons.append(button)
+        more = QToolButton()
+        more.setText("?")
+        more.setAutoRaise(True)
+        more.setToolTip("What does this mean?")
+        more.setAccessibleName(f"What does this mean: {finding.title}")
+        more.clicked.connect(lambda: show_definitions(self, f"finding.{finding.kind}"))
+        row.addWidget(more, 0, Qt.AlignmentFlag.AlignTop)

@@ -150,8 +150,6 @@ class EventTable(DenseTable):
         self.selectionModel().currentRowChanged.connect(self._step)
         header = self.horizontalHeader()
         header.sortIndicatorChanged.connect(self._ask_to_sort)
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(lambda at: self.open_columns(header.mapToGlobal(at)))
         self.doubleClicked.connect(lambda index: self.opened.emit(self.position(index.row())))
 
     def list_events(
@@ -199,17 +197,26 @@ class EventTable(DenseTable):
         """Return the columns that are not hidden."""
         return tuple(c for i, c in enumerate(self.event_model.columns) if not self.isColumnHidden(i))
 
+    def definition_of(self, row: int, column: int) -> str:
+        return f"events.{self.event_model.columns[column].key}"
+
+    def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
+        menu.addAction("Copy", self.copy_requested.emit)
+
     def open_columns(self, at: QPoint) -> None:
         """Let the user choose the columns."""
         menu = QMenu(self)
+        self.fill_header_menu(menu)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(at)
+
+    def fill_header_menu(self, menu: QMenu) -> None:
         for number, column in enumerate(self.event_model.columns):
             action = menu.addAction(column.title)
             action.setCheckable(True)
             action.setChecked(not self.isColumnHidden(number))
             action.setEnabled(number > 0)
             action.toggled.connect(lambda on, key=column.key: self.set_column_shown(key, on))
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(at)
 
     def set_column_shown(self, key: str, shown: bool) -> None:
         """Show or hide a column, here and for other rows that have it."""

@@ -12,6 +12,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyleOptionViewItem, QWidget
 
+from viewer.definitions import slug
 from viewer.drawing.spreadsheet import csv_text
 from viewer.panels.table_view import CellDelegate, DenseTable
 from viewer.timeline.plain_text import tip
@@ -207,8 +208,6 @@ class FrameTable(DenseTable):
         if editable:
             self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
         self.horizontalHeader().sortIndicatorChanged.connect(self.frame_model.sort)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
         self.doubleClicked.connect(self._choose)
 
     def set_frame(self, frame: pd.DataFrame, columns: Sequence[TableColumn] | None = None) -> None:
@@ -285,8 +284,9 @@ class FrameTable(DenseTable):
         if not self.frame_model.columns[index.column()].editable:
             self.chosen.emit(self.frame_model.position(index))
 
-    def _open_menu(self, position: Any) -> None:
-        menu = QMenu(self)
+    def definition_of(self, row: int, column: int) -> str:
+        return f"{slug(self.accessibleName())}.{self.frame_model.columns[column].key}"
+
+    def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
         menu.addAction("Copy", self.copy)
         menu.addAction("Save as…", lambda: self.save_requested.emit(self.selected_frame()))
-        menu.exec(self.viewport().mapToGlobal(position))

@@ -9,7 +9,6 @@ from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
     QPersistentModelIndex,
-    QPoint,
     QRect,
     QRectF,
     QSize,
@@ -27,6 +26,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from viewer.definitions import slug
 from viewer.drawing.spec_table import Cell, Head, SpecTable
 from viewer.drawing.spreadsheet import harmless
 from viewer.drawing.theme import LIGHT, Theme
@@ -126,8 +126,6 @@ class SpecTableView(DenseTable):
         self.setMouseTracking(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
         self.clicked.connect(self._look)
         header = self.horizontalHeader()
         header.setSectionsClickable(False)
@@ -215,15 +213,18 @@ class SpecTableView(DenseTable):
         if (spot := self._cell(index).spot) is not None:
             self.looked.emit(spot)
 
-    def _open_menu(self, position: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        index = self.indexAt(position)
+    def definition_of(self, row: int, column: int) -> str:
+        frame = self.grid.frame
+        if row >= 0 and "key" in frame:
+            return str(frame["key"].iloc[row])
+        head = self.grid.heads[column]
+        return head.key or ".".join(filter(None, (slug(self.grid.name), slug(head.title))))
+
+    def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
         if index.isValid() and self._cell(index).spot is not None:
             menu.addAction("Show in the timeline", lambda: self._look(index))
         menu.addAction("Copy", self.copy)
         menu.addAction("Save as…", lambda: self.save_requested.emit(self.grid.frame))
-        menu.popup(self.viewport().mapToGlobal(position))
 
 
 class _CellDelegate(QStyledItemDelegate):

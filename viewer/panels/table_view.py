@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QMenu,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionHeader,
@@ -14,6 +15,8 @@ from PySide6.QtWidgets import (
     QTableView,
     QWidget,
 )
+
+from viewer.timeline.definitions_dialog import MEANING, show_definitions
 
 _PADDING = 8
 """Beside titles, as the style sheet says."""
@@ -102,6 +105,39 @@ class DenseTable(QTableView):
         header.setHighlightSections(False)
         header.setTextElideMode(Qt.TextElideMode.ElideNone)
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._open_header_menu)
+
+    def definition_of(self, row: int, column: int) -> str:
+        """Return what docs/definitions.md calls the number in a cell, in a column's head where row is -1."""
+        raise NotImplementedError
+
+    def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
+        """Add to the context menu of a cell what else can be done; the index may be invalid."""
+
+    def fill_header_menu(self, menu: QMenu) -> None:
+        """Add to the context menu of the header what else can be done."""
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        index = self.currentIndex() if by_key else self.indexAt(event.pos())
+        menu = self._menu(index.row(), index.column())
+        self.fill_menu(menu, index)
+        menu.popup(event.globalPos())
+
+    def _open_header_menu(self, at: QPoint) -> None:
+        header = self.horizontalHeader()
+        menu = self._menu(-1, header.logicalIndexAt(at))
+        self.fill_header_menu(menu)
+        menu.popup(header.mapToGlobal(at))
+
+    def _menu(self, row: int, column: int) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if column >= 0:
+            menu.addAction(MEANING, lambda: show_definitions(self, self.definition_of(row, column)))
+            menu.addSeparator()
+        return menu
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         """Scroll; what was cut at an edge is another cell now."""

@@ -36,7 +36,7 @@ class DefinitionsDialog(QDialog):
         """Scroll to an anchor and tint what stands there; "" goes to the beginning."""
         self.page.setExtraSelections([])
         if not anchor:
-            self.page.moveCursor(QTextCursor.MoveOperation.Start)
+            self.page.verticalScrollBar().setValue(0)
             return
         self.page.scrollToAnchor(anchor)
         if (block := self._block_of(anchor)) is not None:
@@ -66,7 +66,7 @@ def show_definitions(parent: QWidget, name: str = "") -> DefinitionsDialog:
     entry = definitions.find(name) if name else None
     dialog.show()
     dialog.raise_()
-    dialog.go_to(entry.anchor if entry else definitions.slug(name))
+    dialog.go_to(entry.anchor if entry else "")
     return dialog
 
 

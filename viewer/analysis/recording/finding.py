@@ -14,6 +14,8 @@ class Finding:
 
     Attributes
     ----------
+    kind : str
+        "lost-rows": ``finding.lost-rows`` in docs/definitions.md says when it is found and what it means.
     severity : {"error", "warning", "info"}
         An error makes numbers wrong, a warning doubtful; info says what is not there to be known.
     title : str
@@ -31,6 +33,7 @@ class Finding:
         The one whose rows were lost.
     """
 
+    kind: str
     severity: Severity
     title: str
     meaning: str

@@ -68,6 +68,7 @@ def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
     calls, launches = len(trace.api), _launching_calls(trace)
     if launches:
         yield Finding(
+            "no-gpu-activity",
             "error",
             f"{counted(launches, 'call')} that {'launches' if launches == 1 else 'launch'} work, but no GPU "
             "activity at all",
@@ -76,12 +77,14 @@ def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
         )
     elif calls:
         yield Finding(
+            "no-gpu-activity",
             "info",
             "No GPU activity in this recording",
             f"None of its {counted(calls, 'CUDA call')} launched work on a GPU.",
         )
     else:
         yield Finding(
+            "no-gpu-activity",
             "info",
             "No GPU activity in this recording",
             "There are no CUDA calls either: the program used no GPU, or CUDA was not traced.",
@@ -121,6 +124,7 @@ def _lost_rows(study: Study) -> Iterator[Finding]:
             continue
         where = trace.process_label(process.index)
         yield Finding(
+            "lost-rows",
             "error",
             f"{where}: {count:,} kernel launches, but kernels for {held:,} of them ({held / count:.1%})",
             f"GPU events of {where} were lost while recording: its lanes are empty because rows are missing, "
@@ -169,6 +173,7 @@ def _shifted_clocks(study: Study) -> Iterator[Finding]:
             else "Synchronisations return up to that long before the work that they wait for ends"
         )
         yield Finding(
+            "shifted-clock",
             "error",
             f"{where}: its clock is {'early' if early else 'late'} by at least {least / 1e6:,.2f} ms",
             f"{seen}. Numbers over the common window and between GPUs are unreliable until it is aligned: "
@@ -184,6 +189,7 @@ def _contradictions(study: Study) -> Iterator[Finding]:
         if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
             where = study.trace.gpu_label(clock.gpu)
             yield Finding(
+                "contradicting-clock",
                 "warning",
                 f"{where}: its times contradict the CPU's",
                 f"Judged by the launches, {clock.lower_ns / 1e6:+,.2f} ms or more would have to be added to "
@@ -199,6 +205,7 @@ def _aligned(trace: Trace) -> Iterator[Finding]:
         if gpu.aligned_ns:
             where = trace.gpu_label(gpu.index)
             yield Finding(
+                "aligned",
                 "warning",
                 f"{where}: its times are moved by {gpu.aligned_ns / 1e6:+,.3f} ms",
                 "Its clock was off. Numbers that compare it with the CPU and with other GPUs are good to "
@@ -217,6 +224,7 @@ def _shared_gpus(trace: Trace) -> Iterator[Finding]:
         if len(sharers) > 1:
             names = ", ".join(trace.gpu_label(g) for g in sharers)
             yield Finding(
+                "shared-gpu",
                 "warning",
                 f"{names} are one physical GPU ({physical_gpu})",
                 "Each of them counts as idle while another one runs: add their parts up with care.",
@@ -235,6 +243,7 @@ def _unknown_launches(study: Study) -> Iterator[Finding]:
             count, missing = count + len(held), missing + int((held < 0).sum())
         if missing * 20 > count:
             yield Finding(
+                "unknown-launches",
                 "warning",
                 f"{trace.gpu_label(gpu.index)}: {missing:,} of {count:,} operations have no launch record",
                 "What launched them is not known: no latency, no range on the GPU, and no cause for the idle "
@@ -261,6 +270,7 @@ def _migrations(trace: Trace) -> Iterator[Finding]:
         named = (f"{MIGRATION_CAUSES.get(value, 'not told')} {count:,}" for count, value in by_count)
         why = f" Their reasons: {', '.join(named)}."
     yield Finding(
+        "page-migrations",
         "info",
         f"{counted(len(rows), 'page migration')} of unified memory, {size / 1e6:,.1f} MB",
         f"The driver made them: no call launched them, and they mark no iteration.{why}",
@@ -272,6 +282,7 @@ def _graphs(study: Study) -> Iterator[Finding]:
     graphs = len(study.trace.events[Kind.GRAPH])
     if graphs:
         yield Finding(
+            "whole-graphs",
             "warning",
             f"{counted(graphs, 'CUDA graph')} {'is' if graphs == 1 else 'are'} recorded as one piece each",
             "The kernels inside are not known and count as compute; exposed communication is a lower bound. "
@@ -289,6 +300,7 @@ def _outside(trace: Trace) -> Iterator[Finding]:
         late = events.end_ns > duration + _FAR_OUTSIDE_NS
         if count := int((early | late).sum()):
             yield Finding(
+                "far-outside",
                 "warning",
                 f"{counted(count, f'{kind.value} event')} far outside the session",
                 "A GPU's clock, or the file, is off; the window that numbers are of is stretched by them.",
@@ -302,6 +314,7 @@ def _profiler_overhead(trace: Trace) -> Iterator[Finding]:
     covered = union(overhead.start_ns, overhead.end_ns).clip(start, end).total()
     if covered * 100 > end - start:
         yield Finding(
+            "profiler-overhead",
             "warning",
             f"The profiler itself took {covered / 1e6:,.1f} ms, {covered / (end - start):.1%} of the window",
             "Gaps during it are the profiler's doing, not the program's.",

@@ -38,7 +38,7 @@ def about_recording(trace: Trace) -> Iterator[Finding]:
     yield from _guessed_ranks(trace)
     for what, meaning in _WITHOUT.items():
         if what not in trace.session.recorded:
-            yield Finding("info", f"not recorded: {what.replace('-', ' ')}", meaning)
+            yield Finding("not-recorded", "info", f"not recorded: {what.replace('-', ' ')}", meaning)
 
 
 def _of_nsys(trace: Trace) -> Iterator[Finding]:
@@ -55,6 +55,7 @@ def _of_nsys(trace: Trace) -> Iterator[Finding]:
             continue
         times = f" ({len(held)} times)" if len(held) > 1 else ""
         yield Finding(
+            "reported-by-nsys",
             "error" if severity == "error" else "warning",
             f"{said}{times}",
             "Reported by nsys.",
@@ -62,7 +63,9 @@ def _of_nsys(trace: Trace) -> Iterator[Finding]:
         )
     if folded:
         title = f"{counted(sum(folded.values()), 'message')} of nsys on what no number here needs"
-        yield Finding("info", title, " ".join(s if s.endswith("?") else f"{s}." for s in folded))
+        yield Finding(
+            "of-no-concern", "info", title, " ".join(s if s.endswith("?") else f"{s}." for s in folded)
+        )
 
 
 def _concerns_nothing(trace: Trace, text: str) -> bool:
@@ -76,10 +79,10 @@ def _reading(trace: Trace) -> Iterator[Finding]:
     notes = [note for note in trace.notes if not note.startswith(ALIGNED)]
     for note in notes:
         if "schema" in note or "has no column" in note:
-            yield Finding("warning", note, "What a newer schema has renamed is not shown.")
+            yield Finding("newer-schema", "warning", note, "What a newer schema has renamed is not shown.")
         else:
             only = len(notes) == 1 and not trace.unread
-            yield Finding("info", note, "Nothing else is left out." if only else "")
+            yield Finding("reader-note", "info", note, "Nothing else is left out." if only else "")
 
 
 def _unread(trace: Trace) -> Iterator[Finding]:
@@ -92,13 +95,14 @@ def _unread(trace: Trace) -> Iterator[Finding]:
         said.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}…)")
     are = "is" if len(trace.unread) == 1 else "are"
     title = f"{counted(len(trace.unread), 'table')} of this file {are} not read"
-    yield Finding("info", title, f"{', '.join(said)}.")
+    yield Finding("unread-tables", "info", title, f"{', '.join(said)}.")
 
 
 def _guessed_ranks(trace: Trace) -> Iterator[Finding]:
     guessed = sum(process.rank_from == GUESSED_RANK for process in trace.processes)
     if guessed:
         yield Finding(
+            "guessed-ranks",
             "info",
             f"The ranks of {guessed:,} processes are a guess",
             "Nothing in the file names them: the processes are numbered in the order of their pids.",

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
+from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.trace.model import UNIFIED_NAME
 
 
@@ -36,6 +37,9 @@ def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     pinned = row.key in rows.pinned
     menu.addAction("Unpin row" if pinned else "Pin row", lambda: rows.set_pinned(row.key, not pinned))
     menu.addAction("Show in Events", lambda: state.list_events(row.key))
+    if row.kind in (RowKind.GPU, RowKind.PROCESS) or row.share is not None:
+        name = "row-share" if row.share is not None else "busy"
+        menu.addAction(MEANING, lambda: show_definitions(parent, name))
     menu.addSeparator()
     menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
     if row.kind == RowKind.STREAM and row.stream is not None and state.study is not None:
