@@ -85,8 +85,8 @@ def test_the_most_specific_entry_is_found():
 
 
 def test_what_a_reader_types_is_found_by_key_and_by_title():
-    assert [e.anchor for e in definitions.search("idle")] == ["idle"]
-    assert "latency_ns" in [e.anchor for e in definitions.search("Launch latency")]
+    assert [e.anchor for e in definitions.search("idle")] == ["def-idle"]
+    assert "def-latency_ns" in [e.anchor for e in definitions.search("Launch latency")]
     assert definitions.search("nonsense") == ()
 
 

@@ -9,6 +9,8 @@ from html import escape
 from importlib.resources import files
 
 FILE = "definitions.md"
+_MARK = "def-"
+"""How anchors begin, so that they are no others' on a page that holds the document."""
 _KEYS = re.compile(r"(?:`[^`]+`(?:, )?)+")
 _RULE = re.compile(r"\|[-| ]+\|")
 
@@ -34,7 +36,7 @@ class Entry:
     @property
     def anchor(self) -> str:
         """Where it stands in `html`."""
-        return self.keys[0].rstrip("*").rstrip("._")
+        return _MARK + self.keys[0].rstrip("*").rstrip("._")
 
     @property
     def title(self) -> str:
@@ -116,12 +118,18 @@ def slug(title: str) -> str:
 
 def section_anchor(heading: str) -> str:
     """Return where a heading stands in `html`."""
-    return f"section-{slug(heading)}"
+    return f"{_MARK}section-{slug(heading)}"
 
 
 @cache
-def html() -> str:
-    """Return the document as the body of an HTML page, with an anchor at every entry and heading."""
+def html(below: int = 0) -> str:
+    """Return the document as HTML, with an anchor at every entry and heading.
+
+    Parameters
+    ----------
+    below : int
+        The level of the heading that it stands under: its own begin one lower.
+    """
     made: list[str] = []
     in_table = False
     for block in _blocks():
@@ -134,7 +142,7 @@ def html() -> str:
         if is_row:
             made.append(_row(block, "th" if starts else "td"))
         elif block.startswith("#"):
-            level, text = block.count("#", 0, block.index(" ")), block.lstrip("# ")
+            level, text = below + block.index(" "), block.lstrip("# ")
             made.append(f"<h{level}>{_anchor(section_anchor(text))}{_inline(text)}</h{level}>")
         else:
             keys = _keys(block)

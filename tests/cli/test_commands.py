@@ -373,3 +373,16 @@ def test_the_store_is_listed_limited_and_cleared(capsys, demo_path):
     assert main(["cache", "--list"]) == 0
     assert str(demo_path) not in capsys.readouterr().out
     assert main(["cache", "--list", "--clear"]) == 2
+
+
+def test_definitions_prints_all_or_one_or_says_that_there_is_none(capsys):
+    assert main(["definitions"]) == 0
+    assert "## 7. Stalls" in capsys.readouterr().out
+    assert main(["definitions", "idle"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1. The time of a GPU\nidle")
+    assert "nothing runs on any stream" in out
+    assert main(["definitions", "nonsense"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "lightbox: no number is called nonsense; `lightbox definitions` prints all of them"
+    ]

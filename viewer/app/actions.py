@@ -348,8 +348,8 @@ _OTHER = (
     Action("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
     Action("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
     Action("definition", MEANING, "Help", _explain, ("Shift+F1",)),
-    Action("definitions", "Definitions", "Help", show_definitions),
-    Action("about", "About Lightbox", "Help", lambda w: w.show_about()),
+    Action("definitions", "Definitions", "Help", show_definitions, ("Ctrl+F1",)),
+    Action("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Ctrl+Shift+F1",)),
 )
 
 COMMANDS: tuple[Action, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)

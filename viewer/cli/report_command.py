@@ -123,6 +123,7 @@ def _parts_of_report(facts: dict[str, Any], sheet: Summary | None) -> Iterable[T
     yield _counts(facts["counts"], "Rows read")
     if facts["unread"]:
         yield _counts(facts["unread"], "Rows of tables that are not read")
+    yield Text("\nWhat each number means: `lightbox definitions`, or `lightbox definitions NAME` for one.")
 
 
 def _head(facts: dict[str, Any]) -> Text:

@@ -35,9 +35,11 @@ body { margin: 0 auto; max-width: 1240px; padding: 32px 24px 64px; color: var(--
   font-feature-settings: "tnum"; }
 h1 { font-size: 24px; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 17px; margin: 36px 0 10px; padding-top: 14px; border-top: 1px solid var(--line); }
-h3 { font-size: 14px; margin: 22px 0 6px; }
+h3 { font-size: 14px; margin: 22px 0 6px; } h4, h5 { font-size: 13px; margin: 20px 0 6px; }
 p { margin: 6px 0; max-width: 90ch; } .soft { color: var(--soft); }
 nav { margin: 14px 0 0; display: flex; flex-wrap: wrap; gap: 4px 16px; } a { color: var(--accent); }
+td a, dt a { color: inherit; text-decoration: underline dotted; }
+td code { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; margin: 6px 0; }
 th { text-align: left; font-weight: 500; color: var(--soft); white-space: nowrap; vertical-align: bottom; }

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from viewer import __version__
+from viewer import __version__, definitions
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.study import Study
+from viewer.analysis.summary.metric import Metric
 from viewer.analysis.summary.summary import SECTIONS, Summary, summary
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, default_scope
@@ -241,7 +242,7 @@ def _metric_table(sheet: Summary, name: str, gpus: Sequence[str]) -> str:
     for metric in held:
         share = format_share(metric.share) if metric.share is not None else ""
         cells = [
-            f"<td>{html.escaped(metric.name)}</td>",
+            f"<td>{_named(metric)}</td>",
             f'<td class="n v">{html.escaped(format_value(metric.value, metric.unit))}</td>',
             f'<td class="n">{share}</td><td class="soft">{html.escaped(metric.normal)}</td>',
         ]
@@ -334,7 +335,11 @@ def _said(finding: Finding) -> str:
 def _definitions(facts: ReportFacts) -> str:
     if facts.sheet is None:
         return ""
-    terms = "".join(
-        f"<dt>{html.escaped(v.name)}</dt><dd>{html.escaped(v.definition)}</dd>" for v in facts.sheet.numbers
-    )
-    return html.section("Definitions", "definitions", f"<dl>{terms}</dl>")
+    terms = "".join(f"<dt>{_named(v)}</dt><dd>{html.escaped(v.definition)}</dd>" for v in facts.sheet.numbers)
+    return html.section("Definitions", "definitions", f"<dl>{terms}</dl>", definitions.html(below=2))
+
+
+def _named(metric: Metric) -> str:
+    """Return the name of a metric, as a link to its entry in the definitions at the page's end."""
+    entry, name = definitions.find(metric.key), html.escaped(metric.name)
+    return f'<a href="#{html.escaped(entry.anchor)}">{name}</a>' if entry else name
