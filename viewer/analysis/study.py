@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from viewer.analysis.iterations.markers import Candidate
     from viewer.analysis.iterations.phases import Phases
     from viewer.analysis.launches.latency import LaunchLatency
+    from viewer.analysis.launches.projection import Projection
     from viewer.analysis.recording.clocks import Clock
     from viewer.analysis.recording.finding import Finding
     from viewer.analysis.stalls.stalls import Stalls
     from viewer.analysis.time.iteration_bounds import Iterations
-
-Projection = Literal["thread", "process"]
 
 
 class Study:
@@ -89,6 +88,14 @@ class Study:
     def launches(self) -> Launches:
         """Which API call launched which GPU operation (docs/definitions.md, section 4)."""
         return Launches(self.trace, self.order)
+
+    def other_ends(self, kind: Kind, index: int) -> list[tuple[Kind, int]]:
+        """Return the events at the other end of a launch, see `Launches.other_ends`; none while partial."""
+        return [] if self.partial else self.launches.other_ends(kind, index)
+
+    def latency_of(self, kind: Kind, index: int) -> int | None:
+        """Return the latency of a launch in ns, see `Launches.latency_of`; None while partial."""
+        return None if self.partial else self.launches.latency_of(kind, index)
 
     def order(self, gpu: int) -> GpuOrder:
         """Return a GPU's operations over all streams, by start."""
@@ -180,7 +187,8 @@ class Study:
         if gpu not in self._distances:
             from viewer.analysis.launches.latency import launch_latency
 
-            self._distances[gpu] = launch_latency(self, gpu)
+            idle = self.parts[gpu].intervals("idle")
+            self._distances[gpu] = launch_latency(self.launches, self.order(gpu), idle)
         return self._distances[gpu]
 
     @cached_property
@@ -209,5 +217,5 @@ class Study:
         if mode not in self._projections:
             from viewer.analysis.launches.projection import project
 
-            self._projections[mode] = project(self, mode)
+            self._projections[mode] = project(self.launches, mode)
         return self._projections[mode]

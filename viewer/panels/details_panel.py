@@ -10,7 +10,6 @@ from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
 from viewer.analysis.kernels.name_stats import neighbour
-from viewer.analysis.launches.links import other_ends
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
 from viewer.panels.selection_details import Section, SelectionDetails, details_of_event, details_of_stall
@@ -140,7 +139,7 @@ def follow_link(state: ViewState) -> bool:
     ref: EventRef | None = state.chosen
     if ref is None or state.study is None:
         return False
-    ends = other_ends(state.study, ref.kind, ref.index)
+    ends = state.study.other_ends(ref.kind, ref.index)
     if ends:
         go_to_event(state, *ends[0])
     return bool(ends)

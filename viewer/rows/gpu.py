@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.prefix_sums import coded
-from viewer.analysis.study import Projection, Study
+from viewer.analysis.launches.projection import Projection
+from viewer.analysis.study import Study
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
 from viewer.rows.row import Row, RowEvents, RowKind

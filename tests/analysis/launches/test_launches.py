@@ -62,6 +62,38 @@ def test_operations_of_a_call_and_back():
     assert launches.ops_of(2) == []
 
 
+@pytest.fixture
+def launches():
+    maker = TraceMaker()
+    maker.call(0, 10, "cudaGraphLaunch", correlation=1).call(20, 25, correlation=2).call(30, 31, "cudaMalloc")
+    maker.kernel(50, 60, correlation=1).kernel(40, 45, correlation=1, stream=8).copy(12, 15, correlation=2)
+    maker.kernel(90, 95).range(0, 100, "step")
+    return launches_of(maker)
+
+
+def test_both_ends_of_a_launch(launches):
+    assert launches.other_ends(Kind.KERNEL, 2) == launches.other_ends(Kind.KERNEL, 0) == [(Kind.API, 0)]
+    assert launches.other_ends(Kind.API, 0) == [(Kind.KERNEL, 2), (Kind.KERNEL, 0)], "by their start"
+    assert [launches.latency_of(Kind.KERNEL, k) for k in (0, 2)] == [50, 40]
+    assert launches.latency_of(Kind.API, 0) == 40, "that of the first operation"
+
+
+def test_negative_latency_is_kept(launches):
+    assert launches.latency_of(Kind.MEMCPY, 0) == launches.latency_of(Kind.API, 1) == -8
+
+
+def test_what_has_no_other_end(launches):
+    for kind, index in ((Kind.KERNEL, 1), (Kind.API, 2), (Kind.NVTX, 0)):
+        assert launches.other_ends(kind, index) == []
+        assert launches.latency_of(kind, index) is None
+
+
+def test_equal_correlations_of_two_processes_make_no_false_link():
+    maker = TraceMaker().call(0, 5, correlation=7, process=0).kernel(10, 20, correlation=7, process=1)
+    launches = launches_of(maker)
+    assert launches.other_ends(Kind.KERNEL, 0) == launches.other_ends(Kind.API, 0) == []
+
+
 @pytest.mark.parametrize(
     ("window", "expected"),
     [((0, 100), 2), ((0, 20), 0), ((20, 21), 1), ((30, 40), 1), ((50, 60), 0), ((69, 70), 1), ((70, 99), 0)],

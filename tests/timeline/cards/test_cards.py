@@ -6,7 +6,6 @@ from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
-from viewer.analysis.launches.links import latency_ns, other_ends
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -53,11 +52,11 @@ def test_what_takes_the_launches_is_not_told_before_they_are_known():
     assert "known when" in lines(study, Kind.KERNEL, 0)["Launched by"]
     assert "known when" in lines(study, Kind.NVTX, 0)["On the GPU"]
     assert "Launched" not in lines(study, Kind.API, 0)
-    assert other_ends(study, Kind.KERNEL, 0) == []
-    assert latency_ns(study, Kind.KERNEL, 0) is None
+    assert study.other_ends(Kind.KERNEL, 0) == []
+    assert study.latency_of(Kind.KERNEL, 0) is None
     study.partial = False
     assert lines(study, Kind.API, 0)["Launched"] == "gemm"
-    assert latency_ns(study, Kind.KERNEL, 0) == 490
+    assert study.latency_of(Kind.KERNEL, 0) == 490
 
 
 def test_copy_says_its_throughput_in_gb_per_second():

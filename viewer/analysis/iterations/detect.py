@@ -80,7 +80,7 @@ def _marked_iterations(study: Study, marker: Candidate) -> Iterations | None:
 def _mark(study: Study, process: int, ranges: Indices) -> _Marked:
     """Give every operation of a process the instance that it was launched in, or its copy there."""
     trace, nvtx = study.trace, study.trace.nvtx
-    cover = Cover(study, process)
+    cover = Cover(study.launches, process)
     track = trace.tracks[nvtx.owner_of(int(ranges[0]))]
     start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
     instance = cover.outermost(track.thread, track.domain, start, end, "process")

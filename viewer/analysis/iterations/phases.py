@@ -150,7 +150,7 @@ def find_phases(study: Study, iterations: Iterations) -> Phases:
         own_gpus = [g.index for g in study.trace.gpus_of(process.index)]
         if not own_gpus:
             continue
-        cover = Cover(study, process.index)
+        cover = Cover(study.launches, process.index)
         masks, said = _attributed(cover, named, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:

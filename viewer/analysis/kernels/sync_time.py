@@ -32,7 +32,7 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
         longest idle stretch of them, else of the longest call.
     """
     trace, api = study.trace, study.trace.api
-    waits = np.flatnonzero(blocking_calls(study))
+    waits = np.flatnonzero(blocking_calls(study.launches))
     thread = np.searchsorted(api.offsets, waits, side="right") - 1
     process = np.array([t.process for t in trace.threads], np.int64)[thread] if len(waits) else thread
     rows: list[tuple[object, ...]] = []

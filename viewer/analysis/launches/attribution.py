@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64, UInt32
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 Indices = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger[Any]]
@@ -63,16 +61,16 @@ class LaunchedOperations:
         return len(self.start_ns)
 
 
-def launched_operations(study: Study, process: int) -> LaunchedOperations:
+def launched_operations(launches: Launches, process: int) -> LaunchedOperations:
     """Return the launched operations of a process."""
-    trace, api = study.trace, study.trace.api
+    trace, api = launches.trace, launches.trace.api
     pieces: list[tuple[npt.NDArray[Any], ...]] = [_NO_LAUNCHES]
     busy = 0
     for position, kind in enumerate(GPU_KINDS):
         events = trace.events[kind]
         if not len(events):
             continue
-        api_of = study.launches.api_of(kind)
+        api_of = launches.api_of(kind)
         for gpu in trace.gpus_of(process):
             rows = rows_of_gpu(trace, kind, gpu.index)
             busy += int((events.end_ns[rows] - events.start_ns[rows]).sum())
@@ -131,13 +129,13 @@ class Cover:
 
     Parameters
     ----------
-    study : Study
+    launches : Launches
     process : int
     """
 
-    def __init__(self, study: Study, process: int) -> None:
-        self.trace = study.trace
-        self.launched = launched_operations(study, process)
+    def __init__(self, launches: Launches, process: int) -> None:
+        self.trace = launches.trace
+        self.launched = launched_operations(launches, process)
 
     def callers(self, thread: int, domain: str, mode: str, low_ns: int, high_ns: int) -> Iterator[Indices]:
         """Yield positions in `launched`, by start of the call, that a range of thread and domain may cover.

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from viewer.analysis.launches.attribution import Mask
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import Events, Kind
-
-if TYPE_CHECKING:
-    from viewer.analysis.launches.attribution import Mask
-    from viewer.analysis.study import Study
 
 SYNCHRONISING = frozenset(
     {
@@ -36,16 +32,16 @@ _PAGEABLE = 0
 _HOST_SIDES = ((1, "src_kind"), (2, "dst_kind"))
 
 
-def blocking_calls(study: Study) -> Mask:
+def blocking_calls(launches: Launches) -> Mask:
     """Return which API calls wait for the GPU: by name, and those that copy from or to pageable memory."""
-    trace = study.trace
+    trace = launches.trace
     used = np.unique(trace.api.name_id)
     waits = np.zeros(len(trace.names), bool)
     waits[used] = [name in SYNCHRONISING for name in trace.names.take(used)]
     blocking = np.asarray(waits[trace.api.name_id])
     copies = trace.events[Kind.MEMCPY]
     if len(copies):
-        calls = study.launches.api_of(Kind.MEMCPY)[is_pageable(copies)]
+        calls = launches.api_of(Kind.MEMCPY)[is_pageable(copies)]
         blocking[calls[calls >= 0]] = True
     return blocking
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from viewer.analysis.launches.attribution import Indices
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 STREAM_WAITS = frozenset({"cudaStreamWaitEvent", "cudaStreamWaitEvent_ptsz", "cuStreamWaitEvent"})
 _NONE = np.empty(0, np.int64)
 
 
-def event_waits(study: Study, gpu: int, kind: Indices, index: Indices) -> Indices:
+def event_waits(launches: Launches, gpu: int, kind: Indices, index: Indices) -> Indices:
     """Return the last call that made each operation's stream wait for an event, before it was launched.
 
     Parameters
@@ -31,7 +27,7 @@ def event_waits(study: Study, gpu: int, kind: Indices, index: Indices) -> Indice
         Indices into ``trace.api``; -1 where no such call stands between the launch of the operation and that
         of the one before it in its stream, or where none was recorded.
     """
-    trace, out = study.trace, np.full(len(kind), -1, np.int64)
+    trace, out = launches.trace, np.full(len(kind), -1, np.int64)
     waits, api = trace.events[Kind.SYNC], trace.api
     if not len(kind) or not len(waits) or not len(api):
         return out
@@ -39,14 +35,14 @@ def event_waits(study: Study, gpu: int, kind: Indices, index: Indices) -> Indice
     for stream in trace.streams_of(gpu):
         here = waits.columns["stream_id"][own] == stream.stream_id
         here &= waits.columns["context"][own] == stream.context
-        held, launched = calls[here], _launches(study, stream.index)
+        held, launched = calls[here], _launches(launches, stream.index)
         if not len(held) or not len(launched):
             continue
         held = held[np.argsort(api.start_ns[held], kind="stable")]
         for position, one in enumerate(GPU_KINDS):
             rows = trace.events[one].of(stream.index)
             mine = np.flatnonzero((kind == position) & (index >= rows.start) & (index < rows.stop))
-            launch = study.launches.api_of(one)[index[mine]]
+            launch = launches.api_of(one)[index[mine]]
             mine, start = mine[launch >= 0], api.start_ns[launch[launch >= 0]]
             before = np.searchsorted(launched, start, side="left") - 1
             since = np.where(before >= 0, launched[np.maximum(before, 0)], np.iinfo(np.int64).min)
@@ -72,10 +68,10 @@ def _stream_waits(trace: Trace, process: int) -> tuple[Indices, Indices]:
     return held.start + np.flatnonzero(known), calls[at[known]]
 
 
-def _launches(study: Study, stream: int) -> Int64:
+def _launches(launches: Launches, stream: int) -> Int64:
     """Return when what a stream holds was launched, sorted."""
     found = []
     for kind in GPU_KINDS:
-        calls = study.launches.api_of(kind)[study.trace.events[kind].of(stream)]
-        found.append(study.trace.api.start_ns[calls[calls >= 0]])
+        calls = launches.api_of(kind)[launches.trace.events[kind].of(stream)]
+        found.append(launches.trace.api.start_ns[calls[calls >= 0]])
     return np.sort(np.concatenate(found))

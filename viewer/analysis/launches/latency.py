@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from viewer.analysis.core.arrays import Whole, narrowed
-from viewer.analysis.launches.launches import NEAR_ZERO_NS, UNKNOWN
+from viewer.analysis.core.gpu_order import GpuOrder
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.launches.launches import NEAR_ZERO_NS, UNKNOWN, Launches
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 MIN_IDLE_NS = 10_000
 
@@ -54,18 +52,16 @@ class LaunchLatency:
         return low, high
 
 
-def launch_latency(study: Study, gpu: int) -> LaunchLatency:
+def launch_latency(launches: Launches, order: GpuOrder, idle: Intervals) -> LaunchLatency:
     """Return the launch latency of a GPU."""
-    order = study.order(gpu)
     queued = np.full(len(order), UNKNOWN, np.int64)
     for position, kind in enumerate(GPU_KINDS):
         mine = order.kind == position
         if mine.any():
-            queued[mine] = study.launches.queued_ns(kind, order.index[mine])
+            queued[mine] = launches.queued_ns(kind, order.index[mine])
     times, known = order.start_ns, queued != UNKNOWN
     if not known.all():
         times, queued = times[known], queued[known]
-    idle = study.parts[gpu].intervals("idle")
     ends = idle.end_ns[idle.lengths >= MIN_IDLE_NS]
     first = np.searchsorted(times, ends, side="left")
     held = first < len(times)

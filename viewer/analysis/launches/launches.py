@@ -36,7 +36,8 @@ class Launches:
     """
 
     def __init__(self, trace: Trace, order: Callable[[int], GpuOrder]) -> None:
-        self._trace, self._order = trace, order
+        self.trace = trace
+        self._order = order
         self._api_of: dict[Kind, _Rows] = {}
         self._ops: dict[Kind, tuple[_Rows, _Rows]] = {}
         self._spans: dict[int, tuple[PrefixSums, PrefixSums]] = {}
@@ -45,7 +46,7 @@ class Launches:
         """Return the launching call of each operation: an index into `Trace.api`, -1 without a record."""
         if kind not in self._api_of:
             keys, calls = self._calls
-            wanted = _keys(self._trace, kind)
+            wanted = _keys(self.trace, kind)
             if len(keys):
                 at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
                 self._api_of[kind] = np.where(keys[at] == wanted, calls[at], np.int32(-1))
@@ -64,14 +65,14 @@ class Launches:
 
         `rows` are the operations asked for, shape (n,); all by default.
         """
-        return self._since(kind, self._trace.api.start_ns, rows)
+        return self._since(kind, self.trace.api.start_ns, rows)
 
     def queued_ns(self, kind: Kind, rows: _Rows | None = None) -> Int64:
         """Return operation start - call end, 0 where that is negative, `UNKNOWN` without a record.
 
         `rows` are the operations asked for, shape (n,); all by default.
         """
-        queued = self._since(kind, self._trace.api.end_ns, rows)
+        queued = self._since(kind, self.trace.api.end_ns, rows)
         return np.where(queued == UNKNOWN, UNKNOWN, np.maximum(queued, 0))
 
     def ops_of(self, api_index: int) -> list[tuple[Kind, int]]:
@@ -87,6 +88,30 @@ class Launches:
             found.extend((kind, int(row)) for row in rows[low:high])
         return found
 
+    def other_ends(self, kind: Kind, index: int) -> list[tuple[Kind, int]]:
+        """Return the call that launched an operation, or the operations that a call launched, by their start.
+
+        Empty without a launch record, for a call that launched nothing, and for other kinds of events.
+        """
+        if kind in GPU_KINDS:
+            call = int(self.api_of(kind)[index])
+            return [(Kind.API, call)] if call >= 0 else []
+        if kind is Kind.API:
+            events = self.trace.events
+            return sorted(self.ops_of(index), key=lambda op: int(events[op[0]].start_ns[op[1]]))
+        return []
+
+    def latency_of(self, kind: Kind, index: int) -> int | None:
+        """Return the latency of an operation, or of the first one that a call launched, ns; None without.
+
+        Below zero, which no GPU can, its clock is early.
+        """
+        if kind not in GPU_KINDS:
+            ends = self.other_ends(kind, index)
+            return self.latency_of(*ends[0]) if ends else None
+        ns = int(self.latency_ns(kind, np.array([index], np.int32))[0])
+        return None if ns == UNKNOWN else ns
+
     def count(self, gpu: int, start_ns: int, end_ns: int) -> int:
         """Return how many calls launched work of a GPU that touches the window [start, end).
 
@@ -97,7 +122,7 @@ class Launches:
         return sum(spans.count(start_ns, end_ns) for spans in self._spans[gpu])
 
     def _since(self, kind: Kind, times: Int64, rows: _Rows | None = None) -> Int64:
-        calls, start = self.api_of(kind), self._trace.events[kind].start_ns
+        calls, start = self.api_of(kind), self.trace.events[kind].start_ns
         if rows is not None:
             calls, start = calls[rows], start[rows]
         known = calls >= 0
@@ -133,8 +158,8 @@ class Launches:
     @cached_property
     def _calls(self) -> tuple[_UInt64, _Rows]:
         """The innermost call of every (process, correlation id), sorted by that key."""
-        api = self._trace.api
-        keys = _keys(self._trace, Kind.API)
+        api = self.trace.api
+        keys = _keys(self.trace, Kind.API)
         order = np.argsort(keys, kind="stable").astype(np.int32)
         order = order[np.searchsorted(keys[order], np.uint64(1)) :]
         keys = keys[order]

@@ -5,7 +5,7 @@ See docs/definitions.md, section 5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +14,21 @@ import pandas as pd
 from viewer.analysis.core.arrays import narrowed
 from viewer.analysis.core.parallel import each
 from viewer.analysis.launches.attribution import Cover, ranges_of
+from viewer.analysis.launches.launches import Launches
+from viewer.trace import Trace
 from viewer.trace.events import Int64
 
-if TYPE_CHECKING:
-    from viewer.analysis.study import Projection, Study
-
+Projection = Literal["thread", "process"]
 _Piece = tuple[int, Int64, Int64, Int64, npt.NDArray[np.uint8], Int64, Int64]
 _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
-def project(study: Study, mode: Projection) -> pd.DataFrame:
+def project(launches: Launches, mode: Projection) -> pd.DataFrame:
     """Return every NVTX range that covers an operation, where it lies on the GPU.
 
     Parameters
     ----------
-    study : Study
+    launches : Launches
     mode : {"thread", "process"}
         "thread": operations launched by the range's own thread, equal to ``nvtx_gpu_proj_trace``.
         "process": these, and those of other threads of the process that the range adopts.
@@ -41,17 +41,17 @@ def project(study: Study, mode: Projection) -> pd.DataFrame:
         `depth` (of the range among those of its track), `ops` (operations covered), `busy_ns` (sum of
         their durations).
     """
-    study.launches.prepare()
-    working = sorted({gpu.process for gpu in study.trace.gpus})
-    tables = each(lambda process: _of_process(study, process, mode), working)
+    launches.prepare()
+    working = sorted({gpu.process for gpu in launches.trace.gpus})
+    tables = each(lambda process: _of_process(launches, process, mode), working)
     held = [table for table in tables if len(table)]
-    table = pd.concat(held, ignore_index=True) if held else _table(study, 0, [])
+    table = pd.concat(held, ignore_index=True) if held else _table(launches.trace, 0, [])
     return table.sort_values(["process", "start_ns", "end_ns"], kind="stable", ignore_index=True)
 
 
-def _of_process(study: Study, process: int, mode: Projection) -> pd.DataFrame:
-    trace, nvtx = study.trace, study.trace.nvtx
-    cover = Cover(study, process)
+def _of_process(launches: Launches, process: int, mode: Projection) -> pd.DataFrame:
+    trace, nvtx = launches.trace, launches.trace.nvtx
+    cover = Cover(launches, process)
     pieces: list[_Piece] = []
     tracks = [t for thread in trace.threads_of(process) for t in trace.tracks_of(thread.index)]
     for track in sorted(tracks, key=lambda t: t.index) if len(cover.launched) else ():
@@ -65,7 +65,7 @@ def _of_process(study: Study, process: int, mode: Projection) -> pd.DataFrame:
         pieces.append(
             (track.index, ranges[kept], first[kept], last[kept], depth[kept], count[kept], busy[kept])
         )
-    return _table(study, process, pieces)
+    return _table(trace, process, pieces)
 
 
 def _spans(
@@ -120,7 +120,7 @@ def nesting_depth(start: Int64, end: Int64) -> npt.NDArray[np.uint8]:
     return np.asarray(np.clip(depth, 0, 255), np.uint8)
 
 
-def _table(study: Study, process: int, pieces: list[_Piece]) -> pd.DataFrame:
+def _table(trace: Trace, process: int, pieces: list[_Piece]) -> pd.DataFrame:
     none = np.empty(0, np.int64)
     pieces = pieces or [(0, none, none, none, np.empty(0, np.uint8), none, none)]
     tracks = [np.full(len(piece[1]), piece[0], np.int32) for piece in pieces]
@@ -130,7 +130,7 @@ def _table(study: Study, process: int, pieces: list[_Piece]) -> pd.DataFrame:
             "process": np.full(len(ranges), process, np.int32),
             "track": np.concatenate(tracks),
             "range": ranges.astype(np.int32),
-            "name_id": study.trace.nvtx.name_id[ranges],
+            "name_id": trace.nvtx.name_id[ranges],
             "start_ns": first,
             "end_ns": last,
             "depth": depth.astype(np.uint8),

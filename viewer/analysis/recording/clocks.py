@@ -84,7 +84,7 @@ def clocks(study: Study) -> tuple[Clock, ...]:
     for process in study.trace.processes:
         gpus = study.trace.gpus_of(process.index)
         if gpus:
-            ops = launched_operations(study, process.index)
+            ops = launched_operations(study.launches, process.index)
             found |= {g.index: _clock(study.trace, ops, g) for g in gpus}
     return tuple(found[g.index] for g in study.trace.gpus)
 

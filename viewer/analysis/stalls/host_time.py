@@ -87,7 +87,7 @@ class Hosts:
     @cached_property
     def is_blocking(self) -> Mask:
         """Which API calls return when the GPU is done."""
-        return blocking_calls(self._study)
+        return blocking_calls(self._study.launches)
 
     @property
     def is_recorded(self) -> bool:

@@ -235,7 +235,7 @@ def _of_kind(
     if kind == IDLE:
         queued_on = np.flatnonzero(found.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
         ahead = columns["after_kind"][queued_on], columns["after_index"][queued_on]
-        columns["awaited"][queued_on] = event_waits(study, gpu, *ahead)
+        columns["awaited"][queued_on] = event_waits(study.launches, gpu, *ahead)
     columns |= copy_facts(study, iterations, gpu, start, end, wanted=kind == COPY_ONLY)
     columns |= comm_facts(study, gpu, start, end, wanted=kind == EXPOSED)
     if kind == COPY_ONLY:

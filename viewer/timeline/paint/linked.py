@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import QRect
 
-from viewer.analysis.launches.links import latency_ns, other_ends
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
@@ -74,7 +73,7 @@ def ends_of_event(state: ViewState, event: EventRef) -> Ends | None:
     if study is None:
         return None
     others = linked_events(study, event)
-    return _ends(state, (event,), others, latency_ns=latency_ns(study, event.kind, event.index))
+    return _ends(state, (event,), others, latency_ns=study.latency_of(event.kind, event.index))
 
 
 def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
@@ -135,7 +134,7 @@ def _above(rows: Iterable[Row | None]) -> frozenset[str]:
 
 def linked_events(study: Study, event: EventRef) -> tuple[EventRef, ...]:
     """Return the other ends of the launch that an event belongs to, the first `MAX_LINKED`."""
-    ends = other_ends(study, event.kind, event.index)
+    ends = study.other_ends(event.kind, event.index)
     return tuple(EventRef(kind, index) for kind, index in ends[:MAX_LINKED])
 
 
