@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QSettings
 
 T = TypeVar("T")
-VERSION = 1
+VERSION = 2
 RECENT_LIMIT = 12
 
 
