@@ -37,7 +37,7 @@ class Ending(QObject):
         signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
         for number in self._before:
             signal.signal(number, lambda *_: None)
-        app.commitDataRequest.connect(lambda _: window.trace_controller.save())
+        app.commitDataRequest.connect(self._save)
 
     def release(self) -> None:
         """Give the signals back."""
@@ -47,6 +47,10 @@ class Ending(QObject):
             signal.signal(number, handler)
         self._woken.close()
         self._waking.close()
+
+    def _save(self, _manager: object) -> None:
+        """Save before the desktop's session ends; it may still be called off."""
+        self._window.trace_controller.save()
 
     def _end(self, *_: object) -> None:
         """Close the window, and whatever dialog or menu stands before it."""
