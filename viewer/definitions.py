@@ -104,10 +104,12 @@ def find(name: str) -> Entry | None:
 
 
 def search(name: str) -> tuple[Entry, ...]:
-    """Return the entry of a key, else those whose keys or title hold a text."""
-    if (entry := find(name)) is not None:
+    """Return the entry of a key, else those that are shown as a text, else those that hold it."""
+    if (entry := find(name) or find(slug(name))) is not None:
         return (entry,)
     wanted = name.casefold()
+    if shown := tuple(e for e in entries() if wanted in e.title.casefold().split(", ")):
+        return shown
     return tuple(e for e in entries() if wanted in e.title.casefold() or any(wanted in k for k in e.keys))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from html import escape
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
+from viewer import definitions
 from viewer.analysis.kernels.name_stats import neighbour
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
@@ -17,6 +18,7 @@ from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.state.places import go_to_event
+from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.paint.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 
@@ -46,6 +48,8 @@ class DetailsPanel(Panel):
         weighable = QFont(family())
         weighable.setPixelSize(TEXT_PX)
         self.page.document().setDefaultFont(weighable)
+        self.page.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.page.customContextMenuRequested.connect(self._open_menu)
         self.page.setAccessibleName("Details of what is selected")
         self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
         self.other = QPushButton("Launch")
@@ -124,6 +128,22 @@ class DetailsPanel(Panel):
         """Ask for everything to be written to a file."""
         if self.details is not None:
             self.save_requested.emit(self.details.frame)
+
+    def _open_menu(self, at: QPoint) -> None:
+        menu = self.page.createStandardContextMenu(at)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addSeparator()
+        menu.addAction(MEANING, lambda: show_definitions(self, self._definition_at(at)))
+        menu.popup(self.page.viewport().mapToGlobal(at))
+
+    def _definition_at(self, at: QPoint) -> str:
+        """Return the key of what the line at a point is labelled, else of what is shown."""
+        cursor = self.page.cursorForPosition(at)
+        if (table := cursor.currentTable()) is not None:
+            first = table.cellAt(table.cellAt(cursor).row(), 0).firstCursorPosition()
+            if found := definitions.search(first.block().text().replace("\u00a0", " ")):
+                return found[0].keys[0]
+        return "cause" if self._shows_stall() else "latency_ns"
 
     def _take(self, is_stall: bool) -> None:
         self._is_stall = is_stall

@@ -11,6 +11,8 @@ from viewer import definitions
 MEANING = "What does this number mean?"
 SIZE = (980, 680)
 _TINT = 40
+_ABOVE = 40
+"""So many pixels of what comes before the entry stay in view."""
 
 
 class DefinitionsDialog(QDialog):
@@ -39,6 +41,8 @@ class DefinitionsDialog(QDialog):
             self.page.verticalScrollBar().setValue(0)
             return
         self.page.scrollToAnchor(anchor)
+        bar = self.page.verticalScrollBar()
+        bar.setValue(bar.value() - _ABOVE)
         if (block := self._block_of(anchor)) is not None:
             self.page.setExtraSelections([self._tinted(cursor) for cursor in _row_of(block)])
 
