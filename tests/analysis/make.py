@@ -37,16 +37,22 @@ class TraceMaker:
     """Collects events, then makes a Trace of them.
 
     GPUs, streams, threads and tracks come into being when they are first spoken of: a GPU is
-    (process, device), a stream (process, device, stream id), a thread (process, tid).
+    (process, device), a stream (process, device, context, stream id), a thread (process, tid).
+
+    `hosts` numbers the machine of a process (0 by default), `physical` the board of a GPU; `without_rank` are
+    processes whose rank is not known.
     """
 
     session_ns: int | None = None
     rows: dict[Kind, list[tuple]] = field(default_factory=lambda: {kind: [] for kind in Kind})
     names: dict[str, int] = field(default_factory=lambda: {"": 0})
     gpus: dict[tuple[int, int], int] = field(default_factory=dict)
-    streams: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    streams: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
     threads: dict[tuple[int, int], int] = field(default_factory=dict)
     tracks: dict[tuple[int, str, bool], int] = field(default_factory=dict)
+    hosts: dict[int, int] = field(default_factory=dict)
+    physical: dict[tuple[int, int], int] = field(default_factory=dict)
+    without_rank: set[int] = field(default_factory=set)
 
     def name(self, text):
         """Return the id of a text."""
@@ -56,10 +62,10 @@ class TraceMaker:
         """Return the index of a GPU."""
         return self.gpus.setdefault((process, device), len(self.gpus))
 
-    def stream(self, process, device, stream_id):
+    def stream(self, process, device, stream_id, context=1):
         """Return the index of a stream."""
         self.gpu(process, device)
-        return self.streams.setdefault((process, device, stream_id), len(self.streams))
+        return self.streams.setdefault((process, device, context, stream_id), len(self.streams))
 
     def thread(self, process, tid):
         """Return the index of a thread."""
@@ -75,10 +81,12 @@ class TraceMaker:
         self.rows[kind].append((owner, start, -end, self.name(name), columns))
         return self
 
-    def kernel(self, start, end, name="gemm", stream=7, process=0, device=0, correlation=0, short=None):
+    def kernel(
+        self, start, end, name="gemm", stream=7, process=0, device=0, correlation=0, short=None, context=1
+    ):
         """Add a kernel."""
         return self.add(
-            Kind.KERNEL, self.stream(process, device, stream), start, end, name,
+            Kind.KERNEL, self.stream(process, device, stream, context), start, end, name,
             correlation=correlation, short_id=self.name(short or name),
         )  # fmt: skip
 
@@ -100,6 +108,12 @@ class TraceMaker:
         """Add an API call."""
         return self.add(Kind.API, self.thread(process, tid), start, end, name, correlation=correlation)
 
+    def sync(self, start, end, name, process=0, correlation=0, stream=7, context=1):
+        """Add a synchronisation."""
+        return self.add(
+            Kind.SYNC, process, start, end, name, correlation=correlation, stream_id=stream, context=context
+        )
+
     def range(self, start, end, name, tid=1, process=0, domain="", event_type=59):
         """Add an NVTX range; type 60 is a start/end range."""
         track = self.track(process, tid, domain, event_type == 60)
@@ -116,15 +130,22 @@ class TraceMaker:
             path=Path("made-by-hand.sqlite"),
             session=CaptureSession(duration_ns=self.session_ns),
             names=Names(list(self.names)),
-            processes=tuple(Process(p, 100 + p, "python", p, (100 + p) << 24) for p in range(count)),
-            gpus=tuple(Gpu(i, p, d, "H200") for (p, d), i in self.gpus.items()),
-            streams=tuple(Stream(i, self.gpus[p, d], 1, s, s == 7) for (p, d, s), i in self.streams.items()),
+            processes=tuple(self._process(p) for p in range(count)),
+            gpus=tuple(Gpu(i, p, d, "H200", self.physical.get((p, d))) for (p, d), i in self.gpus.items()),
+            streams=tuple(
+                Stream(i, self.gpus[p, d], context, s, s == 7)
+                for (p, d, context, s), i in self.streams.items()
+            ),
             threads=tuple(Thread(i, p, tid, f"thread {tid}") for (p, tid), i in self.threads.items()),
             tracks=tuple(Track(i, t, d, o) for (t, d, o), i in self.tracks.items()),
             events=events,
             counts={kind.value: len(table) for kind, table in events.items()},
             diagnostics=pd.DataFrame(columns=["time_ns", "severity", "source", "text", "pid"]),
         )
+
+    def _process(self, index):
+        pid, rank = 100 + index, None if index in self.without_rank else index
+        return Process(index, pid, "python", rank, self.hosts.get(index, 0) << 48 | pid << 24)
 
     def _events(self, kind, owners):
         rows = sorted(self.rows[kind], key=lambda row: row[:3])

@@ -91,6 +91,19 @@ def test_a_truncated_export(shared_trace, data, kept):
     refused(file, "cut.sqlite", "cut off", "again")
 
 
+@pytest.mark.parametrize("page_size", [512, 4096, 32_768, 65_536])
+def test_a_cut_file_is_told_by_its_pages_of_any_size(data, page_size):
+    file = data / "trace.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"PRAGMA page_size = {page_size}")
+        connection.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+    connection.close()
+    content = file.read_bytes()
+    assert sniff(file).container is Container.SQLITE
+    file.write_bytes(content[:-1])
+    refused(file, "cut off", f"{len(content) - 1:,} of {len(content):,} bytes")
+
+
 def test_a_damaged_export(small):
     file = small()
     content = bytearray(file.read_bytes())

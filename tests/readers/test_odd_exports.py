@@ -561,3 +561,21 @@ def test_migrations_of_unified_memory_are_the_drivers(load):
     lines = dict(facts.lines)
     assert (lines["Reason"], lines["Size"]) == ("Coherence", "4.000 KiB  (4,096 bytes)")
     assert "Launched by" not in lines
+
+
+def test_a_graph_without_its_own_id_is_called_by_that_of_its_executable(load):
+    where = {
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "correlationId": 1,
+        "globalPid": exports.GLOBAL_PID,
+    }
+    numbers = ((0, 13), (12, 13), (None, 14), (12, 0))
+    graphs = [
+        {"start": i, "end": i + 1, "graphId": graph, "graphExecId": executable} | where
+        for i, (graph, executable) in enumerate(numbers)
+    ]
+    trace = load({GRAPHS: graphs})
+    assert texts(trace, Kind.GRAPH) == ["CUDA graph 13", "CUDA graph 12", "CUDA graph 14", "CUDA graph 12"]
+    assert trace.events[Kind.GRAPH].columns["graph_id"].tolist() == [13, 12, 14, 12]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.core.intervals import window
+from viewer.analysis.core.intervals import union, window
 from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
 from viewer.rows.matching import topmost
 from viewer.rows.presets import first_view
-from viewer.rows.shares import coverage, share
+from viewer.rows.shares import busy_ns, coverage, share
 from viewer.trace import Kind
 
 
@@ -286,3 +286,48 @@ def test_presets_leave_what_is_folded_folded():
         assert "others" not in unfolded | hidden
     assert "others" in PRESETS["everything"](roots)[0]
     assert "others" not in first_view(roots)[0]
+
+
+def test_the_shares_of_several_ranges_are_those_of_all_of_them_together(roots):
+    kernels, memory = (rows(roots[0], kind)[0] for kind in (RowKind.KERNELS, RowKind.MEMORY))
+    two = union(np.array([410, 640]), np.array([450, 1100]))
+    # gemm 10, NCCL 40, and 70 of flash; 20 of the copies and sets.
+    assert busy_ns(kernels.events, two) == 10 + 40 + 70
+    assert share(kernels, two) == pytest.approx(120 / 140)
+    assert share(memory, two) == pytest.approx(20 / 140)
+    assert coverage(kernels, two) == pytest.approx((40 + 70) / (40 + 460))
+
+
+def test_processes_without_rank_stand_after_the_ranks_those_with_gpus_first():
+    made = TraceMaker(without_rank={0, 1, 2})
+    made.add(Kind.OSRT, made.thread(0, 1), 0, 50, "read")
+    made.range(0, 50, "load", process=1)
+    made.kernel(0, 10, process=2).kernel(0, 10, process=3)
+    assert [root.process for root in build_rows(Study(made.trace()))] == [3, 2, 0, 1]
+
+
+def test_the_outline_leaves_out_a_librarys_ranges():
+    made = TraceMaker().range(0, 5000, "ncclAllReduce", domain="NCCL").kernel(0, 10)
+    for step in range(3):
+        made.range(step * 1000, step * 1000 + 700, f"step {step}")
+    trace = made.trace()
+    (root,) = build_rows(Study(trace))
+    assert [trace.names[i] for i in root.events.name_id] == ["step 0", "step 1", "step 2"]
+    library = TraceMaker().range(0, 5000, "ncclAllReduce", domain="NCCL").kernel(0, 10)
+    assert len(build_rows(Study(library.trace()))[0].events) == 0
+
+
+def test_a_gpus_board_is_named_where_it_has_another_number():
+    made = TraceMaker(physical={(0, 0): 0, (1, 0): 3}).kernel(0, 10).kernel(0, 10, process=1)
+    made.kernel(0, 10, process=2)
+    found = [rows(root, RowKind.GPU)[0] for root in build_rows(Study(made.trace()))]
+    assert [row.label for row in found] == ["GPU 0"] * 3
+    assert [row.detail for row in found] == ["H200", "H200 · board 3", "H200"]
+
+
+@pytest.mark.parametrize(("compute_ns", "detail"), [(99, "NCCL"), (100, ""), (101, "")])
+def test_a_stream_is_called_nccl_where_more_than_half_of_its_time_is_communication(compute_ns, detail):
+    made = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce", stream=20)
+    made.kernel(100, 100 + compute_ns, stream=20)
+    (root,) = build_rows(Study(made.trace()))
+    assert [row.detail for row in rows(root, RowKind.STREAM)] == [detail]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.analysis.make import TraceMaker
 from tests.timeline.make import study_of, training
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
@@ -101,3 +102,30 @@ def test_a_usual_iteration_is_set_against_a_usual_one(qapp, tmp_path):
     assert set(AxisLink(a, b).pair) <= set(usual)
     go_to_iteration(a, unusual)
     assert AxisLink(a, b).pair == (unusual, unusual)
+
+
+def unmarked(begin_ns, length_ns):
+    """A trace without iterations: two kernels from `begin_ns` on."""
+    maker = TraceMaker(session_ns=begin_ns + length_ns)
+    maker.kernel(begin_ns, begin_ns + MS).kernel(begin_ns + length_ns - MS, begin_ns + length_ns)
+    return state_of(maker.trace())
+
+
+def test_without_iterations_the_first_operations_lie_under_each_other(qapp):
+    a, b = unmarked(5 * MS, 20 * MS), unmarked(30 * MS, 40 * MS)
+    link = AxisLink(a, b)
+    assert (link.pair, link.offset_ns) == (None, 25 * MS)
+    a.axis.go(5 * MS, 8 * MS)
+    assert b.axis.window == (30 * MS, 33 * MS)
+    b.axis.go(40 * MS, 50 * MS)
+    assert a.axis.window == (15 * MS, 25 * MS)
+
+
+def test_each_axis_reaches_just_as_far_as_both_traces(qapp):
+    a, b = unmarked(5 * MS, 20 * MS), unmarked(30 * MS, 40 * MS)
+    (a_low, a_high), (b_low, b_high) = a.axis.limits, b.axis.limits
+    AxisLink(a, b)
+    low, high = min(a_low, b_low - 25 * MS), max(a_high, b_high - 25 * MS)
+    assert low < a_low, "the second begins earlier before its first operation"
+    assert a.axis.limits == (low, high)
+    assert b.axis.limits == (low + 25 * MS, high + 25 * MS)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, training
+from viewer.analysis.time.scope import range_scope
 from viewer.rows import RowKind
 from viewer.state import Hover, navigation
 
@@ -198,3 +200,35 @@ def test_a_filter_reaches_no_further_than_the_recording(state):
     navigation.filter_to_selection(state)
     assert state.filter is None
     assert state.selection == (high + MS, high + 2 * MS)
+
+
+@pytest.fixture
+def with_two_markers(qapp):
+    """Four iterations of 20 ms, marked by two ranges one inside the other."""
+    maker = TraceMaker()
+    for step in range(4):
+        at = step * 20 * MS
+        maker.range(at, at + 15 * MS, f"step {step}").range(at + MS, at + 14 * MS, f"batch {step}")
+        maker.call(at + 2 * MS, at + 3 * MS, correlation=1 + step)
+        maker.kernel(at + 4 * MS, at + 16 * MS, correlation=1 + step)
+    return state_of(maker.trace())
+
+
+def test_another_marker_lets_go_of_what_was_chosen_by_the_old_one(with_two_markers):
+    state = with_two_markers
+    assert [candidate.name for candidate in state.candidates] == ["step #", "batch #"]
+    state.set_iteration(1)
+    state.choose_stall(2)
+    state.set_steady_choice(frozenset({0, 2}))
+    state.set_filter(state.steady_scope)
+    state.set_marker(1)
+    assert (state.marker, state.iteration, state.stall_number) == (1, None, None)
+    assert (state.steady_choice, state.filter) == (None, None)
+
+
+def test_another_marker_keeps_a_filter_that_is_a_range(with_two_markers):
+    state = with_two_markers
+    chosen = range_scope(state.study, 2 * MS, 9 * MS)
+    state.set_filter(chosen)
+    state.set_marker(1)
+    assert state.filter is chosen

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.collectives.late_ranks import compare_ranks, same_work
+from viewer.analysis.collectives.late_ranks import RankComparison, compare_ranks, rank_table, same_work
 from viewer.analysis.study import Study
 from viewer.trace import Kind
 
 US = 1_000
+MS = 1_000_000
 
 
 def test_waiting_is_until_the_last_arrives_and_transfer_the_rest():
@@ -105,3 +106,44 @@ def test_a_real_pair(real_study):
         found.wait_ns[rows]
         == np.minimum(late - kernels.start_ns[rows], (kernels.end_ns - kernels.start_ns)[rows])
     ).all()
+
+
+@pytest.mark.parametrize(
+    ("spread", "slowest_share", "waits_least", "expected"),
+    [
+        (0.03, 0.75, True, True),
+        (0.03, 0.75, None, True),
+        (0.03, 0.75, False, False),
+        (0.02, 0.75, True, False),
+        (0.03, 0.74, True, False),
+    ],
+)
+def test_a_straggler_stands_out_again_and_again_and_waits_least(spread, slowest_share, waits_least, expected):
+    compute = np.array([100, 103])
+    assert (
+        RankComparison((0, 1), compute, None, 1, spread, slowest_share, waits_least).is_straggler == expected
+    )
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_who_computes_longest_but_waits_for_others_is_no_straggler(late):
+    """Rank 1 computes longest; the other one waits for it, or it for the other, which begins late."""
+    maker = TraceMaker()
+    for number in range(20):
+        at, identity = number * MS, 1 + 10 * number
+        for process in (0, 1):
+            maker.range(at, at + 950 * US, f"step {number}", process=process)
+            maker.call(at + US, at + 2 * US, process=process, correlation=identity)
+            maker.call(at + 3 * US, at + 4 * US, process=process, correlation=identity + 1)
+            start = at + 100 * US
+            maker.kernel(start, start + (300 + 30 * process) * US, process=process, correlation=identity)
+            maker.kernel(
+                at + (700 if process == late else 500) * US, at + 800 * US, "ncclDevKernel_AllReduce",
+                stream=20, process=process, correlation=identity + 1,
+            )  # fmt: skip
+    study = Study(maker.trace())
+    (group,) = compare_ranks(study, study.iterations(), study.collectives)
+    assert (group.slowest, group.compute_ns.tolist()) == (1, [300 * US, 330 * US])
+    assert group.wait_ns.tolist() == ([0, 200 * US] if late == 0 else [200 * US, 0])
+    assert (group.waits_least, group.is_straggler) == (late == 1, late == 1)
+    assert rank_table(study, (group,))["slowest"].tolist() == [False, late == 1]

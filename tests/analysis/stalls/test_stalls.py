@@ -269,3 +269,39 @@ def test_the_split_is_that_of_a_clock_that_ticks(blocking, calls, running, launc
             name = "host_ns" if inside[2] else "off_cpu_ns"
         expected[name] += 1
     assert {name: int(row[name]) for name in SHARES} == expected
+
+
+def between_kernels(called_ns, returned_ns, start_ns):
+    """Make a GPU that is idle from 1 ms on, until what the call launched starts."""
+    maker = TraceMaker().call(0, 10 * US, correlation=1).kernel(100 * US, MS, correlation=1)
+    maker.call(MS + called_ns, MS + returned_ns, correlation=2)
+    return on_cpu(maker.kernel(MS + start_ns, 2 * MS, correlation=2), (0, 3 * MS))
+
+
+@pytest.mark.parametrize(("start_ns", "cause"), [(15_000, "launch-bound"), (25_000, "GPU side")])
+def test_a_queue_begins_when_the_launching_call_has_returned(start_ns, cause):
+    """The call began 30 µs before the stall; it is the 20 µs after its return that tell the two apart."""
+    row = only(between_kernels(-30_000, 2_000, start_ns))
+    assert row["launch_to_start_ns"] == start_ns - 2_000
+    assert row["cause"] == cause
+
+
+def test_the_first_call_of_the_trace_may_be_what_drained_the_queue():
+    maker = TraceMaker().call(0, MS + 3_000, "cudaDeviceSynchronize").kernel(100 * US, MS)
+    maker.call(MS + 3_000, MS + 5_000, correlation=2).kernel(MS + 15_000, 2 * MS, correlation=2)
+    row = only(on_cpu(maker, (0, 3 * MS)))
+    assert row["launch_to_start_ns"] == 10_000
+    assert (row["drained_by"], row["cause"]) == (0, "synchronise")
+
+
+def test_the_first_call_of_the_thread_followed_may_be_what_drained_the_queue():
+    maker = TraceMaker()
+    maker.call(0, MS + 3_000, "cudaDeviceSynchronize", tid=1)
+    maker.call(US, 10 * US, correlation=1, tid=1).kernel(100 * US, MS, correlation=1)
+    maker.call(1_900 * US, 1_910 * US, correlation=2, tid=2).kernel(1_920 * US, 3 * MS, correlation=2)
+    maker.range(0, 2 * MS, "backward", tid=1)
+    on_cpu(maker, (0, 4 * MS), tid=1)
+    on_cpu(maker, (0, 20 * US), (1_890 * US, 4 * MS), tid=2)
+    row = only(maker)
+    assert row["followed"] == maker.thread(0, 1)
+    assert row["drained_by"] == 0

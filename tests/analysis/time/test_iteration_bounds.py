@@ -114,3 +114,9 @@ def check_tiling(study):
         assert (rows["start_ns"].to_numpy()[1:] == rows["end_ns"].to_numpy()[:-1]).all()
         whole = study.parts[gpu].totals(iterations.starts[gpu, 0], iterations.starts[gpu, -1])
         assert rows[parts].sum().tolist() == whole.tolist()
+
+
+def test_exactly_half_within_five_per_cent_are_a_steady_state():
+    half = np.array([100, 100, 100, 50, 200, 400], ns)
+    assert steady_iterations(half, 0).indices == (0, 1, 2)
+    assert steady_iterations(np.append(half, 800), 0) is None

@@ -149,3 +149,9 @@ def test_a_board_that_two_processes_share_is_measured_as_one():
     (physical_gpu,) = Study(trace, BUILTIN).shared_gpus
     assert (physical_gpu.physical, physical_gpu.gpus) == (3, (0, 1))
     assert physical_gpu.parts.totals(0, 40).tolist() == [20, 0, 0, 0, 20]
+
+
+def test_boards_of_two_hosts_with_one_number_are_two():
+    made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3}, hosts={0: 1, 1: 2, 2: 1})
+    study = Study(made.kernel(0, 10).kernel(0, 10, process=1).kernel(8, 20, process=2).trace(), BUILTIN)
+    assert [(shared.physical, shared.gpus) for shared in study.shared_gpus] == [(3, (0, 2))]
