@@ -216,3 +216,11 @@ def test_every_finding_is_whole_sentences(real_study, name):
             not finding.where or finding.text.count(finding.where) == finding.meaning.count(finding.where) + 1
         )
         assert finding.text.rstrip()[-1] in ".?!"
+
+
+def test_one_physical_gpu_is_said_of_the_processes_of_one_host():
+    made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3, (3, 0): 4}, hosts={0: 1, 1: 2, 2: 1, 3: 1})
+    for process in range(4):
+        made.kernel(0, 10, process=process)
+    shared = [f.title for f in findings(Study(made.trace())) if f.kind == "shared-gpu"]
+    assert shared == ["Rank 0 GPU 0, Rank 2 GPU 0 are one physical GPU (3)"]

@@ -216,11 +216,13 @@ def _aligned(trace: Trace) -> Iterator[Finding]:
 
 
 def _shared_gpus(trace: Trace) -> Iterator[Finding]:
-    gpu_info: dict[int, list[int]] = {}
+    # Physical GPUs are numbered anew on every host.
+    by_physical_gpu: dict[tuple[int, int], list[int]] = {}
     for gpu in trace.gpus:
         if gpu.physical is not None:
-            gpu_info.setdefault(gpu.physical, []).append(gpu.index)
-    for physical_gpu, sharers in gpu_info.items():
+            host = trace.processes[gpu.process].global_pid >> 48
+            by_physical_gpu.setdefault((host, gpu.physical), []).append(gpu.index)
+    for (_, physical_gpu), sharers in by_physical_gpu.items():
         if len(sharers) > 1:
             names = ", ".join(trace.gpu_label(g) for g in sharers)
             yield Finding(
