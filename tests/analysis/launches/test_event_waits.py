@@ -14,7 +14,7 @@ def awaited(maker):
     """Return the call that each kernel waited for, -1 for none."""
     trace = maker.trace()
     kernels = np.arange(len(trace.kernels))
-    return event_waits(Study(trace), 0, np.zeros(len(kernels), np.int64), kernels).tolist()
+    return event_waits(Study(trace).launches, 0, np.zeros(len(kernels), np.int64), kernels).tolist()
 
 
 def waiting(stream=7, context=1, waited_ns=(20, 25), name=WAIT, correlation=5):
