@@ -34,10 +34,10 @@ def main(path: Path) -> None:
     low, high = study.trace.window_ns
     study.iterations()
     _ = study.parts
-    parts_of(study, low, high)
+    parts_of(study.parts, low, high)
     rng = np.random.default_rng(1)
     ranges = np.sort(rng.integers(low, high, (200, 2)), axis=1).tolist()
-    spent = [timed(lambda a=a, b=b: parts_of(study, a, max(b, a + 1)))[0] for a, b in ranges]
+    spent = [timed(lambda a=a, b=b: parts_of(study.parts, a, max(b, a + 1)))[0] for a, b in ranges]
     gpus = len(study.trace.gpus)
     found = [Figure(GROUP, f"five parts of a range, {gpus} GPUs", median(spent), "ms", 1.0)]
     kernels = _all_kernels(study)

@@ -80,7 +80,7 @@ def test_its_numbers_are_those_of_the_json_report(demo_path, demo_study, page, c
     for iteration in facts["iterations"]:
         assert format_ns(iteration["duration_ns"]) in text
     scope = report_facts(demo_study).scope
-    for of_gpu in scope.parts(demo_study).tolist():
+    for of_gpu in scope.parts(demo_study.parts).tolist():
         assert all(format_ns(ns) in text for ns in of_gpu)
 
 

@@ -7,7 +7,6 @@ import pytest
 from PySide6.QtCore import Qt
 
 from tests.panels.make import looking_at, row_of
-from viewer.analysis.time.scope import range_scope
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import COLUMNS, columns_for
 from viewer.panels.event_set import gather
@@ -126,7 +125,7 @@ def test_name_duration_class_and_range_filter(state, demo_study):
     assert all(demo_study.classes.is_comm(events.events.name_id[order]))
     assert set(events.kinds) > {Kind.KERNEL}
     low, high = demo_study.trace.window_ns
-    scope = range_scope(demo_study, low, (low + high) // 2)
+    scope = demo_study.range_scope(low, (low + high) // 2)
     order = listed(events, scope=scope).order
     assert set(order) == set(np.flatnonzero(events.events.start_ns < (low + high) // 2))
 
@@ -226,7 +225,7 @@ def test_the_filter_to_a_range_holds_here_too(panel, qtbot, demo_study):
     row = row_of(panel.state, "kernels")
     show(panel, qtbot, row)
     low, high = demo_study.trace.window_ns
-    panel.state.set_filter(range_scope(demo_study, low, (low + high) // 2))
+    panel.state.set_filter(demo_study.range_scope(low, (low + high) // 2))
     qtbot.waitUntil(
         lambda: not panel._worker.is_busy and panel.table.event_model.rowCount() < len(row.events)
     )

@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_the_range(panel):
     start = iteration_start(panel)
     panel.state.measurements.keep(start, start + 30 * MS)
     row = panel.table.frame_model.frame.iloc[0]
-    parts = parts_of(panel.state.study, start, start + 30 * MS)
+    parts = parts_of(panel.state.study.parts, start, start + 30 * MS)
     gpus = len(parts)
     assert row["length_ns"] == 30 * MS
     assert row["idle_ns"] == int(parts[:, 4].sum()) // gpus
@@ -97,7 +97,7 @@ def test_idle_is_given_as_a_share_and_each_gpu_on_hover(panel):
     start = iteration_start(panel)
     panel.state.measurements.keep(start, start + 30 * MS)
     model = panel.table.frame_model
-    parts = parts_of(panel.state.study, start, start + 30 * MS)
+    parts = parts_of(panel.state.study.parts, start, start + 30 * MS)
     assert model.frame["idle_share"][0] == pytest.approx(parts[:, 4].sum() / (len(parts) * 30 * MS))
     shown = {c.key: c.title for c in model.columns}
     for key in ("compute_only_ns", "copy_only_ns", "exposed_comm_ns", "idle_ns"):

@@ -5,7 +5,6 @@ import pytest
 
 from tests.panels.make import looking_at
 from viewer.analysis.summary.summary import summary
-from viewer.analysis.time.scope import range_scope
 from viewer.panels.stall_view import WantedStalls, stall_view
 from viewer.panels.stalls_panel import StallsPanel
 from viewer.state.jobs import join_all
@@ -41,7 +40,7 @@ def test_filters_keep_what_they_say(demo_study):
 def test_a_filter_to_a_range_is_followed(demo_study):
     low, high = demo_study.trace.window_ns
     middle = (low + high) // 2
-    view = stall_view(demo_study, 0, WantedStalls(scope=range_scope(demo_study, low, middle)))
+    view = stall_view(demo_study, 0, WantedStalls(scope=demo_study.range_scope(low, middle)))
     table = view.stalls.table
     expected = np.flatnonzero((table["start_ns"] < middle) & (table["end_ns"] > low))
     assert view.numbers.tolist() == expected.tolist()

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from tests.panels.make import looking_at
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import iteration_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.reconcile_page import parse_share
@@ -71,7 +71,7 @@ def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
     assert [row[0].text for row in rows[:2]] == ["All GPUs", "Rank 0 GPU 0"]
     assert rows[-1][0].text == "normal"
     scope = panel.sheet.scope
-    parts = scope.parts(demo)
+    parts = scope.parts(demo.parts)
     for gpu in range(8):
         row = rows[gpu + 1]
         for position in range(5):
@@ -128,7 +128,7 @@ def test_the_filter_is_followed_and_said(shown, demo, qtbot):
     state.set_iteration(3)
     assert panel.sheet is before
     assert not panel._worker.is_busy
-    state.set_filter(range_scope(demo, *demo.trace.window_ns))
+    state.set_filter(demo.range_scope(*demo.trace.window_ns))
     qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
     assert panel.sheet["idle"].value == sum(
         int(p.totals(*demo.trace.window_ns)[CATEGORIES.index("idle")]) for p in demo.parts
@@ -203,7 +203,7 @@ def test_what_the_numbers_leave_out_stands_at_their_head(shown, demo, qtbot):
     assert panel.notes.text().startswith("Left out: ")
     assert panel.notes.isVisible()
     before = panel.sheet
-    panel.state.set_filter(range_scope(demo, *demo.trace.window_ns))
+    panel.state.set_filter(demo.range_scope(*demo.trace.window_ns))
     qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
     assert not panel.notes.isVisible()
 

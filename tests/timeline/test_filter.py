@@ -7,7 +7,7 @@ import pytest
 
 from tests.timeline.make import MS, painted, rows_of, state_of, study_of, training
 from viewer.analysis.core.intervals import window
-from viewer.analysis.time.scope import Scope, range_scope
+from viewer.analysis.time.scope import Scope
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
@@ -44,7 +44,7 @@ def test_time_outside_is_veiled_by_each_gpu_s_own_boundaries(state):
 
 def test_busy_counts_what_the_filter_holds_of_the_window(state):
     gpu = row(state, RowKind.GPU)
-    scope = range_scope(state.study, 2 * MS, 14 * MS)
+    scope = state.study.range_scope(2 * MS, 14 * MS)
     parts = state.study.parts[0].totals(2 * MS, 14 * MS)
     assert busy(state.study, gpu, (0, 20 * MS), scope) == pytest.approx(1 - parts[4] / (12 * MS))
     assert busy(state.study, gpu, (30 * MS, 40 * MS), scope) is None
@@ -53,7 +53,7 @@ def test_busy_counts_what_the_filter_holds_of_the_window(state):
 def test_shares_follow_the_filter(state):
     memory = row(state, RowKind.MEMORY)
     before = share(memory, None)
-    state.set_filter(range_scope(state.study, 2 * MS, 4 * MS))
+    state.set_filter(state.study.range_scope(2 * MS, 4 * MS))
     assert share(memory, state.filter) == pytest.approx(1)
     assert figure(state, memory) == "100.0 %"
     assert "time of the filter" in row_tip(state, memory)

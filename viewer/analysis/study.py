@@ -12,6 +12,8 @@ from viewer.analysis.core.gpu_order import GpuOrder, gpu_order
 from viewer.analysis.core.parallel import each
 from viewer.analysis.core.prefix_sums import PrefixSums
 from viewer.analysis.launches.launches import Launches
+from viewer.analysis.time.measure import GpuSums, RangeNumbers, measure
+from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
 from viewer.analysis.time.shared_gpus import SharedGpu, shared_gpus
 from viewer.analysis.time.stream_gaps import StreamGaps, find_stream_gaps
 from viewer.analysis.time.time_breakdown import BusyIntervals, TimeBreakdown, coverage, time_breakdown
@@ -106,7 +108,7 @@ class Study:
     @cached_property
     def shared_gpus(self) -> tuple[SharedGpu, ...]:
         """The physical GPUs that several processes share."""
-        return shared_gpus(self)
+        return shared_gpus(self.trace, self.coverage)
 
     def stream_gaps(self, gpu: int) -> StreamGaps:
         """Return the gaps of a GPU's compute stream and what fills them."""
@@ -125,6 +127,37 @@ class Study:
             self._families[gpu] = PrefixSums(order.start_ns, order.end_ns, family, is_kernel)
         return self._families[gpu]
 
+    def measure(
+        self, start_ns: int, end_ns: int, iterations: Iterations | None = None, *, details: bool = True
+    ) -> RangeNumbers:
+        """Measure the range [start, end) on all GPUs, see `measure.measure`.
+
+        Parameters
+        ----------
+        iterations : Iterations, optional
+            Those that the range is compared with.
+        details : bool
+            False: the parts only. So it is while the study is partial, whose launches are not known.
+
+        Raises
+        ------
+        ValueError
+            If nothing of the range lies inside the recording.
+        """
+        gpus = range(len(self.trace.gpus)) if details and not self.partial else ()
+        sums = (GpuSums(g, self.families(g), self.launches.spans(g), self.stream_gaps(g)) for g in gpus)
+        return measure(self.trace, self.parts, sums, (start_ns, end_ns), iterations)
+
+    def range_scope(self, start_ns: int, end_ns: int, what: str = "range") -> Scope:
+        """Return a range of time to take numbers over, see `scope.range_scope`."""
+        return range_scope(self.trace, self.parts, start_ns, end_ns, what)
+
+    def default_scope(self, iterations: Iterations | None) -> Scope:
+        """Return the steady state where there are iterations, else the trace's window."""
+        if iterations is not None:
+            return iteration_scope(iterations)
+        return self.range_scope(*self.trace.window_ns, "first to last GPU operation: no iterations")
+
     def prepare(self) -> None:
         """Compute now what a selection needs, so that the first one does not wait."""
         self.launches.prepare()
@@ -132,7 +165,7 @@ class Study:
         def one(gpu: int) -> None:
             self.stream_gaps(gpu)
             self.families(gpu)
-            self.launches.count(gpu, 0, 0)
+            self.launches.spans(gpu)
 
         each(one, range(len(self.parts)))
 

@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
 from viewer.cli.open_study import chosen_window
@@ -86,7 +86,7 @@ def _scope(study: Study, asked: EventQuery) -> Scope | None:
     iterations = study.iterations()
     if iteration is not None and iterations is not None:
         return iteration_scope(iterations, [iteration])
-    return range_scope(study, *window) if window else None
+    return study.range_scope(*window) if window else None
 
 
 @dataclass(frozen=True)

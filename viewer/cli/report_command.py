@@ -15,7 +15,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.summary.rank_metrics import SPLIT
 from viewer.analysis.summary.report import report
 from viewer.analysis.summary.summary import SECTIONS, Summary, summary
-from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
@@ -102,7 +102,7 @@ def _scope(study: Study, window: tuple[int, int] | None, iteration: int | None) 
     iterations = study.iterations()
     if iteration is not None and iterations is not None:
         return iteration_scope(iterations, [iteration])
-    return range_scope(study, *window) if window else None
+    return study.range_scope(*window) if window else None
 
 
 def _parts_of_report(facts: dict[str, Any], sheet: Summary | None) -> Iterable[Text | FittedTable]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.scope import Scope, default_scope, iteration_scope
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
@@ -92,7 +92,7 @@ class View:
     def steady_text(self) -> str:
         """Which iterations numbers of the whole trace are taken from."""
         if self.iterations is None:
-            return default_scope(self.study, None).what
+            return self.study.default_scope(None).what
         return iteration_scope(self.iterations, self.steady).what
 
 

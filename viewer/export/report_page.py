@@ -17,7 +17,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.summary.metric import Metric
 from viewer.analysis.summary.summary import SECTIONS, Summary, summary
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.scope import Scope, default_scope
+from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_count, format_ns, format_share, format_value
 from viewer.export import html
@@ -90,7 +90,7 @@ def report_facts(
     return ReportFacts(
         study,
         iterations,
-        scope or default_scope(study, iterations),
+        scope or study.default_scope(iterations),
         summary(study, iterations, scope=scope) if has_gpus else None,
         study.stalls(marker) if has_gpus else None,
         study.findings,
@@ -171,7 +171,7 @@ def _time(facts: ReportFacts) -> str:
     study = facts.study
     if not study.trace.gpus:
         return html.section("Where the time goes", "time", "<p>No GPU operation was recorded.</p>")
-    parts = facts.scope.parts(study)
+    parts = facts.scope.parts(study.parts)
     rows = []
     for gpu, of_gpu in zip(study.trace.gpus, parts.tolist(), strict=True):
         whole = sum(of_gpu) or 1
@@ -294,7 +294,7 @@ def _iterations(facts: ReportFacts) -> str:
             "start_ns": iterations.edges_ns[:-1],
             "length_ns": iterations.duration_ns,
             "skew_ns": iterations.skew_ns,
-            **iterations.mean_parts(study),
+            **iterations.mean_parts(study.parts),
             "flag": [flag or "" for flag in iterations.flags],
         }
     ).head(MOST_ITERATIONS)

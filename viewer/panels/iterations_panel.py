@@ -64,10 +64,10 @@ COLUMNS = (
 
 def iteration_frame(iterations: Iterations, study: Study, which: str) -> pd.DataFrame:
     """Return the iterations' table for `MEAN` (means over the GPUs), `EACH` GPU, or one GPU's label."""
-    table = iterations.table(study)
+    table = iterations.table(study.parts)
     labels = np.array([study.trace.gpu_label(g.index) for g in study.trace.gpus], object)
     if which == MEAN:
-        table = table[table["gpu"] == 0].set_index("lap").assign(**iterations.mean_parts(study))
+        table = table[table["gpu"] == 0].set_index("lap").assign(**iterations.mean_parts(study.parts))
         table = table.reset_index()
         table["duration_ns"] = iterations.duration_ns
         table["gpu"] = "all"

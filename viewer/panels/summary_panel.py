@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
 
 from viewer.analysis.summary.metric import Location, Metric
 from viewer.analysis.summary.summary import Summary, summary
-from viewer.analysis.time.scope import range_scope
 from viewer.drawing.format import format_share, format_value
 from viewer.drawing.palette import Palette
 from viewer.drawing.spec_table import SpecTable
@@ -276,7 +275,7 @@ class SummaryPanel(Panel):
         menu.clear()
         if study is None:
             return
-        whole = partial(range_scope, study, *study.trace.window_ns, "the whole trace")
+        whole = partial(study.range_scope, *study.trace.window_ns, "the whole trace")
         steady = menu.addAction("The steady state: no filter", lambda: state.set_filter(None))
         steady.setEnabled(state.filter is not None)
         menu.addAction("The iteration in view", lambda: filter_to_iteration(state)).setEnabled(

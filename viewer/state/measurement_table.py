@@ -9,7 +9,7 @@ import pandas as pd
 
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.measure import RangeNumbers, measure
+from viewer.analysis.time.measure import RangeNumbers
 from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.format import format_ns
 from viewer.state.measurements import Measurement
@@ -28,7 +28,7 @@ def numbers_of(
     Such ranges come with a session of another trace, and from beside one that is compared with a longer one.
     """
     try:
-        return measure(study, item.start_ns, item.end_ns, iterations, details=details)
+        return study.measure(item.start_ns, item.end_ns, iterations, details=details)
     except ValueError:
         return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.scope import iteration_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope
 from viewer.drawing.format import format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.time_axis import Window
@@ -62,7 +62,7 @@ def filter_to_selection(state: ViewState) -> None:
             low, high, _ = clip_window(state.study.trace, *state.selection)
         except ValueError:
             return
-        state.set_filter(range_scope(state.study, low, high, format_ns(high - low)))
+        state.set_filter(state.study.range_scope(low, high, format_ns(high - low)))
         state.select(None)
 
 

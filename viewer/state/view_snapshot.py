@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.analysis.time.scope import range_scope
 from viewer.rows import EventRef
 from viewer.state.navigation import event_window
 from viewer.state.session import Session, apply_session, carried_over, find_event, take_session
@@ -57,7 +56,7 @@ def restore_onto(state: ViewState, begun: Session, left: ViewSnapshot) -> None:
     apply_session(state, carried_over(take_session(state), begun, left.session))
     window = state.axis.window
     if left.filter is not None:
-        state.set_filter(range_scope(state.study, *left.filter, left.filter_name))
+        state.set_filter(state.study.range_scope(*left.filter, left.filter_name))
     state.axis.reset(state.axis.limits, window, left.steps)
     state.select(left.selection)
     if left.event is not None and left.span is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.analysis.time.scope import Scope, default_scope, iteration_scope
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.rows import EventRef, Row
 from viewer.state.bookmarks import Bookmarks
 from viewer.state.history import History
@@ -226,7 +226,7 @@ class ViewState(QObject):
         """What numbers are taken over: the filter, else the steady state, else the trace's window."""
         if self.filter is not None or self.study is None:
             return self.filter
-        return self.steady_scope or default_scope(self.study, self.iterations)
+        return self.steady_scope or self.study.default_scope(self.iterations)
 
     def set_filter(self, scope: Scope | None) -> None:
         """Look at a range or at some iterations only, as if they were the whole; None looks at all again."""

@@ -158,7 +158,7 @@ def test_a_trace_without_iterations_has_none(real_study):
 def test_the_hole_before_each_batch_belongs_to_an_iteration(real_study):
     study = real_study("pytorch-a100-nvtx")
     iterations = study.iterations()
-    idle = iterations.table(study)["idle_ns"].sum()
+    idle = iterations.table(study.parts)["idle_ns"].sum()
     assert idle / (iterations.end_ns(58) - iterations.start_ns(0)) > 0.9
     spacing = np.median(np.diff(iterations.starts[0, :-1]))
     assert spacing == pytest.approx(126.4e6, rel=0.001)

@@ -4,7 +4,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.kernels.copies import copies, in_front
 from viewer.analysis.kernels.sync_time import ALL_CALLS, syncs
 from viewer.analysis.study import Study
-from viewer.analysis.time.scope import iteration_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope
 
 MB = 1_000_000
 
@@ -15,7 +15,7 @@ def test_a_copy_with_its_speed_streams_and_what_hides_it():
     maker.copy(250, 450, stream=14, bytes=1000, copy_kind=1, src_kind=1)
     maker.memset(5, 8, stream=14, bytes=50)
     study = Study(maker.trace())
-    table = copies(study, range_scope(study, 0, 440)).set_index("kind")
+    table = copies(study, study.range_scope(0, 440)).set_index("kind")
     copy = table.loc["Memcpy HtoD"]
     assert (copy["count"], copy["bytes"], copy["sum_ns"]) == (2, 3000, 400)
     assert copy["throughput_gb_s"] == pytest.approx(7.5)
@@ -26,7 +26,7 @@ def test_a_copy_with_its_speed_streams_and_what_hides_it():
 
 def test_real_copies_fill_the_copy_only_part(real_study):
     study = real_study("inference-2xh100")
-    scope = range_scope(study, *study.trace.window_ns)
+    scope = study.range_scope(*study.trace.window_ns)
     table = copies(study, scope)
     assert set(table["kind"]) >= {"Memcpy HtoD", "Memcpy DtoD"}
     assert table[table["gpu"] == 0]["copy_only_ns"].sum() == 940505084
@@ -70,7 +70,7 @@ def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
     maker.call(0, 5, correlation=1).call(50, 350, "cudaDeviceSynchronize").call(60, 70, "cudaMalloc")
     maker.call(320, 360, "cudaStreamSynchronize", tid=2)
     study = Study(maker.trace())
-    table = syncs(study, range_scope(study, 0, 500)).set_index("call")
+    table = syncs(study, study.range_scope(0, 500)).set_index("call")
     assert table.loc["cudaDeviceSynchronize", ["sum_ns", "idle_ns"]].tolist() == [300, 50 + 50]
     assert table.loc[ALL_CALLS, ["count", "sum_ns", "union_ns", "idle_ns"]].tolist() == [2, 340, 310, 110]
     assert "cudaMalloc" not in table.index
@@ -83,7 +83,7 @@ def test_a_copy_of_pageable_memory_is_a_synchronising_call():
         maker.copy(at + 20, at + 60, copy_kind=1, src_kind=memory, dst_kind=2, correlation=correlation)
         maker.call(at, at + 70, "cudaMemcpyAsync", correlation=correlation)
     study = Study(maker.trace())
-    table = syncs(study, range_scope(study, 100, 300)).set_index("call")
+    table = syncs(study, study.range_scope(100, 300)).set_index("call")
     assert table.loc["cudaMemcpyAsync", ["count", "sum_ns", "idle_ns"]].tolist() == [1, 70, 30]
 
 
@@ -93,10 +93,10 @@ def test_a_scope_of_iterations_takes_each_gpus_own_boundaries(demo_of):
     scope = iteration_scope(iterations)
     assert scope.is_steady
     assert scope.iterations == iterations.steady.indices
-    table = iterations.table(study)
+    table = iterations.table(study.parts)
     held = table[table["lap"].isin(scope.iterations)]
     expected = held.groupby("gpu")[[c for c in held if c.endswith("_only_ns")]].sum()
-    parts = scope.parts(study)
+    parts = scope.parts(study.parts)
     assert parts[:, 0].tolist() == expected["compute_only_ns"].tolist()
     assert parts.sum(axis=1).tolist() == [scope.length_ns(g) for g in range(8)]
     assert iteration_scope(iterations, [3]).what == "iteration 3, checkpoint"

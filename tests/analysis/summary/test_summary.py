@@ -8,7 +8,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.summary.reconcile import reconcile
 from viewer.analysis.summary.report import report
 from viewer.analysis.summary.summary import SECTIONS, summary
-from viewer.analysis.time.scope import default_scope, iteration_scope, range_scope
+from viewer.analysis.time.scope import iteration_scope
 
 
 def sheet(study):
@@ -105,12 +105,12 @@ def test_every_number_says_where_to_look(demo_of):
 def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
     study = demo_of()
     iterations = study.iterations()
-    scope = range_scope(study, iterations.start_ns(2), iterations.end_ns(3) + 1)
+    scope = study.range_scope(iterations.start_ns(2), iterations.end_ns(3) + 1)
     found = summary(study, iterations, scope=scope)
     assert found["iterations"].value == f"2 of {iterations.count}"
     assert found["iterations"].is_normal is None
     assert found["forward"].value == study.phases().over((2, 3)).median_ns("forward")
-    inside = range_scope(study, iterations.start_ns(2) + 1000, iterations.start_ns(2) + 50_000_000)
+    inside = study.range_scope(iterations.start_ns(2) + 1000, iterations.start_ns(2) + 50_000_000)
     part = summary(study, iterations, scope=inside)
     assert part["iteration"].value is part["forward"].value is None
     assert "slowest_rank" not in {v.key for v in part.numbers}
@@ -119,7 +119,7 @@ def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
 def test_a_range_and_chosen_iterations_are_scopes_too(demo_of):
     study = demo_of()
     start, end = study.trace.window_ns
-    scope = range_scope(study, start, end)
+    scope = study.range_scope(start, end)
     whole = summary(study, study.iterations(), scope=scope)
     assert whole.scope is scope
     assert whole["idle"].value == sum(int(p.totals(start, end)[4]) for p in study.parts)
@@ -162,7 +162,7 @@ def test_no_steady_state_is_said(real_study):
 def test_a_figure_from_elsewhere_is_told_which_definition_it_is(demo_of):
     study = demo_of()
     iterations = study.iterations()
-    scope = default_scope(study, iterations)
+    scope = study.default_scope(iterations)
     own = reconcile(study, scope, "idle", sheet(study)["idle"].share, iterations)
     assert own.agrees
     assert own.explained_by is None

@@ -107,7 +107,7 @@ def test_numbers_over_the_demos_iterations_sum_exactly(demo_of):
 
 def check_tiling(study):
     iterations = study.iterations()
-    table = iterations.table(study)
+    table = iterations.table(study.parts)
     parts = [f"{part}_ns" for part in CATEGORIES]
     assert (table[parts].sum(axis=1) == table["duration_ns"]).all()
     for gpu, rows in table.groupby("gpu"):

@@ -11,7 +11,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.core import prefix_sums
 from viewer.analysis.core.classify import CLASSES, Rules
 from viewer.analysis.study import Study
-from viewer.analysis.time.measure import class_numbers, measure
+from viewer.analysis.time.measure import class_numbers
 from viewer.analysis.time.stream_gaps import StreamGapNumbers
 
 BUILTIN = Rules.builtin()
@@ -64,7 +64,7 @@ def two_streams():
 
 def test_false_holes_say_what_fills_the_compute_stream_s_gaps():
     study = two_streams()
-    card = measure(study, 5, 35)
+    card = study.measure(5, 35)
     gpu = card.gpus[0]
     assert gpu.gap_stream == 7
     assert gpu.stream_gaps == StreamGapNumbers(
@@ -75,24 +75,24 @@ def test_false_holes_say_what_fills_the_compute_stream_s_gaps():
 
 
 def test_a_card_counts_what_touches_the_range():
-    card = measure(two_streams(), 5, 31)
+    card = two_streams().measure(5, 31)
     assert (card.start_ns, card.end_ns, card.length_ns, card.clipped) == (5, 31, 26, False)
     assert card.gpus[0].kernels == card.kernels == 4
-    assert measure(two_streams(), 10, 30).kernels == 2
+    assert two_streams().measure(10, 30).kernels == 2
     assert [(f.name, f.sum_ns) for f in card.gpus[0].families] == [("gemm", 6), (NCCL, 6), ("small", 2)]
     assert sum(f.share for f in card.families) == pytest.approx(1)
 
 
 def test_a_range_is_clipped_to_the_recording_and_says_so():
-    card = measure(two_streams(), -1000, 1000)
+    card = two_streams().measure(-1000, 1000)
     assert (card.start_ns, card.end_ns, card.clipped) == (0, 50, True)
     with pytest.raises(ValueError, match="recording runs from 0 to 50"):
-        measure(two_streams(), 60, 70)
+        two_streams().measure(60, 70)
 
 
 def test_all_gpus_are_added_up():
     maker = TraceMaker().kernel(0, 10, "a").kernel(0, 4, "b", process=1).kernel(5, 9, "a", process=1)
-    card = measure(Study(maker.trace(), BUILTIN), 0, 10)
+    card = Study(maker.trace(), BUILTIN).measure(0, 10)
     assert card.all_ns.tolist() == [18, 0, 0, 0, 2]
     assert [(f.name, f.sum_ns) for f in card.families] == [("a", 14), ("b", 4)]
     assert [g.kernels for g in card.gpus] == [1, 2]
@@ -100,7 +100,7 @@ def test_all_gpus_are_added_up():
 
 def test_a_gpu_without_kernels_has_one_hole():
     maker = TraceMaker().copy(2, 4).kernel(0, 10, process=1)
-    gpu = measure(Study(maker.trace(), BUILTIN), 0, 10).gpus[0]
+    gpu = Study(maker.trace(), BUILTIN).measure(0, 10).gpus[0]
     assert (gpu.gap_stream, gpu.kernels, gpu.families) == (None, 0, ())
     assert gpu.stream_gaps == StreamGapNumbers(
         empty_ns=10, compute_ns=0, communication_ns=0, copy_ns=2, idle_ns=8
@@ -113,15 +113,16 @@ def test_a_range_stands_beside_the_iteration_of_its_middle():
     study = two_streams()
     starts = np.array([[0, 10, 30, 40]], np.int64)
     iterations = make_iterations("step", ("0", "1", "2"), starts, np.array([True]))
-    share = measure(study, 12, 17, iterations).iteration
+    share = study.measure(12, 17, iterations).iteration
     assert (share.iteration, share.share, share.iterations) == (1, 0.25, (1,))
-    assert measure(study, 8, 28, iterations).iteration.iterations == (0, 1)
-    assert measure(study, 44, 48, iterations).iteration is None
+    assert study.measure(8, 28, iterations).iteration.iterations == (0, 1)
+    assert study.measure(44, 48, iterations).iteration is None
 
 
 def test_classes_are_sums_and_unions_of_what_is_inside():
     maker = TraceMaker().kernel(0, 10, "gemm").kernel(5, 20, "gemm", stream=8).kernel(12, 12, "flash")
-    numbers = class_numbers(Study(maker.trace(), BUILTIN), 0, 2, 18)
+    study = Study(maker.trace(), BUILTIN)
+    numbers = class_numbers(study.trace, study.classes, 0, 2, 18)
     assert [c.name for c in numbers] == list(CLASSES)
     found = {c.name: (c.sum_ns, c.union_ns, c.kernels) for c in numbers if c.kernels}
     assert found == {"matrix multiply": (21, 16, 2), "attention": (0, 0, 1)}
@@ -141,7 +142,7 @@ def test_random_windows_of_real_traces_equal_an_independent_sweep(shared_trace, 
     for low, high in [trace.window_ns, *windows]:
         if low == high:
             continue
-        card = measure(study, low, high)
+        card = study.measure(low, high)
         for gpu in trace.gpus:
             ops = operations[trace.processes[gpu.process].pid, gpu.device]
             inside = [op for op in sql.touching(ops, low, high) if op.what == "kernel"]
@@ -159,7 +160,7 @@ def test_random_windows_of_real_traces_equal_an_independent_sweep(shared_trace, 
                 + stream_gaps.idle_ns
                 == stream_gaps.empty_ns
             )
-            for found in class_numbers(study, gpu.index, low, high):
+            for found in class_numbers(study.trace, study.classes, gpu.index, low, high):
                 rows = [o for o in inside if _class(o.name) == found.name]
                 assert found.kernels == len(rows)
                 assert found.sum_ns == sum(min(o.end, high) - max(o.start, low) for o in rows)

@@ -7,7 +7,7 @@ from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.scope import default_scope, iteration_scope, left_out, range_scope
+from viewer.analysis.time.scope import iteration_scope, left_out
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
 
@@ -23,41 +23,44 @@ def demo(tmp_path_factory):
 
 
 def test_a_range_is_clipped_once_for_everything_and_says_so():
-    scope = range_scope(one_kernel(), -100, 5_000)
+    scope = one_kernel().range_scope(-100, 5_000)
     assert scope.hull == (0, 1_000) == clip_window(one_kernel().trace, -100, 5_000)[:2]
     assert scope.what == "range, clipped to the recording"
     assert scope.notes == ("Range clipped to the recording: 0 to 1.000 µs.",)
-    assert range_scope(one_kernel(), 0, 1_000).notes == ()
+    assert one_kernel().range_scope(0, 1_000).notes == ()
     with pytest.raises(ValueError, match="nothing was recorded"):
-        range_scope(one_kernel(), 2_000, 3_000)
+        one_kernel().range_scope(2_000, 3_000)
 
 
 def test_a_range_in_which_no_gpu_does_anything_says_where_they_do():
-    (note,) = range_scope(one_kernel(), 500, 900).notes
+    (note,) = one_kernel().range_scope(500, 900).notes
     assert note == "No GPU does anything in this range; the GPU operations lie from 400 ns to 500 ns."
-    assert range_scope(one_kernel(), 499, 900).notes == ()
+    assert one_kernel().range_scope(499, 900).notes == ()
 
 
 def test_the_iterations_that_numbers_leave_out_are_counted(demo):
     iterations = demo.iterations()
-    scope = default_scope(demo, iterations)
+    scope = demo.default_scope(iterations)
     rest = [iteration for iteration in range(iterations.count) if iteration not in scope.iterations]
     assert rest
     assert iterations.steady
     length = int(iterations.duration_ns[rest].sum())
     time = iteration_scope(iterations, rest)
-    said = left_out(demo, iterations, scope)
+    said = left_out(demo.trace, demo.parts, iterations, scope)
     assert said.startswith(f"Left out: {len(rest)} of {iterations.count} iterations (")
     assert "1 warm-up" in said
     assert f"{sum(f == 'checkpoint' for f in iterations.flags)} checkpoint" in said
     assert f"({100 * length / demo.trace.span_ns[1]:.1f} % of the recording)" in said
-    assert said.endswith(f"idle {100 * int(time.parts(demo)[:, 4].sum()) / time.total_ns:.1f} %.")
+    assert said.endswith(f"idle {100 * int(time.parts(demo.parts)[:, 4].sum()) / time.total_ns:.1f} %.")
     assert summary(demo, iterations).notes == (said,)
 
 
 def test_nothing_is_left_out_of_a_range_or_of_one_iteration(demo):
     iterations = demo.iterations()
-    assert left_out(demo, iterations, iteration_scope(iterations, [3])) == ""
-    assert left_out(demo, iterations, iteration_scope(iterations, range(iterations.count))) == ""
-    assert left_out(demo, iterations, range_scope(demo, *demo.trace.window_ns)) == ""
-    assert left_out(demo, None, default_scope(demo, None)) == ""
+    assert left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, [3])) == ""
+    assert (
+        left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, range(iterations.count)))
+        == ""
+    )
+    assert left_out(demo.trace, demo.parts, iterations, demo.range_scope(*demo.trace.window_ns)) == ""
+    assert left_out(demo.trace, demo.parts, None, demo.default_scope(None)) == ""

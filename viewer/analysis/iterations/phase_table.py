@@ -35,7 +35,7 @@ def phase_table(study: Study, iterations: Iterations, phases: Phases, scope: Sco
         (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
     chosen = phases.over(scope.iterations_of(iterations))
-    idle = tuple(scope.stalls(study, gpu, "idle") for gpu in range(len(scope.within)))
+    idle = tuple(scope.stalls(study.parts, gpu, "idle") for gpu in range(len(scope.within)))
     rows = [_row(study, iterations, chosen, phase, scope, idle) for phase in phases.phases]
     return pd.DataFrame([row for row in rows if row])
 

@@ -38,7 +38,7 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for gpu in trace.gpus:
         within = scope.within[gpu.index]
-        idle = scope.stalls(study, gpu.index, "idle")
+        idle = scope.stalls(study.parts, gpu.index, "idle")
         mine = waits[process == gpu.process]
         mine = mine[within.covered(api.start_ns[mine], api.end_ns[mine]) > 0]
         names = np.unique(api.name_id[mine]).tolist()

@@ -117,9 +117,13 @@ class Launches:
 
         What a call launched reaches from the start of its first operation on that GPU to the end of its last.
         """
+        return sum(spans.count(start_ns, end_ns) for spans in self.spans(gpu))
+
+    def spans(self, gpu: int) -> tuple[PrefixSums, PrefixSums]:
+        """Return what each call launched on a GPU, as sums that count: calls of one operation, of several."""
         if gpu not in self._spans:
             self._spans[gpu] = self._spans_of(gpu)
-        return sum(spans.count(start_ns, end_ns) for spans in self._spans[gpu])
+        return self._spans[gpu]
 
     def _since(self, kind: Kind, times: Int64, rows: _Rows | None = None) -> Int64:
         calls, start = self.api_of(kind), self.trace.events[kind].start_ns

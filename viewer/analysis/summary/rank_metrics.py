@@ -123,7 +123,7 @@ def _waiting(study: Study, comparisons: tuple[RankComparison, ...], scope: Scope
 
 def _exposed_waiting(study: Study, scope: Scope) -> Iterator[Metric]:
     stalls = [
-        scope.stalls(study, gpu, "exposed_comm") & study.collectives.waits(gpu)
+        scope.stalls(study.parts, gpu, "exposed_comm") & study.collectives.waits(gpu)
         for gpu in range(len(scope.within))
     ]
     exposed = [s.total() for s in stalls]

@@ -80,7 +80,7 @@ def reconcile(
 
 
 def _idle(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
-    parts = scope.parts(study)
+    parts = scope.parts(study.parts)
     idle, no_kernel = parts[:, IDLE].sum(), without_kernel(parts).sum()
     exposed = parts[:, CATEGORIES.index("exposed_comm")].sum()
     gaps, busiest, sums = [], [], []
@@ -117,7 +117,7 @@ def _idle(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
 
 
 def _communication(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
-    parts = scope.parts(study)
+    parts = scope.parts(study.parts)
     exposed = parts[:, CATEGORIES.index("exposed_comm")].sum()
     hidden = parts[:, CATEGORIES.index("hidden_comm")].sum()
     sums, kernels = 0, 0
@@ -143,7 +143,7 @@ def _communication(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
 
 
 def _compute(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
-    parts = scope.parts(study)
+    parts = scope.parts(study.parts)
     alone = parts[:, CATEGORIES.index("compute_only")].sum()
     compute = alone + parts[:, CATEGORIES.index("hidden_comm")].sum()
     busy = parts[:, :IDLE].sum()
@@ -157,7 +157,7 @@ def _compute(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
 
 
 def _copies(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
-    parts = scope.parts(study)
+    parts = scope.parts(study.parts)
     union_ns = sums = 0
     for gpu, within in enumerate(scope.within):
         covered = [_of_kind(study, gpu, kind) for kind in (Kind.MEMCPY, Kind.MEMSET)]

@@ -11,7 +11,6 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.time.measure import class_numbers, parts_of
-from viewer.analysis.time.scope import range_scope
 from viewer.analysis.time.shared_gpus import SharedGpu
 from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
 from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
@@ -88,7 +87,7 @@ def _window(
         return iterations.start_ns(iteration), iterations.end_ns(iteration), f"iteration {iteration}", ()
     if window is None:
         return *study.trace.window_ns, _whole(study.trace), ()
-    scope = range_scope(study, *window)
+    scope = study.range_scope(*window)
     return *scope.hull, scope.what, scope.notes
 
 
@@ -146,7 +145,7 @@ def _physical_gpu(study: Study, physical_gpu: SharedGpu, start_ns: int, end_ns: 
 
 
 def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
-    parts = parts_of(study, start_ns, end_ns)
+    parts = parts_of(study.parts, start_ns, end_ns)
     return [
         {
             "launches": study.launches.count(gpu, start_ns, end_ns),
@@ -155,7 +154,7 @@ def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any
             **exposed_facts(study, gpu, start_ns, end_ns),
             "classes": {
                 c.name: {"sum_ns": c.sum_ns, "union_ns": c.union_ns, "kernels": c.kernels}
-                for c in class_numbers(study, gpu, start_ns, end_ns)
+                for c in class_numbers(study.trace, study.classes, gpu, start_ns, end_ns)
             },
         }
         for gpu, of_gpu in enumerate(parts)

@@ -18,7 +18,7 @@ from viewer.analysis.summary.rank_metrics import rank_summary
 from viewer.analysis.summary.time_metrics import iteration_summary, time_summary
 from viewer.analysis.summary.work_metrics import burst_summary, copy_summary, phase_summary, sync_summary
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.scope import Scope, default_scope, left_out
+from viewer.analysis.time.scope import Scope, left_out
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -91,7 +91,7 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
         warm-up.
     """
     if scope is None:
-        scope = default_scope(study, iterations)
+        scope = study.default_scope(iterations)
     copied, waits = copies(study, scope), syncs(study, scope)
     lists = {
         "classes": class_table(study, scope),
@@ -116,6 +116,6 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
     numbers += rank_summary(study, comparisons, iterations, scope)
     labels = tuple(study.trace.gpu_label(g.index) for g in study.trace.gpus)
     doubts = tuple(f for f in study.findings if f.severity == "error")
-    rest = left_out(study, iterations, scope)
+    rest = left_out(study.trace, study.parts, iterations, scope)
     notes = (*scope.notes, rest) if rest else scope.notes
     return Summary(scope, tuple(numbers), lists, labels, doubts, notes)

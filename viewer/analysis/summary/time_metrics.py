@@ -49,7 +49,7 @@ LIMITS = {key: limit for key, (_, _, limit) in _PARTS.items() if limit}
 
 def time_summary(study: Study, scope: Scope) -> Iterator[Metric]:
     """Yield the five parts and the time without a kernel."""
-    parts, total = scope.parts(study), max(scope.total_ns, 1)
+    parts, total = scope.parts(study.parts), max(scope.total_ns, 1)
     hides = any(of_gpu.has_graphs for of_gpu in study.parts)
     for position, (key, (name, definition, limit)) in enumerate(_PARTS.items()):
         ns = int(parts[:, position].sum())
@@ -146,7 +146,7 @@ def between_iterations(study: Study, iterations: Iterations, gpu: int) -> Interv
 
 def _idle_by_place(study: Study, iterations: Iterations, scope: Scope) -> Iterator[Metric]:
     between = [between_iterations(study, iterations, gpu) & within for gpu, within in enumerate(scope.within)]
-    inside = [scope.stalls(study, gpu, "idle") - held for gpu, held in enumerate(between)]
+    inside = [scope.stalls(study.parts, gpu, "idle") - held for gpu, held in enumerate(between)]
     total = max(scope.total_ns, 1)
     of_place = {True: [s.total() for s in between], False: [s.total() for s in inside]}
     spots = {True: longest_stalls(between), False: longest_stalls(inside)}
@@ -204,7 +204,7 @@ def _in_front(study: Study, iterations: Iterations, picked: list[int], scope: Sc
 
 
 def _spots(study: Study, scope: Scope, *parts: str) -> tuple[Location | None, ...]:
-    return longest_stalls([scope.stalls(study, gpu, *parts) for gpu in range(len(scope.within))])
+    return longest_stalls([scope.stalls(study.parts, gpu, *parts) for gpu in range(len(scope.within))])
 
 
 def _of_iteration(iterations: Iterations, picked: list[int], values: np.ndarray) -> Location | None:

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.time.time_breakdown import CATEGORIES
+from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 TOLERANCE_PERCENT = 5
 WARM_UP, CHECKPOINT, EVALUATION, OUTLIER = "warm-up", "checkpoint", "evaluation", "outlier"
@@ -147,8 +143,13 @@ class Iterations:
         share = (end_ns - start_ns) / int(self.duration_ns[iteration])
         return IterationShare(iteration, share, tuple(range(low, max(low, high) + 1)))
 
-    def table(self, study: Study) -> pd.DataFrame:
+    def table(self, breakdowns: Sequence[TimeBreakdown]) -> pd.DataFrame:
         """Return one row per iteration and GPU.
+
+        Parameters
+        ----------
+        breakdowns : sequence of TimeBreakdown
+            One per GPU, see `Study.parts`.
 
         Returns
         -------
@@ -162,7 +163,7 @@ class Iterations:
         iteration = np.repeat(np.arange(self.count), gpus)
         gpu = np.tile(np.arange(gpus), self.count)
         parts = np.zeros((len(iteration), len(CATEGORIES)), np.int64)
-        for g, of_gpu in enumerate(study.parts):
+        for g, of_gpu in enumerate(breakdowns):
             parts[gpu == g] = of_gpu.totals(starts[gpu == g], ends[gpu == g])
         median = self.median_ns
         return pd.DataFrame(
@@ -181,10 +182,10 @@ class Iterations:
             }
         )
 
-    def mean_parts(self, study: Study) -> pd.DataFrame:
+    def mean_parts(self, breakdowns: Sequence[TimeBreakdown]) -> pd.DataFrame:
         """Return the five categories of each iteration in whole ns, as means over the GPUs."""
         parts = [f"{part}_ns" for part in CATEGORIES]
-        means = self.table(study).groupby("lap")[parts].mean()
+        means = self.table(breakdowns).groupby("lap")[parts].mean()
         return means.round().astype(np.int64)
 
     def median_of(self, iterations: Sequence[int]) -> int:

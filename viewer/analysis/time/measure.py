@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.core.classify import CLASSES
+from viewer.analysis.core.classify import CLASSES, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import NONE, union
-from viewer.analysis.time.stream_gaps import StreamGapNumbers
-from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
-from viewer.trace import Kind, Trace
+from viewer.analysis.core.prefix_sums import PrefixSums
+from viewer.analysis.time.iteration_bounds import Iterations, IterationShare
+from viewer.analysis.time.stream_gaps import StreamGapNumbers, StreamGaps
+from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown, without_kernel
+from viewer.trace import Kind, Names, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Iterations, IterationShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,63 +130,93 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
     return start, end, (start, end) != (start_ns, end_ns)
 
 
-def parts_of(study: Study, start_ns: int, end_ns: int) -> Int64:
+def parts_of(breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int) -> Int64:
     """Return the five parts of every GPU in [start, end), shape (gpus, 5), in ns."""
-    before = np.array([p.cumulative((start_ns, end_ns)) for p in study.parts], np.int64)
+    before = np.array([b.cumulative((start_ns, end_ns)) for b in breakdowns], np.int64)
     return np.diff(before.reshape(-1, len(CATEGORIES), 2), axis=2)[..., 0]
 
 
+@dataclass(frozen=True, eq=False)
+class GpuSums:
+    """What counts and sums the operations of one GPU in any range, without going through them.
+
+    Attributes
+    ----------
+    families : PrefixSums
+        Its kernels by the id of the short name.
+    launched : tuple of PrefixSums
+        What each API call launched on it, see `Launches.spans`.
+    stream_gaps : StreamGaps
+    """
+
+    gpu: int
+    families: PrefixSums
+    launched: tuple[PrefixSums, ...]
+    stream_gaps: StreamGaps
+
+
 def measure(
-    study: Study, start_ns: int, end_ns: int, iterations: Iterations | None = None, *, details: bool = True
+    trace: Trace,
+    breakdowns: Sequence[TimeBreakdown],
+    sums: Iterable[GpuSums],
+    window: tuple[int, int],
+    iterations: Iterations | None = None,
 ) -> RangeNumbers:
-    """Measure the range [start, end).
+    """Measure a range of time on all GPUs (docs/definitions.md, section 1).
 
     Parameters
     ----------
-    details : bool
-        False: the parts only, which cost well under a millisecond; `gpus` and `families` are empty. So
-        they are where the study is partial: its launches are not known.
+    breakdowns : sequence of TimeBreakdown
+        One per GPU, see `Study.parts`.
+    sums : iterable of GpuSums
+        Of the GPUs whose kernels, launches and stream gaps are wanted; without any, the parts alone are
+        measured, which costs well under a millisecond, and `gpus` and `families` are empty.
+    window : (int, int)
+        The range [start, end), ns.
+    iterations : Iterations, optional
+        Those that the range is compared with.
 
     Raises
     ------
     ValueError
         If nothing of the range lies inside the recording.
     """
-    start, end, clipped = clip_window(study.trace, start_ns, end_ns)
-    over_all: dict[int, int] = {}
+    start, end, clipped = clip_window(trace, *window)
+    family_ns: dict[int, int] = {}
     gpus = []
-    for gpu in study.trace.gpus if details and not study.partial else ():
-        prefix_sums, stream_gaps = study.families(gpu.index), study.stream_gaps(gpu.index)
-        sums = dict(zip(prefix_sums.keys.tolist(), prefix_sums.sums(start, end).tolist(), strict=True))
-        for key, ns in sums.items():
-            over_all[key] = over_all.get(key, 0) + ns
-        stream = stream_gaps.stream
+    for of_gpu in sums:
+        families, stream = of_gpu.families, of_gpu.stream_gaps.stream
+        ns_of = dict(zip(families.keys.tolist(), families.sums(start, end).tolist(), strict=True))
+        for name_id, ns in ns_of.items():
+            family_ns[name_id] = family_ns.get(name_id, 0) + ns
         gpus.append(
             GpuNumbers(
-                gpu.index,
-                prefix_sums.count(start, end),
-                study.launches.count(gpu.index, start, end),
-                _top(study, sums),
-                stream_gaps.totals(start, end),
-                None if stream is None else study.trace.streams[stream].stream_id,
+                of_gpu.gpu,
+                families.count(start, end),
+                sum(spans.count(start, end) for spans in of_gpu.launched),
+                _longest_families(trace.names, ns_of),
+                of_gpu.stream_gaps.totals(start, end),
+                None if stream is None else trace.streams[stream].stream_id,
             )
         )
     return RangeNumbers(
-        start, end, clipped, parts_of(study, start, end), tuple(gpus), _top(study, over_all),
-        iterations.share(start, end) if iterations else None,
+        start, end, clipped, parts_of(breakdowns, start, end), tuple(gpus),
+        _longest_families(trace.names, family_ns), iterations.share(start, end) if iterations else None,
     )  # fmt: skip
 
 
-def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[ClassNumbers, ...]:
+def class_numbers(
+    trace: Trace, classes: KernelClasses, gpu: int, start_ns: int, end_ns: int
+) -> tuple[ClassNumbers, ...]:
     """Return the kernels of a GPU by class inside [start, end), all of `CLASSES`.
 
     See docs/definitions.md, section 3.
     """
-    kernels = study.trace.kernels
-    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    kernels = trace.kernels
+    rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]
     touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
-    of = study.classes.class_of[kernels.name_id[rows[touches]]]
+    of = classes.class_of[kernels.name_id[rows[touches]]]
     start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
     held = np.bincount(of, minlength=len(CLASSES))
     numbers = []
@@ -198,9 +226,8 @@ def class_numbers(study: Study, gpu: int, start_ns: int, end_ns: int) -> tuple[C
     return tuple(numbers)
 
 
-def _top(study: Study, sums: dict[int, int]) -> tuple[Family, ...]:
+def _longest_families(names: Names, sums: dict[int, int]) -> tuple[Family, ...]:
     """Return the three families with most time."""
     total = sum(sums.values())
-    names = study.trace.names
     best = sorted((-ns, key) for key, ns in sums.items() if ns)[:3]
     return tuple(Family(names[key], -ns, -ns / total) for ns, key in best)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals, union, window
 from viewer.analysis.core.units import duration_text
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.time_breakdown import IDLE
-from viewer.trace import GPU_KINDS
+from viewer.analysis.time.time_breakdown import IDLE, TimeBreakdown
+from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,26 +67,28 @@ class Scope:
         """The time of all GPUs together, ns."""
         return sum(w.total() for w in self.within)
 
-    def stalls(self, study: Study, gpu: int, *parts: str) -> Intervals:
-        """Return the maximal intervals of one or several parts together, on one GPU, inside the scope."""
+    def stalls(self, breakdowns: Sequence[TimeBreakdown], gpu: int, *categories: str) -> Intervals:
+        """Return the maximal intervals of some categories together, on one GPU, inside the scope."""
         within = self.within[gpu]
         if not len(within):
             return within
         start, end = int(within.start_ns[0]), int(within.end_ns[-1])
-        return study.parts[gpu].intervals(*parts, start_ns=start, end_ns=end) & within
+        return breakdowns[gpu].intervals(*categories, start_ns=start, end_ns=end) & within
 
-    def parts(self, study: Study) -> Int64:
+    def parts(self, breakdowns: Sequence[TimeBreakdown]) -> Int64:
         """Return the five parts of each GPU inside, shape (gpus, 5), ns."""
         return np.array(
             [
                 of_gpu.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
-                for of_gpu, within in zip(study.parts, self.within, strict=True)
+                for of_gpu, within in zip(breakdowns, self.within, strict=True)
             ],
             np.int64,
         ).reshape(-1, 5)
 
 
-def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -> Scope:
+def range_scope(
+    trace: Trace, breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int, what: str = "range"
+) -> Scope:
     """Return the same range of time on every GPU, clipped to the recording.
 
     This is the one place where ranges that are asked for are clipped, for whatever is counted over them.
@@ -100,15 +98,13 @@ def range_scope(study: Study, start_ns: int, end_ns: int, what: str = "range") -
     ValueError
         If nothing of it lies inside the recording, or it is empty.
     """
-    start, end, clipped = clip_window(study.trace, start_ns, end_ns)
+    start, end, clipped = clip_window(trace, start_ns, end_ns)
     notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
     time = window(start, end)
-    scope = Scope(
-        f"{what}, clipped to the recording" if clipped else what, (time,) * len(study.trace.gpus), time
-    )
-    has_operations = any(len(study.trace.events[kind]) for kind in GPU_KINDS)
-    if has_operations and int(scope.parts(study)[:, IDLE].sum()) == scope.total_ns:
-        where = _span(*study.trace.window_ns)
+    scope = Scope(f"{what}, clipped to the recording" if clipped else what, (time,) * len(trace.gpus), time)
+    has_operations = any(len(trace.events[kind]) for kind in GPU_KINDS)
+    if has_operations and int(scope.parts(breakdowns)[:, IDLE].sum()) == scope.total_ns:
+        where = _span(*trace.window_ns)
         notes.append(f"No GPU does anything in this range; the GPU operations lie from {where}.")
     return replace(scope, notes=tuple(notes))
 
@@ -147,24 +143,19 @@ def _what(iterations: Iterations, chosen: Collection[int] | None, picked: tuple[
     return f"chosen: {len(picked)} of {iterations.count} iterations"
 
 
-def left_out(study: Study, iterations: Iterations | None, scope: Scope) -> str:
+def left_out(
+    trace: Trace, breakdowns: Sequence[TimeBreakdown], iterations: Iterations | None, scope: Scope
+) -> str:
     """Return in a line which iterations numbers over several leave out; "" where none is left out."""
     if iterations is None or not 1 < len(scope.iterations) < iterations.count:
         return ""
     rest = tuple(sorted(set(range(iterations.count)) - set(scope.iterations)))
     time = iteration_scope(iterations, rest)
-    length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), study.trace.span_ns
-    idle = int(time.parts(study)[:, IDLE].sum()) / max(time.total_ns, 1)
+    length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), trace.span_ns
+    idle = int(time.parts(breakdowns)[:, IDLE].sum()) / max(time.total_ns, 1)
     flags = Counter(flag for iteration in rest if (flag := iterations.flags[iteration])).most_common()
     of = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
     return (
         f"Left out: {len(rest)} of {iterations.count} iterations{of}, {duration_text(length)} "
         f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
     )
-
-
-def default_scope(study: Study, iterations: Iterations | None) -> Scope:
-    """Return the steady state where there are iterations, else the trace's window."""
-    if iterations is not None:
-        return iteration_scope(iterations)
-    return range_scope(study, *study.trace.window_ns, "first to last GPU operation: no iterations")

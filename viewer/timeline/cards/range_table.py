@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.measure import RangeNumbers, measure
+from viewer.analysis.time.measure import RangeNumbers
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.format import format_count, format_ns, format_share, iteration_share_text
 from viewer.drawing.theme import Theme
@@ -68,7 +68,7 @@ class RangeTable:
         details: bool = True,
         about: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.numbers = measure(study, *selection, iterations, details=details)
+        self.numbers = study.measure(*selection, iterations, details=details)
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         self._notes = list(about) or _notes(self.numbers, details)
