@@ -32,6 +32,7 @@ def test_all_resources_are_inside(wheel):
     ]
     assert files
     assert [f for f in files if f"viewer/resources/{f}" not in held] == []
+    assert "viewer/py.typed" in held
     assert not [name for name in held if name.startswith(("tests/", "packaging/"))]
 
 
@@ -39,7 +40,8 @@ def test_it_finds_its_resources_and_its_commands(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = (
         "import viewer, viewer.assets as a; print(viewer.__file__); "
-        "print(len(a.asset('kernel-classes.txt').read_text()))"
+        "print(len(a.asset('kernel-classes.txt').read_text())); "
+        "from viewer import definitions as d; print(d.find('idle').anchor)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -49,9 +51,10 @@ def test_it_finds_its_resources_and_its_commands(wheel, tmp_path):
         text=True,
         check=True,
     )
-    place, length = done.stdout.splitlines()
+    place, length, anchor = done.stdout.splitlines()
     assert place.startswith(str(tmp_path))
     assert int(length) > 0
+    assert anchor == "def-idle"
     (entries,) = tmp_path.glob("*.dist-info/entry_points.txt")
     assert "lightbox = viewer.cli:main" in entries.read_text()
     assert "lightbox-gui = viewer.cli:main" in entries.read_text()
