@@ -12,6 +12,7 @@ FILE = "definitions.md"
 _MARK = "def-"
 """How anchors begin, so that they are no others' on a page that holds the document."""
 _KEYS = re.compile(r"(?:`[^`]+`(?:, )?)+")
+_KEYS_AND_TITLE = re.compile(rf"({_KEYS.pattern}) (\*\*[^*]+\*\*)")
 _RULE = re.compile(r"\|[-| ]+\|")
 
 
@@ -49,14 +50,8 @@ class Entry:
     @property
     def plain(self) -> str:
         """The entry without marks, in one line."""
-        cells = _cells(self.text) if self.text.startswith("|") else [self.text]
+        cells = _cells(self.text) if self.text.startswith("|") else [_title_first(self.text)]
         return ": ".join(_unmarked(cell) for cell in cells if cell)
-
-    @property
-    def html(self) -> str:
-        """The entry as one paragraph of HTML."""
-        cells = _cells(self.text) if self.text.startswith("|") else [self.text]
-        return ": ".join(_inline(cell) for cell in cells if cell)
 
 
 @cache
@@ -148,7 +143,8 @@ def html(below: int = 0) -> str:
             made.append(f"<h{level}>{_anchor(section_anchor(text))}{_inline(text)}</h{level}>")
         else:
             keys = _keys(block)
-            made.append(f"<p>{_anchor(Entry(keys, '', '').anchor) if keys else ''}{_inline(block)}</p>")
+            anchor = _anchor(Entry(keys, "", "").anchor) if keys else ""
+            made.append(f"<p>{anchor}{_inline(_title_first(block))}</p>")
     return "\n".join([*made, *(["</table>"] if in_table else [])])
 
 
@@ -176,6 +172,11 @@ def _blocks() -> list[str]:
         else:
             blocks.append(" ".join(line.strip() for line in lines))
     return blocks
+
+
+def _title_first(text: str) -> str:
+    """Return an entry with what it is shown as before its keys: people look for the words."""
+    return _KEYS_AND_TITLE.sub(r"\2 [\1]", text, count=1)
 
 
 def _keys(text: str) -> tuple[str, ...]:

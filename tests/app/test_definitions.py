@@ -25,7 +25,7 @@ def test_nothing_chosen_shows_the_beginning(window):
 def test_a_selection_leads_to_the_categories(window):
     window.state.select((1_000_000, 9_000_000))
     window.actions_by_id["definition"].trigger()
-    assert shown(window).startswith("compute_only")
+    assert shown(window).startswith("compute only")
 
 
 def test_the_key_asks_about_the_cell_that_has_the_focus(window, qtbot):
@@ -41,7 +41,7 @@ def test_the_key_asks_about_the_cell_that_has_the_focus(window, qtbot):
     assert "skew over the GPUs" in shown(window)
 
 
-@pytest.mark.parametrize(("has_share", "entry"), [(False, "busy"), (True, "row-share")])
+@pytest.mark.parametrize(("has_share", "entry"), [(False, "busy"), (True, "share of siblings")])
 def test_the_menu_of_a_row_tells_the_two_percentages_apart(window, has_share, entry):
     rows = [row for root in window.state.rows.roots for row in root.walk()]
     if has_share:

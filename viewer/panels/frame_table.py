@@ -285,7 +285,10 @@ class FrameTable(DenseTable):
             self.chosen.emit(self.frame_model.position(index))
 
     def definition_of(self, row: int, column: int) -> str:
-        return f"{slug(self.accessibleName())}.{self.frame_model.columns[column].key}"
+        model = self.frame_model
+        if row >= 0 and "key" in model.frame:
+            return str(model.frame["key"].iat[int(model.order[row])])
+        return f"{slug(self.accessibleName())}.{model.columns[column].key}"
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
         menu.addAction("Copy", self.copy)
