@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from viewer.cli import main
+from viewer.rows.kinds import RowKind
 from viewer.rows.matching import topmost
-from viewer.rows.row import RowKind
 from viewer.rows.tree import build_rows
 
 KERNELS = (RowKind.FAMILY, RowKind.KERNEL_NAME)

@@ -139,7 +139,7 @@ def test_labels_name_the_widest_bars_first_and_leave_out_what_has_no_room():
     ],
 )
 def test_a_name_that_is_too_long_keeps_its_telling_part(name, kind, width, text):
-    assert fitted(name, kind, 1000, width) == text
+    assert fitted(name, kind.traits.names, 1000, width) == text
 
 
 def test_a_label_stays_in_view_when_its_bar_begins_left_of_the_window():

@@ -1,6 +1,6 @@
 """A window's state on a trace, without the window."""
 
-from viewer.rows import RowKind, build_rows
+from viewer.rows import build_rows
 from viewer.state import ViewState
 
 
@@ -13,5 +13,5 @@ def looking_at(study):
 
 def row_of(state, kind, number=0):
     """Return the n-th row of a kind."""
-    rows = [row for root in state.rows.roots for row in root.walk() if row.kind is RowKind(kind)]
+    rows = [row for root in state.rows.roots for row in root.walk() if row.kind.traits.name == kind]
     return rows[number]

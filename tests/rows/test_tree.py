@@ -56,8 +56,8 @@ def test_ranks_stand_in_order_and_hold_gpu_and_threads(roots):
         ("Stream 7", "default"),
         ("Stream 20", "NCCL"),
         ("Launch latency", "in the queue"),
-        ("NVTX on the GPU", "whole process"),
-        ("NVTX on the GPU", "same thread"),
+        ("NVTX (GPU projection)", "all threads"),
+        ("NVTX (GPU projection)", "own thread"),
     ]
 
 
@@ -173,7 +173,7 @@ def test_two_gpus_of_a_process_share_its_projection():
     made = TraceMaker().range(0, 100, "step").kernel(10, 20).kernel(30, 40, device=3)
     (root,) = build_rows(Study(made.trace()))
     assert [row.label for row in root.children] == [
-        "GPU 0", "GPU 3", "NVTX on the GPU", "NVTX on the GPU", "Threads",
+        "GPU 0", "GPU 3", "NVTX (GPU projection)", "NVTX (GPU projection)", "Threads",
     ]  # fmt: skip
     assert root.gpu is None
 

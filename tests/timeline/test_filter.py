@@ -8,6 +8,7 @@ import pytest
 from tests.timeline.make import MS, painted, rows_of, state_of, study_of, training
 from viewer.analysis.core.intervals import window
 from viewer.analysis.time.scope import Scope
+from viewer.drawing.bands import StateBand
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
@@ -80,7 +81,7 @@ def test_outside_the_recording_nothing_is_hatched(qapp, overlays):
     study = study_of(replace(training(), session=CaptureSession(duration_ns=70 * MS)))
     placed = rows_of(study, RowKind.PROCESS)[:1]
     image = painted(study, placed, (-70 * MS, 140 * MS), 300, overlays)
-    (box,) = Scene(study).state_boxes(placed)[:1]
+    (box,) = Scene(study).boxes(StateBand, placed)[:1]
     lane = image[box.top : box.bottom]
     assert (lane[:, :100] == lane[0, 0]).all()
     assert (lane[:, 200:] == lane[0, 0]).all()

@@ -246,7 +246,7 @@ def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
     placed = next(p for p in timeline.canvas.placed if p.row.key == key)
     picture = pixels(timeline.canvas.grab().toImage())[placed.y : placed.y + placed.height]
     argb = timeline.scene.palette.argb(LIGHT)
-    full = (picture == argb[timeline.scene.palette.launch_latency]).sum(axis=0)
+    full = (picture == argb[timeline.scene.palette.counter]).sum(axis=0)
     x = [round(timeline.canvas.x_of(t)) for t in (11 * MS, 14 * MS, 30 * MS)]
     assert full[x[0]] < 6
     assert 17 <= full[x[1]] <= 21

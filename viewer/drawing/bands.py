@@ -1,10 +1,15 @@
-"""Bands: what is drawn in a row, from top to bottom."""
+"""Bands: what is drawn in a row, from top to bottom.
+
+A kind of band is drawn by its `viewer.drawing.band_drawer.BandDrawer`, listed in `viewer.drawing.scene`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewer.rows.row import Row, RowKind
+from viewer.rows.kinds import Lanes, RowKind
+from viewer.rows.row import Row
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
@@ -21,9 +26,7 @@ MIN_HEIGHT = {
     RowKind.CPU: 17,
 }
 _MIN_HEIGHT = 18
-_MIXED = (RowKind.KERNELS, RowKind.MEMORY, RowKind.STREAM, RowKind.FAMILY, RowKind.MEMORY_KIND)
-_NESTED = (RowKind.NVTX, RowKind.API, RowKind.OSRT, RowKind.PROJECTION, RowKind.OVERHEAD)
-_PREVIEWS = (RowKind.NVTX, RowKind.API, RowKind.OSRT, RowKind.CPU)
+_BandsOf = Callable[[Row, bool], tuple["Band", ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +59,15 @@ class StateBand:
 
 
 @dataclass(frozen=True, slots=True)
-class CurveBand:
-    """The launch latency of a GPU, an index into the trace's GPUs."""
+class CounterBand:
+    """The curve of a counter row."""
 
-    gpu: int
+    row: Row
     y: int
     height: int
 
 
-Band = EventBand | StateBand | CurveBand
+Band = EventBand | StateBand | CounterBand
 
 
 def lane_count(row: Row) -> int:
@@ -83,22 +86,7 @@ def bands(row: Row, expanded: bool) -> tuple[Band, ...]:
     A folded process shows its top-level NVTX ranges over the state lane of each of its GPUs; unfolded, its
     GPUs have rows of their own. A folded thread previews the outermost ranges and calls under it.
     """
-    if row.kind is RowKind.PROCESS:
-        return _process_bands(row, expanded)
-    if row.kind in (RowKind.GPU, RowKind.STATE) and row.gpu is not None:
-        return (StateBand(row.gpu, 3, 14),)
-    if row.kind is RowKind.LAUNCHES and row.gpu is not None:
-        return (CurveBand(row.gpu, PAD_PX + 1, CURVE_PX),)
-    if row.kind is RowKind.THREAD and not expanded:
-        shown = [c for k in _PREVIEWS for c in row.children if c.kind is k and lane_count(c)][:2]
-        return _stack([(child, 0, PREVIEW_PX) for child in shown], PAD_PX, 1)
-    lanes = min(lane_count(row), _lane_limit(row))
-    if row.kind in _NESTED:
-        return _stack([(row, lane, NESTED_PX) for lane in range(lanes)], PAD_PX + 1, 1)
-    small = lanes > 1 or MIN_HEIGHT.get(row.kind, _MIN_HEIGHT) < _MIN_HEIGHT
-    return _stack(
-        [(row, lane, SMALL_BAR_PX if small else BAR_PX) for lane in range(lanes)], PAD_PX + small, 1
-    )
+    return _BANDS_OF.get(row.kind, _own_bands)(row, expanded)
 
 
 def height_of(row: Row, drawn: tuple[Band, ...]) -> int:
@@ -108,27 +96,65 @@ def height_of(row: Row, drawn: tuple[Band, ...]) -> int:
 
 
 def _lane_limit(row: Row) -> int:
-    return MAX_MIXED_LANES if row.kind in _MIXED else MAX_LANES
+    return MAX_MIXED_LANES if row.kind.traits.lanes is Lanes.MIXED else MAX_LANES
 
 
-def _stack(lanes: list[tuple[Row, int, int]], top: int, gap: int) -> tuple[Band, ...]:
-    out: list[Band] = []
+def _own_bands(row: Row, _expanded: bool) -> tuple[Band, ...]:
+    """Return the curve of a counter row, or the lanes of a row's own events."""
+    if row.kind.traits.counter is not None:
+        return (CounterBand(row, PAD_PX + 1, CURVE_PX),)
+    lanes = range(min(lane_count(row), _lane_limit(row)))
+    if row.kind.traits.lanes is Lanes.NESTED:
+        return _stack([(row, lane, NESTED_PX) for lane in lanes], PAD_PX + 1)
+    is_small = len(lanes) > 1 or MIN_HEIGHT.get(row.kind, _MIN_HEIGHT) < _MIN_HEIGHT
+    height = SMALL_BAR_PX if is_small else BAR_PX
+    return _stack([(row, lane, height) for lane in lanes], PAD_PX + is_small)
+
+
+def _stack(lanes: list[tuple[Row, int, int]], top: int) -> tuple[Band, ...]:
+    """Return lanes (row, lane, height) one under another, a pixel apart."""
+    stacked: list[Band] = []
     for row, lane, height in lanes:
-        out.append(EventBand(row, lane, top, height))
-        top += height + gap
-    return tuple(out)
+        stacked.append(EventBand(row, lane, top, height))
+        top += height + 1
+    return tuple(stacked)
 
 
 def _process_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
     top = PAD_PX + 1
-    out: list[Band] = []
+    stacked: list[Band] = []
     if lane_count(row):
-        out.append(EventBand(row, 0, top, NVTX_PX))
+        stacked.append(EventBand(row, 0, top, NVTX_PX))
         top += NVTX_PX + GAP_PX
     if not expanded:
         for child in row.children:
             if child.kind is RowKind.GPU and child.gpu is not None:
-                height = STATE_PX if out else BAR_PX
-                out.append(StateBand(child.gpu, top, height))
+                height = STATE_PX if stacked else BAR_PX
+                stacked.append(StateBand(child.gpu, top, height))
                 top += height + GAP_PX
-    return tuple(out)
+    return tuple(stacked)
+
+
+def _gpu_bands(row: Row, _expanded: bool) -> tuple[Band, ...]:
+    return (StateBand(row.gpu, 3, 14),) if row.gpu is not None else ()
+
+
+def _thread_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
+    if expanded:
+        return ()
+    previewed = [
+        child
+        for kind in RowKind
+        if kind.traits.is_previewed
+        for child in row.children
+        if child.kind is kind and lane_count(child)
+    ]
+    return _stack([(child, 0, PREVIEW_PX) for child in previewed[:2]], PAD_PX)
+
+
+_BANDS_OF: dict[RowKind, _BandsOf] = {
+    RowKind.PROCESS: _process_bands,
+    RowKind.GPU: _gpu_bands,
+    RowKind.THREAD: _thread_bands,
+}
+"""The kinds of rows that draw something else than their own events or samples."""

@@ -16,7 +16,7 @@ MIN_EDGE_PX = 4
 
 @dataclass(frozen=True, slots=True)
 class DrawList:
-    """Rectangles in paint order: columns, bars, edges between bars, waiting in bars, state lanes, curves.
+    """Rectangles in paint order: columns, bars, edges of bars, waiting in bars, state lanes, counters.
 
     Attributes
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 MINUS = "\u2212"
@@ -95,12 +96,19 @@ def format_value(value: float | str | None, unit: str) -> str:
             return format_ns(value)
         case "share":
             return format_share(value)
+        case "bytes":
+            return format_bytes(value)
         case "count":
             return format_count(int(value)) if float(value).is_integer() else _digits(value)
         case "ratio":
             return f"1 : {value:.2f}"
         case _:
             return f"{_digits(value)} {unit}"
+
+
+def format_tick(value: float, unit: str) -> str:
+    """Return the value of a line of a scale, without digits that say nothing: "1 ms", "50 %", "64 GiB"."""
+    return re.sub(r"\.(\d*?)0+(?!\d)", lambda m: f".{m[1]}" if m[1] else "", format_value(value, unit))
 
 
 def format_difference(value: float | None, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""What lies under the pointer, and which edges of events are near."""
+"""Hits: what lies under the pointer, and which edges of events are near."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from viewer.drawing.bands import Band
 from viewer.drawing.lanes import Lane
 from viewer.drawing.layout import PlacedRow
 from viewer.rows.row import EventRef, Row
@@ -41,6 +42,26 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterFacts:
+    """What a counter row shows in one pixel column.
+
+    Attributes
+    ----------
+    value : float or None
+        What holds at the instant under the pointer; None where no value is known.
+    count : int
+        How many samples the column holds.
+    low, high : float or None
+        The least and the greatest of these; None where no value is known.
+    """
+
+    value: float | None
+    count: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class HitResult:
     """What lies under the pointer.
 
@@ -57,7 +78,12 @@ class HitResult:
     column : ColumnFacts or None
         Where it is several.
     gpu, part : int or None
-        Over a state lane: the GPU, and the part that takes most of the pixel (a position in `CATEGORIES`).
+        Over a state lane: the GPU, and the category that takes most of the pixel (a position in
+        `CATEGORIES`); over a counter row of a GPU this GPU.
+    counter : CounterFacts or None
+        Over a counter row.
+    band : Band or None
+        The band under the pointer.
     """
 
     placed: PlacedRow
@@ -68,13 +94,17 @@ class HitResult:
     column: ColumnFacts | None = None
     gpu: int | None = None
     part: int | None = None
+    counter: CounterFacts | None = None
+    band: Band | None = None
 
 
 def find(lane: Lane, time_ns: int, low_ns: int, high_ns: int) -> int | tuple[int, int] | None:
     """Return the event of a lane at an instant, else those that touch [low, high) as a range, else None."""
-    at = int(np.searchsorted(lane.start_ns, time_ns, side="right")) - 1
-    if at >= 0 and lane.end_ns[at] > time_ns and lane.end_ns[at] - lane.start_ns[at] >= high_ns - low_ns:
-        return at
+    last_begun = int(np.searchsorted(lane.start_ns, time_ns, side="right")) - 1
+    is_running = last_begun >= 0 and lane.end_ns[last_begun] > time_ns
+    # An event shorter than the pixel is one of the several that the pixel shows.
+    if is_running and lane.end_ns[last_begun] - lane.start_ns[last_begun] >= high_ns - low_ns:
+        return last_begun
     first, last = (int(i) for i in np.searchsorted(lane.start_ns, (low_ns, high_ns)))
     if first > 0 and lane.end_ns[first - 1] > low_ns:
         first -= 1
@@ -87,22 +117,23 @@ def column_facts(lane: Lane, names: np.ndarray, first: int, last: int, low: int,
     """Return the facts of events first:last of a lane over the column [low, high); `names` are their ids."""
     start, end = lane.start_ns[first:last], lane.end_ns[first:last]
     clipped = int((np.minimum(end, high) - np.maximum(start, low)).clip(0).sum())
-    found, counts = np.unique(names, return_counts=True)
-    top = int(np.argmax(counts))
+    ids, counts = np.unique(names, return_counts=True)
+    commonest = int(np.argmax(counts))
     mean = int((end - start).sum()) / (last - first)
     busy = clipped / max(high - low, 1)
-    return ColumnFacts(low, high, last - first, mean, busy, int(found[top]), int(counts[top]))
+    return ColumnFacts(low, high, last - first, mean, busy, int(ids[commonest]), int(counts[commonest]))
 
 
 def nearest_edge(lanes: Sequence[Lane], t_ns: int, tolerance_ns: float) -> int | None:
     """Return the begin or end of an event that is nearest to an instant, None beyond the tolerance."""
     near: list[int] = []
     for lane in lanes:
-        at = int(np.searchsorted(lane.start_ns, t_ns))
-        for i in (at - 1, at):
-            if 0 <= i < len(lane):
-                near += (int(lane.start_ns[i]), int(lane.end_ns[i]))
-        if at >= 2:
-            near.append(int(lane.end_ns[at - 2]))
+        # The neighbours on both sides; the one before the last may end nearer than an empty event after it.
+        following = int(np.searchsorted(lane.start_ns, t_ns))
+        for event in (following - 1, following):
+            if 0 <= event < len(lane):
+                near += (int(lane.start_ns[event]), int(lane.end_ns[event]))
+        if following >= 2:
+            near.append(int(lane.end_ns[following - 2]))
     best = min(near, key=lambda edge: abs(edge - t_ns), default=None)
     return best if best is not None and abs(best - t_ns) <= tolerance_ns else None

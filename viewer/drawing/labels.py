@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from viewer.drawing.format import format_ns
-from viewer.rows.row import RowKind
+from viewer.rows.kinds import Names
 from viewer.trace.names import short_name, strip_arguments
 
 MAX_LABELS = 500
 MIN_LABEL_PX = 22
 MEAN_CHAR_PX = 6.0
 PAD_PX = 4
-_TIMED = (RowKind.NVTX, RowKind.PROJECTION, RowKind.PROCESS)
-_KERNELS = (RowKind.KERNELS, RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.STREAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +38,20 @@ class Label:
 
 
 @lru_cache(maxsize=65_536)
-def label_text(name: str, kind: RowKind) -> str:
-    """Return a name as a bar shows it: the telling part of a kernel's name, a range without its arguments."""
-    return short_name(name) if kind in _KERNELS else strip_arguments(name).replace("\n", " ")
+def label_text(name: str, style: Names) -> str:
+    """Return a name as a bar shows it: what is special in a kernel's name, a range without arguments."""
+    return short_name(name) if style is Names.KERNELS else strip_arguments(name).replace("\n", " ")
 
 
-def fitted(name: str, kind: RowKind, duration_ns: int, width_px: float) -> str:
+def fitted(name: str, style: Names, duration_ns: int, width_px: float) -> str:
     """Return the text for a bar `width_px` logical pixels wide, "" where too little of it fits.
 
     Ranges carry their length where there is room for both; a name that is too long loses first what it
     shares with its neighbours (``aten::``, ``cuda``).
     """
-    text = label_text(name, kind)
+    text = label_text(name, style)
     room = int((width_px - 2 * PAD_PX) / MEAN_CHAR_PX)
-    if kind in _TIMED and text:
+    if style is Names.RANGES and text:
         timed = f"{text}  {format_ns(duration_ns)}"
         if len(timed) <= room:
             return timed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from viewer.drawing.bands import Band, bands, height_of
 from viewer.rows.matching import Word, missing, words_of
 from viewer.rows.row import Row
+
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,16 @@ def row_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
     unfolded = expanded and bool(row.children)
     if unfolded not in row.drawn:
         row.drawn[unfolded] = bands(row, unfolded)
-    found: tuple[Band, ...] = row.drawn[unfolded]
-    return found
+    known: tuple[Band, ...] = row.drawn[unfolded]
+    return known
+
+
+def bands_in(placed: Iterable[PlacedRow], kind: type[B]) -> Iterator[tuple[PlacedRow, B]]:
+    """Yield the bands of one kind with the rows that draw them, from top to bottom."""
+    for row in placed:
+        for band in row_bands(row.row, row.expanded):
+            if isinstance(band, kind):
+                yield row, band
 
 
 def row_height(row: Row, expanded: bool) -> int:
@@ -57,20 +67,20 @@ def shown_rows(state: ShownState) -> list[tuple[Row, bool]]:
     """
     words = words_of(state.filter_text)
     kept = _matching(state.roots, words) if words else None
-    out: list[tuple[Row, bool]] = []
+    shown: list[tuple[Row, bool]] = []
     for root in state.roots:
-        out.extend(_shown(root, state.expanded, state.hidden, kept))
-    return out
+        shown.extend(_shown(root, state.expanded, state.hidden, kept))
+    return shown
 
 
 def place(rows: Iterable[tuple[Row, bool]], top: int = 0) -> list[PlacedRow]:
     """Stack rows from `top` downwards."""
-    out = []
+    placed = []
     for row, expanded in rows:
         height = row_height(row, expanded)
-        out.append(PlacedRow(row, top, height, expanded))
+        placed.append(PlacedRow(row, top, height, expanded))
         top += height
-    return out
+    return placed
 
 
 def _shown(

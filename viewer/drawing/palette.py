@@ -125,8 +125,8 @@ class Palette:
         return _FIRST + _GROUPS.index(_BLOCKING) * SHADES + SHADES // 2
 
     @property
-    def launch_latency(self) -> int:
-        """The position of the colour of the launch latency; its edge is the fainter one."""
+    def counter(self) -> int:
+        """The position of the colour of counter rows; its edge is the fainter one."""
         return _FIRST + _GROUPS.index("launch") * SHADES + SHADES // 2
 
     def class_colour(self, kernel_class: str, theme: Theme) -> int:

@@ -13,11 +13,11 @@ from viewer.drawing.drawlist import Layer
 from viewer.drawing.lanes import Lane
 from viewer.drawing.pixel_columns import Bars
 from viewer.drawing.scale import Scale
-from viewer.rows.row import Row, RowEvents, RowKind
+from viewer.rows.kinds import Names
+from viewer.rows.row import Row, RowEvents
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 
-KERNEL_ROWS = (RowKind.KERNELS, RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.STREAM)
 _KERNEL = tuple(Kind).index(Kind.KERNEL)
 
 Int32 = npt.NDArray[np.int32]
@@ -33,22 +33,23 @@ def waiting_px(
     rows, lanes : list
         To which the lane numbers of the bars belong.
     """
-    out = bars.x0.copy()
+    wait_end = bars.x0.copy()
     for number, row in enumerate(rows):
-        if row.kind not in KERNEL_ROWS or row.events is None:
+        if row.kind.traits.names is not Names.KERNELS or row.events is None:
             continue
         low, high = (int(i) for i in np.searchsorted(bars.lane, (number, number + 1)))
-        at, lane = bars.at[low:high], lanes[number]
-        wait = waits_of(collectives, row.events, at if lane.position is None else lane.position[at])
-        end = np.floor(scale.to_px(lane.start_ns[at] + wait) + 0.5).astype(np.int32)
-        out[low:high] = np.where(wait > 0, np.clip(end, bars.x0[low:high], bars.x1[low:high]), out[low:high])
-    return out
+        event, lane = bars.at[low:high], lanes[number]
+        wait = waits_of(collectives, row.events, event if lane.position is None else lane.position[event])
+        end = np.floor(scale.to_px(lane.start_ns[event] + wait) + 0.5).astype(np.int32)
+        x0, x1 = bars.x0[low:high], bars.x1[low:high]
+        wait_end[low:high] = np.where(wait > 0, np.clip(end, x0, x1), x0)
+    return wait_end
 
 
 def waits_of(collectives: Collectives, events: RowEvents, positions: npt.NDArray[np.integer]) -> Int64:
     """Return how long events of a row waited in their collective, 0 for all that did not; ns."""
-    held = events.index
-    index = held.start + positions if isinstance(held, slice) else held[positions]
+    table = events.index
+    index = table.start + positions if isinstance(table, slice) else table[positions]
     is_kernel = (
         np.full(len(index), events.kind is Kind.KERNEL)
         if isinstance(events.kind, Kind)

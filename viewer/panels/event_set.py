@@ -30,7 +30,7 @@ KIND_NAMES = {
 GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 """What an event can be: the class of a kernel, else its kind."""
 
-HOLDERS = (RowKind.OTHERS, RowKind.PROCESS, RowKind.GPU, RowKind.STATE, RowKind.THREADS, RowKind.THREAD)
+HOLDERS = tuple(kind for kind in RowKind if kind.traits.holds_rows)
 """Rows that list what is under them; events of their own are a preview."""
 
 Positions = npt.NDArray[np.int32]

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.launches.projection import Projection
 from viewer.analysis.study import Study
+from viewer.rows.counters import counter_rows
+from viewer.rows.kinds import RowKind
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
-from viewer.rows.row import Row, RowEvents, RowKind
+from viewer.rows.row import Row, RowEvents
 from viewer.rows.row_events import of_several, of_slice
 from viewer.trace import GPU_KINDS, Gpu, Kind, Stream
 from viewer.trace.events import Int64
@@ -51,16 +53,14 @@ def gpu_row(study: Study, gpu: Gpu, parent: Row, with_projection: bool) -> Row:
     if copies:
         row.children.append(_memory_row(study, row, copies, total))
     row.children.extend(_stream_rows(study, gpu.index, row))
-    if row.children and len(study.trace.api):
-        what = "Launch latency", "in the queue"
-        row.children.append(Row(f"{key}/launches", RowKind.LAUNCHES, *what, row, gpu.index, gpu.process))
+    row.children.extend(counter_rows(study, row, "gpu", gpu.index))
     if with_projection:
         row.children.extend(projection_rows(study, row, gpu.process))
     return row
 
 
 def gpu_detail(gpu: Gpu) -> str:
-    """Return what a GPU is: "H200", with the board's number where it is not the process's own."""
+    """Return what a GPU is: "H200", with the number of the physical GPU where the process's differs."""
     name = gpu.name.removeprefix("NVIDIA ")
     if gpu.physical is None or gpu.physical == gpu.device:
         return name
@@ -68,20 +68,20 @@ def gpu_detail(gpu: Gpu) -> str:
 
 
 def projection_rows(study: Study, parent: Row, process: int) -> list[Row]:
-    """Return the rows of NVTX ranges on the GPU, by both projections (docs/definitions.md, section 5)."""
-    found: tuple[tuple[Projection, str], ...] = (("process", "whole process"), ("thread", "same thread"))
+    """Return the rows of NVTX ranges projected on the GPU, both ways (docs/definitions.md, section 5)."""
+    projections: tuple[tuple[Projection, str], ...] = (("process", "all threads"), ("thread", "own thread"))
     return [
         Row(
             f"{parent.key}/projection/{mode}",
             RowKind.PROJECTION,
-            "NVTX on the GPU",
+            "NVTX (GPU projection)",
             detail,
             parent,
             parent.gpu,
             process,
             load=partial(_projected, study, mode, process),
         )
-        for mode, detail in found
+        for mode, detail in projections
     ]
 
 
@@ -93,7 +93,7 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
     index = table["range"].to_numpy(np.int32)[order]
     start, end = start[order], end[order]
     argb = study.trace.nvtx.columns.get("argb")
-    own = np.asarray(argb[index], np.uint32) if argb is not None else None
+    colours = np.asarray(argb[index], np.uint32) if argb is not None else None
     return RowEvents(
         start,
         end,
@@ -101,7 +101,7 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
         Kind.NVTX,
         index,
         lanes(start, end),
-        own if own is not None and own.any() else None,
+        colours if colours is not None and colours.any() else None,
     )
 
 
@@ -112,7 +112,7 @@ def _rows_of(study: Study, gpu: int, kind: Kind) -> Indices:
 
 def _groups(study: Study, gpu: int, kinds: tuple[Kind, ...]) -> list[_Group]:
     """Group a GPU's events by name, the longest sum first."""
-    out: list[_Group] = []
+    groups: list[_Group] = []
     for kind in kinds:
         events, index = study.trace.events[kind], _rows_of(study, gpu, kind)
         if not len(index):
@@ -120,61 +120,62 @@ def _groups(study: Study, gpu: int, kinds: tuple[Kind, ...]) -> list[_Group]:
         ids, code = coded(events.name_id[index])
         sums = np.zeros(len(ids), np.int64)
         np.add.at(sums, code, events.end_ns[index] - events.start_ns[index])
+        # Assigned from the last event to the first: what stands there in the end is the first of each name.
         first = np.zeros(len(ids), np.int32)
         first[code[::-1]] = index[::-1]
         family = events.columns["short_id"][first] if "short_id" in events.columns else ids
-        for name_id, named, sum_ns in zip(ids.tolist(), family.tolist(), sums.tolist(), strict=True):
-            out.append(_Group(gpu, kind, name_id, named, sum_ns))
-    return sorted(out, key=lambda g: (-g.sum_ns, g.name_id))
+        for name_id, family_id, sum_ns in zip(ids.tolist(), family.tolist(), sums.tolist(), strict=True):
+            groups.append(_Group(gpu, kind, name_id, family_id, sum_ns))
+    return sorted(groups, key=lambda g: (-g.sum_ns, g.name_id))
 
 
 def _total(groups: list[_Group]) -> int:
     return sum(group.sum_ns for group in groups)
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _share(part_ns: int, total_ns: int) -> float | None:
+    return part_ns / total_ns if total_ns else None
 
 
 def _load(study: Study, groups: list[_Group]) -> RowEvents:
-    """Gather the events of some groups of one GPU: of those that are alike, first that of the first group."""
+    """Gather the events of some groups of one GPU; events of equal times come in the order of the groups."""
     parts = []
     for kind in dict.fromkeys(group.kind for group in groups):
         ids = [group.name_id for group in groups if group.kind is kind]
-        place = np.full(len(study.trace.names), len(ids), np.min_scalar_type(len(ids)))
-        place[ids] = np.arange(len(ids))
+        # The position of each name among the groups; `len(ids)` for names that are in none of them.
+        position = np.full(len(study.trace.names), len(ids), np.min_scalar_type(len(ids)))
+        position[ids] = np.arange(len(ids))
         index = _rows_of(study, groups[0].gpu, kind)
-        of = place[study.trace.events[kind].name_id[index]]
-        held = of < len(ids)
-        parts.append((kind, index[held][np.argsort(of[held], kind="stable")]))
+        group = position[study.trace.events[kind].name_id[index]]
+        mask = group < len(ids)
+        parts.append((kind, index[mask][np.argsort(group[mask], kind="stable")]))
     return of_several(study.trace, parts)
 
 
 def _kernels_row(study: Study, parent: Row, groups: list[_Group], siblings_ns: int) -> Row:
-    whole = _total(groups)
-    row = _under(study, parent, RowKind.KERNELS, "kernels", "Kernels", groups, _share(whole, siblings_ns))
+    total = _total(groups)
+    row = _under(study, parent, RowKind.KERNELS, "kernels", "Kernels", groups, _share(total, siblings_ns))
     families: dict[tuple[Kind, int], list[_Group]] = {}
     for group in groups:
         families.setdefault((group.kind, group.family), []).append(group)
     names = study.trace.names
-    for (_, family), held in sorted(families.items(), key=lambda item: -_total(item[1])):
-        mine = _total(held)
-        label = names[family] or names[held[0].name_id]
-        found = _under(study, row, RowKind.FAMILY, label, label, held, _share(mine, whole))
-        for group in held:
-            text = names[group.name_id]
-            child = _under(study, found, RowKind.KERNEL_NAME, text, text, [group], _share(group.sum_ns, mine))
-            found.children.append(child)
-        row.children.append(found)
+    for (_, family), members in sorted(families.items(), key=lambda item: -_total(item[1])):
+        family_ns = _total(members)
+        label = names[family] or names[members[0].name_id]
+        below = _under(study, row, RowKind.FAMILY, label, label, members, _share(family_ns, total))
+        for group in members:
+            name, share = names[group.name_id], _share(group.sum_ns, family_ns)
+            below.children.append(_under(study, below, RowKind.KERNEL_NAME, name, name, [group], share))
+        row.children.append(below)
     return row
 
 
 def _memory_row(study: Study, parent: Row, groups: list[_Group], siblings_ns: int) -> Row:
-    whole = _total(groups)
-    row = _under(study, parent, RowKind.MEMORY, "memory", "Memory", groups, _share(whole, siblings_ns))
+    total = _total(groups)
+    row = _under(study, parent, RowKind.MEMORY, "memory", "Memory", groups, _share(total, siblings_ns))
     for group in groups:
         label = study.trace.names[group.name_id].removeprefix("Memcpy ")
-        share = _share(group.sum_ns, whole)
+        share = _share(group.sum_ns, total)
         row.children.append(_under(study, row, RowKind.MEMORY_KIND, label, label, [group], share))
     return row
 
@@ -204,15 +205,15 @@ def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
     trace = study.trace
     streams = trace.streams_of(gpu)
     sums = dict(zip([s.index for s in streams], _stream_sums(study, gpu), strict=True))
-    whole = sum(total for total, _ in sums.values())
+    total_ns = sum(stream_ns for stream_ns, _ in sums.values())
     ids = Counter(s.stream_id for s in streams)
     rows = []
     for stream in sorted(streams, key=lambda s: (-sums[s.index][0], s.stream_id)):
-        held = [(k, trace.events[k].of(stream.index)) for k in GPU_KINDS]
-        held = [(k, rows_of) for k, rows_of in held if rows_of.stop > rows_of.start]
-        if not held:
+        tables = [(kind, trace.events[kind].of(stream.index)) for kind in GPU_KINDS]
+        tables = [(kind, part) for kind, part in tables if part.stop > part.start]
+        if not tables:
             continue
-        total, communication = sums[stream.index]
+        stream_ns, communication_ns = sums[stream.index]
         shared = ids[stream.stream_id] > 1
         context = f"context {stream.context}" if shared else ""
         rows.append(
@@ -220,22 +221,22 @@ def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
                 f"{parent.key}/stream{stream.stream_id}" + (f"/{stream.context}" if shared else ""),
                 RowKind.STREAM,
                 stream.name if stream.name == UNIFIED_NAME else f"Stream {stream.stream_id}",
-                " ".join(t for t in (_stream_detail(stream, total, communication), context) if t),
+                " ".join(t for t in (_stream_detail(stream, stream_ns, communication_ns), context) if t),
                 parent,
                 gpu,
                 parent.process,
                 stream.index,
-                share=_share(total, whole),
-                load=partial(_load_stream, study, held),
+                share=_share(stream_ns, total_ns),
+                load=partial(_load_stream, study, tables),
             )
         )
     return rows
 
 
-def _load_stream(study: Study, held: list[tuple[Kind, slice]]) -> RowEvents:
-    if len(held) == 1:
-        return of_slice(study.trace, *held[0])
-    parts = [(kind, np.arange(rows.start, rows.stop, dtype=np.int32)) for kind, rows in held]
+def _load_stream(study: Study, tables: list[tuple[Kind, slice]]) -> RowEvents:
+    if len(tables) == 1:
+        return of_slice(study.trace, *tables[0])
+    parts = [(kind, np.arange(part.start, part.stop, dtype=np.int32)) for kind, part in tables]
     return of_several(study.trace, parts)
 
 
@@ -247,6 +248,7 @@ def _stream_sums(study: Study, gpu: int) -> list[tuple[int, int]]:
         events = study.trace.events[kind]
         rows, edges = events.rows_of(streams), np.append(0, np.cumsum(events.counts(streams)))
         length: Int64 = events.end_ns[rows] - events.start_ns[rows]
+        # The rows of a stream lie together: its sum is the difference of the running sum at its edges.
         sums[:, 0] += np.diff(np.append(0, np.cumsum(length))[edges])
         if kind is Kind.KERNEL:
             length[~study.classes.is_comm(events.name_id[rows])] = 0

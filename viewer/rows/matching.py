@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from viewer.rows.row import Row, RowKind
+from viewer.rows.row import Row
 
 Word = re.Pattern[str]
 MOST_NAMES, MOST_NUMBERS = 40, 10
-_KERNELS = (RowKind.FAMILY, RowKind.KERNEL_NAME)
 _NUMBERED = re.compile(r"(.+ )(\d+)", re.DOTALL)
 
 
 def words_of(text: str) -> list[Word]:
-    """Return what a filter's words look for: any part of the path in any case, numbers whole.
+    """Return the patterns of a filter's words: each matches anywhere in a path, in any case, numbers whole.
 
     "20" is found in "Stream 20" and in "H20", not in "H200".
     """
@@ -49,24 +48,24 @@ def nothing_called(roots: Iterable[Row], pattern: str) -> str:
     numbers: dict[str, list[str]] = {}
     for root in roots:
         for row in root.walk():
-            if row.kind not in _KERNELS:
-                found = _NUMBERED.fullmatch(row.label)
-                name, number = found.groups() if found else (row.label, "")
+            if not row.kind.traits.is_kernel:
+                numbered = _NUMBERED.fullmatch(row.label)
+                name, number = numbered.groups() if numbered else (row.label, "")
                 numbers.setdefault(name, []).append(number)
-    names = [f"{name}{_in_short(dict.fromkeys(held))}" for name, held in numbers.items()]
+    names = [f"{name}{_in_short(dict.fromkeys(seen))}" for name, seen in numbers.items()]
     more = [f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)
-    there = "; ".join([*names[:MOST_NAMES], *more]) or "no rows"
-    return f"no row is called '{pattern}'; the trace has {there}; 'A/B' names B below A"
+    listed = "; ".join([*names[:MOST_NAMES], *more]) or "no rows"
+    return f"no row is called '{pattern}'; the trace has {listed}; 'A/B' names B below A"
 
 
 def _in_short(numbers: Iterable[str]) -> str:
-    held = list(numbers)
-    if len(held) > MOST_NUMBERS:
-        held = [*held[: MOST_NUMBERS - 2], "…", held[-1]]
-    return ", ".join(held).replace(", …,", " …")
+    shown = list(numbers)
+    if len(shown) > MOST_NUMBERS:
+        shown = [*shown[: MOST_NUMBERS - 2], "…", shown[-1]]
+    return ", ".join(shown).replace(", …,", " …")
 
 
 def _topmost(row: Row, wanted: re.Pattern[str]) -> list[Row]:
     if wanted.search(row.text_path):
         return [row]
-    return [found for child in row.children for found in _topmost(child, wanted)]
+    return [match for child in row.children for match in _topmost(child, wanted)]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from viewer.rows.gpu import COMMUNICATION_DETAIL
-from viewer.rows.row import Row, RowKind
+from viewer.rows.kinds import RowKind
+from viewer.rows.row import Row
 
 Choice = tuple[frozenset[str], frozenset[str]]
 """Keys of the rows that are unfolded, and of those that are hidden."""
 
 FEW_ROWS = 24
-"""So many rows are seen at once in a window of common size."""
-_OPEN = (RowKind.OTHERS, RowKind.PROCESS, RowKind.GPU, RowKind.THREADS, RowKind.THREAD)
+"""So many rows fit into a window of common size."""
 
 
 def everything(roots: tuple[Row, ...]) -> Choice:
     """Unfold processes, GPUs and threads; families of kernels stay folded under their GPU's kernels."""
-    return frozenset(r.key for root in roots for r in root.walk() if r.kind in _OPEN), frozenset()
+    return frozenset(row.key for row in _all_rows(roots) if row.kind.traits.holds_rows), frozenset()
 
 
 def lanes(roots: tuple[Row, ...]) -> Choice:
@@ -25,15 +25,15 @@ def lanes(roots: tuple[Row, ...]) -> Choice:
 
     The GPUs are unfolded below, so that a process shows its streams as soon as it is unfolded.
     """
-    gpus = (row for root in roots for row in root.walk() if row.kind is RowKind.GPU)
-    return frozenset(row.key for row in gpus), frozenset(launch_rows(roots))
+    gpus = (row for row in _all_rows(roots) if row.kind is RowKind.GPU)
+    return frozenset(row.key for row in gpus), hidden_at_first(roots)
 
 
 def first_view(roots: tuple[Row, ...]) -> Choice:
     """Show lanes; what is under them too where so few GPUs would leave the window empty."""
     unfolded, hidden = lanes(roots)
     opened = unfolded | {root.key for root in roots if any(c.kind is RowKind.GPU for c in root.children)}
-    shown = [row for root in roots for row in root.walk() if {step.key for step in row.path()[:-1]} <= opened]
+    shown = [row for row in _all_rows(roots) if {step.key for step in row.path()[:-1]} <= opened]
     return (opened if len(shown) <= FEW_ROWS else unfolded), hidden
 
 
@@ -57,12 +57,21 @@ PRESETS: dict[str, Callable[[tuple[Row, ...]], Choice]] = {
     "lanes": lanes,
     "compute + communication": compute_and_communication,
 }
-"""By name, what gives the keys to unfold and to hide; the first view is "lanes"."""
+"""By name, the function that returns the keys to unfold and those to hide; the first view is "lanes"."""
 
 
 def launch_rows(roots: tuple[Row, ...]) -> list[str]:
-    """Return the keys of the rows that show how far the CPU runs ahead; they are asked for."""
-    return [row.key for root in roots for row in root.walk() if row.kind is RowKind.LAUNCHES]
+    """Return the keys of the rows of launch latency: one key of the keyboard shows and hides them."""
+    return [row.key for row in _all_rows(roots) if row.kind is RowKind.LAUNCHES]
+
+
+def hidden_at_first(roots: tuple[Row, ...]) -> frozenset[str]:
+    """Return the keys of the rows that stay hidden until they are asked for."""
+    return frozenset(row.key for row in _all_rows(roots) if not row.kind.traits.shown_at_first)
+
+
+def _all_rows(roots: tuple[Row, ...]) -> Iterator[Row]:
+    return (row for root in roots for row in root.walk())
 
 
 def is_communication(stream: Row) -> bool:

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.intervals import EMPTY, Intervals, union
+from viewer.rows.counter import Samples, ValueScale
+from viewer.rows.kinds import RowKind
 from viewer.rows.named import Named
 from viewer.trace.events import Int64, Kind, UInt32
 from viewer.trace.lazy import cached_property
-
-
-class RowKind(StrEnum):
-    """What a row shows."""
-
-    PROCESS = "process"
-    OTHERS = "others"
-    GPU = "gpu"
-    STATE = "state"
-    KERNELS = "kernels"
-    FAMILY = "family"
-    KERNEL_NAME = "kernel_name"
-    MEMORY = "memory"
-    MEMORY_KIND = "memory_kind"
-    STREAM = "stream"
-    LAUNCHES = "launches"
-    PROJECTION = "projection"
-    THREADS = "threads"
-    THREAD = "thread"
-    CPU = "cpu"
-    NVTX = "nvtx"
-    API = "api"
-    OSRT = "osrt"
-    OVERHEAD = "overhead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +85,9 @@ class Row:
     share : float or None
         The figure nsys-ui prints (docs/definitions.md, section 2), in [0, 1], over the whole trace.
     load : callable or None
-        Makes the row's events; None where the row only holds others or is a STATE row.
+        Makes the row's events; None where the row has none of its own.
+    load_samples : callable or None
+        Makes the table of a counter row.
     children : list of Row
     drawn : dict
         What `viewer.drawing.layout` has worked out once for the row, folded (False) and unfolded.
@@ -125,6 +104,7 @@ class Row:
     thread: int | None = None
     share: float | None = None
     load: Callable[[], RowEvents] | None = field(default=None, repr=False)
+    load_samples: Callable[[], Samples] | None = field(default=None, repr=False)
     children: list[Row] = field(default_factory=list, repr=False)
     drawn: dict[bool, Any] = field(default_factory=dict, repr=False)
 
@@ -132,6 +112,19 @@ class Row:
     def events(self) -> RowEvents | None:
         """The row's events, made when first asked for."""
         return self.load() if self.load else None
+
+    @cached_property
+    def samples(self) -> Samples | None:
+        """The (time, value) table of a counter row, made when first asked for."""
+        return self.load_samples() if self.load_samples else None
+
+    @cached_property
+    def scale(self) -> ValueScale | None:
+        """The scale of a counter row."""
+        counter = self.kind.traits.counter
+        if counter is None or self.samples is None:
+            return None
+        return counter.scale or ValueScale.around(self.samples.values, counter.unit)
 
     @cached_property
     def occupied(self) -> Intervals:

@@ -1,19 +1,11 @@
-"""The percentages of rows (docs/definitions.md, section 2): nsys-ui's share of durations, and occupancy."""
+"""The percentages of rows (docs/definitions.md, section 2): nsys-ui's share of durations, and coverage."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals
-from viewer.rows.row import Row, RowEvents, RowKind
-
-_SIBLINGS = (
-    (RowKind.KERNELS, RowKind.MEMORY),
-    (RowKind.STREAM,),
-    (RowKind.FAMILY,),
-    (RowKind.KERNEL_NAME,),
-    (RowKind.MEMORY_KIND,),
-)
+from viewer.rows.row import Row, RowEvents
 
 
 def busy_ns(events: RowEvents, within: Intervals) -> int:
@@ -21,12 +13,12 @@ def busy_ns(events: RowEvents, within: Intervals) -> int:
     if not len(within):
         return 0
     last = int(events.start_ns.searchsorted(within.end_ns[-1]))
-    held = slice(0, last)
+    begun = slice(0, last)
     if len(within) == 1:
-        low = np.maximum(events.start_ns[held], within.start_ns[0])
-        high = np.minimum(events.end_ns[held], within.end_ns[0])
+        low = np.maximum(events.start_ns[begun], within.start_ns[0])
+        high = np.minimum(events.end_ns[begun], within.end_ns[0])
         return int(np.maximum(high - low, 0).sum())
-    return int(within.covered(events.start_ns[held], events.end_ns[held]).sum())
+    return int(within.covered(events.start_ns[begun], events.end_ns[begun]).sum())
 
 
 def share(row: Row, within: Intervals) -> float | None:
@@ -40,16 +32,16 @@ def share(row: Row, within: Intervals) -> float | None:
 
 def shares_below(parent: Row, within: Intervals) -> dict[str, float]:
     """Return the `share` of each row below a row that has one, by its key."""
-    found: dict[str, float] = {}
-    for kinds in _SIBLINGS:
-        sums = {
-            row.key: busy_ns(row.events, within)
-            for row in parent.children
-            if row.kind in kinds and row.events is not None
-        }
-        if total := sum(sums.values()):
-            found |= {key: busy / total for key, busy in sums.items()}
-    return found
+    busy: dict[str, dict[str, int]] = {}
+    for row in parent.children:
+        if (siblings := row.kind.traits.siblings) and row.events is not None:
+            busy.setdefault(siblings, {})[row.key] = busy_ns(row.events, within)
+    return {
+        key: row_ns / total
+        for rows_ns in busy.values()
+        if (total := sum(rows_ns.values()))
+        for key, row_ns in rows_ns.items()
+    }
 
 
 def coverage(row: Row, within: Intervals) -> float | None:

@@ -6,9 +6,11 @@ from collections import Counter
 from functools import partial
 
 from viewer.analysis.study import Study
+from viewer.rows.counters import counter_rows
 from viewer.rows.gpu import gpu_row, projection_rows
+from viewer.rows.kinds import RowKind
 from viewer.rows.outline import outline
-from viewer.rows.row import Row, RowKind
+from viewer.rows.row import Row
 from viewer.rows.threads import event_counts, threads_row
 from viewer.trace import Gpu, Process, Trace
 
@@ -20,7 +22,7 @@ _VM_BITS = 48
 def build_rows(study: Study) -> tuple[Row, ...]:
     """Return one row per process that has events, with all rows under it; no events are made yet.
 
-    Beside processes with a rank, GPUs or NVTX ranges, two and more without any are under a row of their own.
+    Where some processes have a rank, GPUs or NVTX ranges, two or more others stand under one row together.
     """
     trace = study.trace
     order, pids = _in_order(trace), Counter(p.pid for p in trace.processes)
@@ -60,7 +62,7 @@ def _in_order(trace: Trace) -> list[Process]:
 
 
 def _physical_gpus(gpus: list[Gpu]) -> str:
-    """Say which boards a process works on: "GPU 0 H200, GPU 1 H200 and 2 more"."""
+    """Return the physical GPUs that a process works on: "GPU 0 H200, GPU 1 H200 and 2 more"."""
     shown = [
         f"GPU {gpu.device if gpu.physical is None else gpu.physical} {gpu.name.removeprefix('NVIDIA ')}"
         for gpu in gpus[:MAX_GPUS]
@@ -89,7 +91,8 @@ def _process_row(study: Study, process: Process, pid_is_shared: bool, parent: Ro
         row.children.append(gpu_row(study, gpu, row, ranges and len(gpus) == 1))
     if ranges and len(gpus) > 1:
         row.children.extend(projection_rows(study, row, process.index))
-    found = threads_row(trace, row, process.index)
-    if found is not None:
-        row.children.append(found)
+    row.children.extend(counter_rows(study, row, "process", process.index))
+    threads = threads_row(trace, row, process.index)
+    if threads is not None:
+        row.children.append(threads)
     return row

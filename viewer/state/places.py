@@ -7,13 +7,8 @@ from viewer.state.navigation import event_window, show_range
 from viewer.state.view_state import ViewState
 from viewer.trace import GPU_KINDS, Kind
 
-_OF_THREAD = {
-    Kind.API: RowKind.API,
-    Kind.OSRT: RowKind.OSRT,
-    Kind.ON_CPU: RowKind.CPU,
-    Kind.OVERHEAD: RowKind.OVERHEAD,
-    Kind.NVTX: RowKind.NVTX,
-}
+_OF_THREAD = {table: kind for kind in RowKind if (table := kind.traits.table) is not None}
+"""The kind of row that shows a table of a thread."""
 
 
 def home_row(state: ViewState, kind: Kind, index: int) -> Row | None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from viewer.rows import Row, RowKind
 from viewer.rows.matching import Word, missing, words_of
-from viewer.rows.presets import PRESETS, first_view, launch_rows
+from viewer.rows.presets import PRESETS, first_view, hidden_at_first, launch_rows
 
 
 class RowState(QObject):
@@ -41,6 +41,7 @@ class RowState(QObject):
         self.preset: str = "lanes"
         self.launches: tuple[str, ...] = ()
         self.background: frozenset[str] = frozenset()
+        self._hidden_at_first: frozenset[str] = frozenset()
         self._by_key: dict[str, Row] = {}
         self._shown: dict[str, tuple[Row, ...]] | None = None
         self._before_filter: set[str] | None = None
@@ -54,7 +55,8 @@ class RowState(QObject):
         self.pinned.clear()
         self.filter_text = ""
         self.launches = tuple(launch_rows(roots))
-        self.background = frozenset(self.launches)
+        self._hidden_at_first = hidden_at_first(roots)
+        self.background = self._hidden_at_first
         self._shown = self._before_filter = None
         self.changed.emit()
 
@@ -70,7 +72,7 @@ class RowState(QObject):
 
     def _take(self, expanded: Iterable[str], hidden: Iterable[str], preset: str) -> None:
         self.expanded, self.hidden, self.preset = set(expanded), set(hidden), preset
-        self.background = frozenset({*self.launches, *self.hidden})
+        self.background = self._hidden_at_first | self.hidden
         self._shown = None
         if self._before_filter is not None:
             self._before_filter = set(self.expanded)
@@ -104,7 +106,7 @@ class RowState(QObject):
         hidden = {key for key in hidden if key in self._by_key}
         pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
         asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
-        self.background = frozenset({*self.launches, *asked})
+        self.background = self._hidden_at_first.union(asked)
         now = (self.expanded, self.hidden, self.pinned, self.filter_text, self.preset)
         if self._before_filter is None and now == (wanted, hidden, pinned, filter_text.strip(), preset):
             return

@@ -257,6 +257,8 @@ class Timeline(QWidget):
     def _follow_hover(self) -> None:
         before, self._pointed = self._pointed, self.state.hover
         self.ruler.update()
+        self.headers.update_values(self.canvas.placed)
+        self.pinned_headers.update_values(self.pinned.placed)
         for hover in (before, self._pointed):
             if hover is not None:
                 self._update_between(hover.time_ns, hover.time_ns)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QTimer
 
 from viewer.analysis.study import Study
-from viewer.rows import RowKind
+from viewer.timeline.cards.hit_text import has_text
 from viewer.timeline.cards.hover_card import HoverCard
 from viewer.timeline.cards.selection_card import SelectionCard
 from viewer.timeline.cards.stall_hits import Lines, stall_about, stall_at
@@ -59,9 +59,8 @@ class Cards(QObject):
             self._show_hover()
             return
         hit = strip.hit(pos)
-        on_event = hit is not None and (hit.event is not None or hit.column is not None)
         on_stall = hit is not None and hit.gpu is not None and self.stall_at(strip, pos) is not None
-        self._rest.start(_EVENT_MS if on_event or on_stall else _CUT_MS)
+        self._rest.start(_EVENT_MS if has_text(hit) or on_stall else _CUT_MS)
 
     def stall_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
         """Return the number of the stall under a point, None where there is none."""
@@ -108,10 +107,8 @@ class Cards(QObject):
             bounds = self._bounds()
             hit = strip.hit(pos)
             number, stalls = self.stall_at(strip, pos), background_results.stalls
-            if hit is not None and (hit.event is not None or hit.column is not None):
+            if hit is not None and has_text(hit):
                 self.hover.show_hit(study, hit, span, bounds, background_results.collectives)
-            elif hit is not None and hit.gpu is not None and hit.row.kind is RowKind.LAUNCHES:
-                self.hover.show_latency(study, hit.gpu, hit.time_ns, span, bounds)
             elif stalls is not None and number is not None and number != self._timeline.links.stall_number:
                 self.hover.show_stall(study, stalls, number, span, bounds)
             elif (hit is not None or strip is self._timeline.ruler) and not self._is_selected(strip, pos):

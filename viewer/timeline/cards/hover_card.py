@@ -13,14 +13,14 @@ from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import IDLE
-from viewer.drawing.format import format_count, format_instant, format_ns, format_share
-from viewer.drawing.hit import ColumnFacts, HitResult
+from viewer.drawing.format import format_instant
+from viewer.drawing.hit import HitResult
 from viewer.timeline.cards.card import Card
-from viewer.timeline.cards.card_text import CATEGORY_TITLES, event_facts, gpu_names, running_at
+from viewer.timeline.cards.card_text import CATEGORY_TITLES, gpu_names, running_at
+from viewer.timeline.cards.hit_text import hit_text
 from viewer.timeline.cards.stall_hits import stall_heading, stall_lines
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, STRONG, cropped, font, metrics
-from viewer.trace.names import short_name
 
 WIDTH = 480
 _TITLE, _TEXT, _LINE = 12.5, 11, 17
@@ -57,15 +57,12 @@ class HoverCard(Card):
         bounds: QRect,
         collectives: Collectives | None = None,
     ) -> None:
-        """Say what is under the pointer."""
-        key = (id(study), hit.event, hit.column, collectives is None)
+        """Show what the band under the pointer says (`viewer.timeline.cards.hit_text.has_text`)."""
+        key = (id(study), hit.row.key, hit.event, hit.column, hit.counter, collectives is None)
         if key != self._shown:
             self._shown = key
-            if hit.column is not None:
-                self._say(*_column(study, hit.column))
-            elif hit.event is not None:
-                facts = event_facts(study, hit.event, collectives)
-                self._say(facts.title, facts.subtitle, [Item(None, *line) for line in facts.lines])
+            text = hit_text(study, hit, collectives)
+            self._show(text.title, text.subtitle, [Item(None, *line) for line in text.lines])
         self.show_beside(span, bounds)
 
     def show_stall(self, study: Study, stalls: Stalls, number: int, span: QRect, bounds: QRect) -> None:
@@ -74,19 +71,7 @@ class HoverCard(Card):
         if key != self._shown:
             self._shown = key
             items = [Item(None, *line) for line in stall_lines(study, stalls, number)]
-            self._say(*stall_heading(study, stalls, number), items)
-        self.show_beside(span, bounds)
-
-    def show_latency(self, study: Study, gpu: int, time_ns: int, span: QRect, bounds: QRect) -> None:
-        """Say how far the CPU runs ahead of a GPU at an instant."""
-        queued = study.launch_latency(gpu).at(time_ns)
-        key = (id(study), gpu, queued)
-        if key != self._shown:
-            self._shown = key
-            title = "nothing has started yet" if queued is None else f"{format_ns(queued)} in the queue"
-            who = f"Launch latency of {study.trace.gpu_label(gpu)}"
-            meaning = "from the return of the launch to the start of what started last"
-            self._say(title, who, [Item(None, "Queued", meaning)])
+            self._show(*stall_heading(study, stalls, number), items)
         self.show_beside(span, bounds)
 
     def show_cut(
@@ -113,10 +98,10 @@ class HoverCard(Card):
                 if gpu.index in warnings:
                     title = warnings[gpu.index].split("\n")[0]
                     items.append(Item(self.theme.warning, "not to be trusted", title))
-            self._say(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
+            self._show(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
         self.show_beside(span, bounds)
 
-    def _say(self, title: str, subtitle: str, items: list[Item]) -> None:
+    def _show(self, title: str, subtitle: str, items: list[Item]) -> None:
         room = WIDTH * (_TITLE_LINES - 0.4)
         self.title, self.subtitle = cropped(title.replace("\n", " "), room, _TITLE, STRONG), subtitle
         self.items = tuple(items)
@@ -166,15 +151,3 @@ class HoverCard(Card):
             value = cropped(item.value, rect.right() - left, _TEXT, MEDIUM)
             marks.paint_text(painter, value, left, base, _TEXT, theme.text, MEDIUM)
             y += _LINE
-
-
-def _column(study: Study, facts: ColumnFacts) -> tuple[str, str, list[Item]]:
-    name = study.trace.names[facts.commonest] or "(no name)"
-    items = [
-        Item(None, "Mean", format_ns(facts.mean_ns)),
-        Item(None, "Commonest", f"{short_name(name)}  ({format_count(facts.commonest_count)})"),
-        Item(None, "Covered", f"{format_share(facts.busy)} of the column"),
-        Item(None, "From", format_instant(facts.start_ns)),
-        Item(None, "To", f"{format_instant(facts.end_ns)}  (+{format_ns(facts.end_ns - facts.start_ns)})"),
-    ]
-    return f"{format_count(facts.count)} events", "In one pixel column: zoom in to see them apart", items

@@ -9,7 +9,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import hidden_lanes
-from viewer.drawing.format import format_count, format_share
+from viewer.drawing.format import format_count, format_share, format_tick, format_value
 from viewer.rows import Row, RowKind
 from viewer.rows.shares import coverage, shares_below
 from viewer.state import ViewState, Window
@@ -62,6 +62,14 @@ def figure_in(study: Study | None, row: Row, seen: Window, scope: Scope | None =
     return "" if part is None else format_share(part)
 
 
+def cursor_value(state: ViewState, row: Row) -> str:
+    """Return what a counter row shows at the cursor, "" without one and for other rows."""
+    counter = row.kind.traits.counter
+    if counter is None or state.hover is None or row.samples is None:
+        return ""
+    return format_value(row.samples.at(state.hover.time_ns), counter.unit)
+
+
 def bases(scope: Scope | None) -> tuple[str, str]:
     """Return what the two kinds of figures are counted over, for the head of their column."""
     over = "whole trace" if scope is None else scope.what
@@ -83,6 +91,10 @@ def row_tip(state: ViewState, row: Row) -> str:
         count = format_count(len(row.events or ()))
         time = "whole time" if scope is None else f"time of the filter ({scope.what})"
         lines.append(f"{format_share(covered)} of the {time} is covered by its {count} events")
+    if (counter := row.kind.traits.counter) is not None and row.scale is not None:
+        low, high = (format_tick(value, counter.unit) for value in (row.scale.low, row.scale.high))
+        steps = ", logarithmic" if row.scale.is_log else ""
+        lines += [counter.meaning, f"drawn from {low} to {high}{steps}"]
     if deeper := hidden_lanes(row):
         lines.append(f"+{deeper} deeper, not drawn")
     return "\n".join(lines)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPolygonF
 
-from viewer.drawing.bands import CurveBand, StateBand
-from viewer.drawing.curve import SCALE_TEXTS
-from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.bands import Band, CounterBand, StateBand
+from viewer.drawing.format import format_tick
+from viewer.drawing.layout import PlacedRow, bands_in, row_bands
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.timeline.paint import marks
@@ -34,6 +35,8 @@ class HeaderStyle:
     ----------
     figure : str
         What stands at the right (`viewer.timeline.headers.header_values.figure`).
+    value : str
+        What a counter row shows at the cursor.
     foldable : bool
         It has rows below it: an arrow is painted.
     hovered, current, focused, pinned : bool
@@ -49,6 +52,7 @@ class HeaderStyle:
     """
 
     figure: str = ""
+    value: str = ""
     foldable: bool = False
     hovered: bool = False
     current: bool = False
@@ -94,7 +98,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     _paint_ground(painter, row, rect, theme, look)
     if look.foldable and not look.as_path:
         _paint_arrow(painter, left - INDENT / 2, line.center().y() + 0.5, placed.expanded, theme)
-    room = line.right() + 1 - RIGHT
+    room = line.right() + 1 - RIGHT - _scale_width(row)
     if look.figure:
         painter.setFont(font(DETAIL_PX))
         is_busy = row.kind in (RowKind.PROCESS, RowKind.GPU)
@@ -118,8 +122,9 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
             edge = rect.right() + 1 - MARK * (2 - column)
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
     _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, look)
-    _paint_lane_names(painter, placed, rect, left, theme)
-    _paint_scale(painter, placed, rect, theme)
+    for band in row_bands(row, placed.expanded):
+        if (paint := _BESIDE.get(type(band))) is not None:
+            paint(painter, placed, band, rect, left, theme)
 
 
 def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: HeaderStyle) -> None:
@@ -139,8 +144,7 @@ def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: He
     weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
     x, room = float(box.left()), float(box.width())
     for text, pixels, text_weight, colour in _texts(row, weight, theme, look):
-        is_kernel = row.kind in (RowKind.FAMILY, RowKind.KERNEL_NAME)
-        shown = (squeezed if is_kernel else cropped)(text, room, pixels, text_weight)
+        shown = (squeezed if row.kind.traits.is_kernel else cropped)(text, room, pixels, text_weight)
         if not shown:
             return
         painter.setFont(font(pixels, text_weight))
@@ -153,38 +157,61 @@ def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: He
 
 def _texts(row: Row, weight: int, theme: Theme, look: HeaderStyle) -> list[tuple[str, int, int, int]]:
     """Return (text, pixels, weight, colour) of what stands in a header, from left to right."""
-    texts = [(row.label, LABEL_PX, weight, theme.text), (row.detail, DETAIL_PX, REGULAR, theme.text_soft)]
+    texts = [
+        (row.label, LABEL_PX, weight, theme.text),
+        (look.value, DETAIL_PX, MEDIUM, theme.text),
+        (row.detail, DETAIL_PX, REGULAR, theme.text_soft),
+    ]
     if look.as_path and row.parent is not None:
         rank = row.path()[0]
         texts.insert(0, (f"{rank.label} {PATH_SIGN}", LABEL_PX, weight, theme.text))
     return [t for t in texts if t[0]]
 
 
-def _paint_lane_names(painter: QPainter, placed: PlacedRow, rect: QRect, left: int, theme: Theme) -> None:
-    """Name the state lanes of a folded process beside them; the first lane has the label beside it."""
-    if placed.row.kind is not RowKind.PROCESS:
+def _paint_state_name(
+    painter: QPainter, placed: PlacedRow, band: StateBand, rect: QRect, left: int, theme: Theme
+) -> None:
+    """Name a state lane of a folded process beside it; the first lane has the label of the row beside it."""
+    row = placed.row
+    below_first = [b for _, b in bands_in([placed], StateBand) if b.y > row_bands(row, placed.expanded)[0].y]
+    if row.kind is not RowKind.PROCESS or band not in below_first:
         return
-    lanes = [b for b in row_bands(placed.row, placed.expanded)[1:] if isinstance(b, StateBand)]
+    gpu = next((child.label for child in row.children if child.gpu == band.gpu), "GPU")
+    text = "GPU state" if len(below_first) == 1 else f"{gpu} state"
     painter.setFont(font(SMALL_PX))
     painter.setPen(QColor.fromRgba(theme.text_soft))
-    for lane in lanes:
-        gpu = next((c.label for c in placed.row.children if c.gpu == lane.gpu), "GPU")
-        text = "GPU state" if len(lanes) == 1 else f"{gpu} state"
-        box = QRectF(left + INDENT, rect.top() + lane.y - 2, rect.width() - left - INDENT, lane.height + 4)
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+    box = QRectF(left + INDENT, rect.top() + band.y - 2, rect.width() - left - INDENT, band.height + 4)
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
 
-def _paint_scale(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme) -> None:
-    """Write the scale of a launch latency beside its lane."""
-    for band in row_bands(placed.row, placed.expanded):
-        if not isinstance(band, CurveBand):
-            continue
-        painter.setFont(font(SCALE_PX))
-        painter.setPen(QColor.fromRgba(theme.text_faint))
-        for text, share in SCALE_TEXTS:
-            top = rect.top() + band.y + (band.height - SCALE_LINE) * (1 - share)
-            box = QRectF(rect.left(), top, rect.width() - RIGHT, SCALE_LINE)
-            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+def _paint_scale(
+    painter: QPainter, _placed: PlacedRow, band: CounterBand, rect: QRect, _left: int, theme: Theme
+) -> None:
+    """Write the values at the lines of a counter row beside them."""
+    painter.setFont(font(SCALE_PX))
+    painter.setPen(QColor.fromRgba(theme.text_faint))
+    for text, share in _scale_texts(band.row):
+        top = rect.top() + band.y + (band.height - SCALE_LINE) * (1 - share)
+        box = QRectF(rect.left(), top, rect.width() - RIGHT, SCALE_LINE)
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def _scale_texts(row: Row) -> list[tuple[str, float]]:
+    """Return the texts beside a counter row, each with its height as a share; none for other rows."""
+    counter = row.kind.traits.counter
+    if counter is None or row.scale is None:
+        return []
+    return [(format_tick(value, counter.unit), share) for value, share in row.scale.ticks()]
+
+
+def _scale_width(row: Row) -> int:
+    """Return how much room at the right of a header the scale takes."""
+    widths = [metrics(SCALE_PX).horizontalAdvance(text) for text, _ in _scale_texts(row)]
+    return round(max(widths)) + GAP if widths else 0
+
+
+_BESIDE: dict[type[Band], Callable[..., None]] = {StateBand: _paint_state_name, CounterBand: _paint_scale}
+"""What stands in a header beside each kind of band."""
 
 
 def _paint_arrow(painter: QPainter, x: float, y: float, expanded: bool, theme: Theme) -> None:

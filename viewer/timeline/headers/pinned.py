@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -18,7 +20,7 @@ from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import figure, row_tip
+from viewer.timeline.headers.header_values import cursor_value, figure, row_tip
 from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_header, pin_rect
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
@@ -96,6 +98,7 @@ class PinnedHeaders(QWidget):
                 own, other = self._marks_of(placed.row)
                 look = HeaderStyle(
                     figure=figure(self.state, placed.row),
+                    value=cursor_value(self.state, placed.row),
                     hovered=key == self._hovered,
                     current=key == self._dragged,
                     focused=True,
@@ -107,6 +110,12 @@ class PinnedHeaders(QWidget):
                 )
                 paint_header(painter, placed, self._rect(placed), self.theme, look)
         painter.end()
+
+    def update_values(self, placed: Iterable[PlacedRow]) -> None:
+        """Paint the headers of pinned counter rows anew: the cursor is elsewhere."""
+        for row in placed:
+            if row.row.kind.traits.counter is not None:
+                self.update(self._rect(row))
 
     def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and which rows hold both ends of what is selected."""

@@ -23,7 +23,7 @@ from viewer.drawing.layout import PlacedRow
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import figure
+from viewer.timeline.headers.header_values import cursor_value, figure
 from viewer.timeline.headers.paint_header import (
     INDENT,
     HeaderStyle,
@@ -219,6 +219,7 @@ class RowHeaders(QTreeView):
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             look = HeaderStyle(
                 figure=figure(self._state, row),
+                value=cursor_value(self._state, row),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self.pointed_row,
                 current=index == self.currentIndex(),
@@ -289,6 +290,12 @@ class RowHeaders(QTreeView):
 
     def _follow_pointer(self) -> None:
         self._set_hovered(self._state.hover.row if self._state.hover else None)
+
+    def update_values(self, placed: Iterable[PlacedRow]) -> None:
+        """Paint the headers of the counter rows in view anew: the cursor is elsewhere."""
+        for row in placed:
+            if row.row.kind.traits.counter is not None:
+                self.viewport().update(0, row.y, self.viewport().width(), row.height)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._set_hovered(self._row_under(event.position().toPoint()))

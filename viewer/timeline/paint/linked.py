@@ -11,7 +11,7 @@ from PySide6.QtCore import QRect
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
-from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scale import Scale
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState, Window
@@ -174,17 +174,14 @@ def _boxes(
     grid: DeviceGrid,
     ends: Ends | None,
 ) -> Iterator[tuple[PlacedRow, QRect]]:
-    for row in placed:
-        for band in row_bands(row.row, row.expanded):
-            if not isinstance(band, EventBand):
-                continue
-            find = position_of if ends is None else ends.position
-            position = find(study, band.row, event)
-            events = band.row.events
-            if position is None or events is None:
-                continue
-            lane = 0 if events.depth is None else int(events.depth[position])
-            left, right = (marks.column_of(scale, int(t[position])) for t in (events.start_ns, events.end_ns))
-            if lane == band.lane and right >= 0 and left <= scale.width:
-                top, bottom = (grid.row(row.y + band.y + h) for h in (0, band.height))
-                yield row, QRect(left, top, max(right - left, 1), bottom - top)
+    find = position_of if ends is None else ends.position
+    for row, band in bands_in(placed, EventBand):
+        position = find(study, band.row, event)
+        events = band.row.events
+        if position is None or events is None:
+            continue
+        lane = 0 if events.depth is None else int(events.depth[position])
+        left, right = (marks.column_of(scale, int(t[position])) for t in (events.start_ns, events.end_ns))
+        if lane == band.lane and right >= 0 and left <= scale.width:
+            top, bottom = (grid.row(row.y + band.y + h) for h in (0, band.height))
+            yield row, QRect(left, top, max(right - left, 1), bottom - top)

@@ -220,27 +220,27 @@ def paint_link(
         painter.drawPath(path)
 
 
-def paint_dry(
+def paint_sample_marks(
     painter: QPainter, scale: Scale, times_ns: Int64, bottom: int, theme: Theme, dpr: float
 ) -> None:
-    """Mark, on the floor of a launch latency, where the queue had run dry; one mark a place."""
+    """Mark instants at the bottom of a counter row: where the queue had run dry. Marks do not overlap."""
     side = max(3, snap_px(5 * dpr))
     # The first and the last in each pixel: what lies between lands where one of them does.
     first = times_ns.searchsorted(scale.edges())
     first, last = first[:-1], first[1:] - 1
-    held = np.stack((first, last), axis=1)[last >= first]
-    columns = np.floor(scale.to_px(times_ns[held.ravel()]) + 0.5).astype(int)
+    ends = np.stack((first, last), axis=1)[last >= first]
+    columns = np.floor(scale.to_px(times_ns[ends.ravel()]) + 0.5).astype(int)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.error))
     mark = QPolygonF([QPointF(-side / 2, bottom), QPointF(side / 2, bottom), QPointF(0, bottom - side)])
     columns = columns[np.flatnonzero(np.diff(columns, prepend=-1))].tolist()
-    number, at = bisect_left(columns, 0), 0
+    number, drawn_at = bisect_left(columns, 0), 0
     while number < len(columns):
         x = columns[number]
-        mark.translate(x - at, 0)
+        mark.translate(x - drawn_at, 0)
         painter.drawPolygon(mark)
-        number, at = bisect_left(columns, x + side), x
+        number, drawn_at = bisect_left(columns, x + side), x
 
 
 def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float, text: str = "") -> None:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPolygonF
 from viewer.analysis.study import Study
 from viewer.drawing.bands import StateBand
 from viewer.drawing.format import format_ns
-from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import Theme
 from viewer.timeline.paint import marks
@@ -73,9 +73,8 @@ def _stall_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: De
             max(right - left, 1),
             grid.row(p.y + b.y + b.height) - grid.row(p.y + b.y),
         )
-        for p in placed
-        for b in row_bands(p.row, p.expanded)
-        if isinstance(b, StateBand) and b.gpu == ends.stall_gpu
+        for p, b in bands_in(placed, StateBand)
+        if b.gpu == ends.stall_gpu
     ]
 
 

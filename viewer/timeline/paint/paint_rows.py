@@ -19,12 +19,13 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
-from viewer.drawing.curve import DECADES
+from viewer.drawing.band_drawer import BandBox
+from viewer.drawing.bands import CounterBand, StateBand
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import Scale, snap_px
-from viewer.drawing.scene import CurveBox, Scene, StateBox
+from viewer.drawing.scene import Scene
 from viewer.drawing.states import hatch, overlay_tile
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
@@ -32,7 +33,6 @@ from viewer.state import Measurement, Window
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import cropped, font, metrics
 from viewer.trace import Trace
-from viewer.trace.events import Int64
 
 LOST = "rows lost"
 """What stands in the state lane of a GPU whose rows were lost while recording."""
@@ -61,8 +61,8 @@ class Frame:
         `Palette.argb` and `Palette.ink` of the theme.
     kept : tuple of Intervals
         What the filter holds, for each of `rows`; () without a filter.
-    curves : tuple of (CurveBox, ndarray of int64)
-        Where launch distances lie, and the instants in view at which the queue had run dry.
+    states, counters : tuple of BandBox
+        Where state lanes and the curves of counter rows lie.
     doubtful : frozenset of int
         GPUs whose picture is not to be trusted: their lanes carry a warning.
     lost : frozenset of int
@@ -77,14 +77,14 @@ class Frame:
     theme: Theme
     rows: tuple[tuple[Row, int, int], ...]
     spans: tuple[GpuSpan, ...]
-    states: tuple[StateBox, ...]
+    states: tuple[BandBox[StateBand], ...]
+    counters: tuple[BandBox[CounterBand], ...]
     draw: DrawList
     labels: tuple[Label, ...]
     argb: npt.NDArray[np.uint32]
     ink: npt.NDArray[np.uint32]
     iterations: Iterations | None
     kept: tuple[Intervals, ...]
-    curves: tuple[tuple[CurveBox, Int64], ...] = ()
     doubtful: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     recorded: tuple[int, int] = (0, 0)
@@ -139,14 +139,14 @@ def make_frame(
         theme,
         rows,
         tuple(spans),
-        tuple(scene.state_boxes(placed, dpr, origin_y)),
+        tuple(scene.boxes(StateBand, placed, dpr, origin_y)),
+        tuple(scene.boxes(CounterBand, placed, dpr, origin_y)),
         scene.draw_list(placed, scale, dpr, origin_y),
         tuple(scene.labels(placed, scale, dpr, origin_y)),
         scene.palette.argb(theme),
         scene.palette.ink(theme),
         iterations,
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
-        _curves(scene, placed, scale, dpr, origin_y),
         doubtful,
         lost,
         _recorded(scene.study.trace, scale),
@@ -156,17 +156,6 @@ def make_frame(
 def _recorded(trace: Trace, scale: Scale) -> tuple[int, int]:
     first, last = (min(max(marks.column_of(scale, t), 0), scale.width) for t in trace.span_ns)
     return first, last
-
-
-def _curves(
-    scene: Scene, placed: Sequence[PlacedRow], scale: Scale, dpr: float, origin_y: float
-) -> tuple[tuple[CurveBox, Int64], ...]:
-    found = []
-    for box in scene.curve_boxes(placed, dpr, origin_y):
-        dry = scene.curve(box.gpu).distance.dry_ns
-        low, high = np.searchsorted(dry, (scale.start_ns, scale.end_ns))
-        found.append((box, dry[low:high]))
-    return tuple(found)
 
 
 def gpu_of(trace: Trace, row: Row) -> int | None:
@@ -221,11 +210,12 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     painter.setBrushOrigin(0, 0)
     for box in frame.states:
         painter.fillRect(0, box.top, width, box.bottom - box.top, background)
-        nothing = unknown if box.gpu in frame.lost else idle
+        nothing = unknown if box.band.gpu in frame.lost else idle
         painter.fillRect(first, box.top, last - first, box.bottom - box.top, nothing)
-    for curve, _ in frame.curves:
-        for decade in range(0, DECADES + 1, DECADES // 2):
-            y = curve.bottom - round((curve.bottom - curve.top) * decade / DECADES)
+    for counter in frame.counters:
+        ticks = counter.band.row.scale.ticks() if counter.band.row.scale is not None else ()
+        for _, share in ticks:
+            y = counter.bottom - round((counter.bottom - counter.top) * share)
             painter.fillRect(0, y, width, line, strong)
 
 
@@ -245,11 +235,11 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
 def paint_over(painter: QPainter, frame: Frame) -> None:
     """Paint what lies over the bars: names, the veil of the filter, and each GPU's own iterations."""
     paint_labels(painter, frame.labels, frame.ink, frame.dpr)
-    for curve, dry in frame.curves:
-        marks.paint_dry(painter, frame.scale, dry, curve.bottom, frame.theme, frame.dpr)
+    for counter in frame.counters:
+        _paint_sample_marks(painter, frame, counter)
     for box in frame.states:
-        if box.gpu in frame.doubtful:
-            why = LOST if box.gpu in frame.lost else ""
+        if box.band.gpu in frame.doubtful:
+            why = LOST if box.band.gpu in frame.lost else ""
             marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr, why)
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
@@ -257,6 +247,14 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
         for span in frame.spans:
             times = frame.iterations.starts[span.gpu]
             marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
+
+
+def _paint_sample_marks(painter: QPainter, frame: Frame, counter: BandBox[CounterBand]) -> None:
+    samples = counter.band.row.samples
+    if samples is not None and len(samples.marks_ns):
+        low, high = np.searchsorted(samples.marks_ns, (frame.scale.start_ns, frame.scale.end_ns))
+        in_view = samples.marks_ns[low:high]
+        marks.paint_sample_marks(painter, frame.scale, in_view, counter.bottom, frame.theme, frame.dpr)
 
 
 def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np.uint32], dpr: float) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import StateBand
 from viewer.drawing.hit import HitResult
-from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scene import Scene
 from viewer.rows import Row
 from viewer.state import ViewState
@@ -105,13 +105,11 @@ class RowLayer(NoteLayer):
         study, hover = self.state.study, self.state.hover
         if study is None or hover is None:
             return
-        for placed in self.placed:
-            for band in row_bands(placed.row, placed.expanded):
-                if isinstance(band, StateBand):
-                    part = study.parts[band.gpu].part_at(hover.time_ns)
-                    top, bottom = (grid.row(placed.y + band.y + h) for h in (0, band.height))
-                    colour = self.theme.background if part == IDLE else self.theme.parts[part]
-                    marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
+        for placed, band in bands_in(self.placed, StateBand):
+            part = study.parts[band.gpu].part_at(hover.time_ns)
+            top, bottom = (grid.row(placed.y + band.y + h) for h in (0, band.height))
+            colour = self.theme.background if part == IDLE else self.theme.parts[part]
+            marks.paint_state_tick(painter, x, top, bottom, colour, self.theme.cursor, grid.dpr)
 
 
 class Canvas(RowLayer, Strip):
