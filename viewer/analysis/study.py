@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from viewer.analysis.find import Finder
     from viewer.analysis.iterations.markers import Candidate
     from viewer.analysis.iterations.phases import Phases
+    from viewer.analysis.kernels.copies import CopyStory
+    from viewer.analysis.kernels.name_stats import NameStats
     from viewer.analysis.launches.latency import LaunchLatency
     from viewer.analysis.launches.projection import Projection
     from viewer.analysis.recording.clocks import Clock
@@ -157,6 +159,19 @@ class Study:
         if iterations is not None:
             return iteration_scope(iterations)
         return self.range_scope(*self.trace.window_ns, "first to last GPU operation: no iterations")
+
+    def name_stats(self, name_id: int, kind: Kind = Kind.KERNEL) -> NameStats:
+        """Return the statistics of the operations of one name."""
+        from viewer.analysis.kernels.name_stats import name_stats
+
+        return name_stats(self.trace, self.classes, self.coverage, name_id, kind)
+
+    def copy_story(self, kind: Kind, index: int) -> CopyStory:
+        """Return what became of a copy or a set, an index into its table (docs/definitions.md, section 9)."""
+        from viewer.analysis.kernels.copies import copy_story
+
+        gpu = self.trace.streams[self.trace.events[kind].owner_of(index)].gpu
+        return copy_story(self.trace, self.classes, self.coverage(gpu), kind, index)
 
     def prepare(self) -> None:
         """Compute now what a selection needs, so that the first one does not wait."""

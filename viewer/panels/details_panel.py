@@ -109,7 +109,7 @@ class DetailsPanel(Panel):
         ref, study = self.state.chosen, self.state.study
         if ref is None or study is None:
             return
-        index = neighbour(study, ref.kind, ref.index, direction)
+        index = neighbour(study.trace, ref.kind, ref.index, direction)
         if index is not None:
             row = self.state.rows.row(ref.row_key)
             same = row if row is not None and ref.kind not in GPU_KINDS else None

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from viewer.analysis.kernels.copy_overlap import copy_story
-from viewer.analysis.kernels.name_stats import NameStats, name_stats
+from viewer.analysis.kernels.name_stats import NameStats
 from viewer.analysis.stalls.stall_details import call_chain, stall_facts
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import CATEGORIES
@@ -100,7 +99,7 @@ def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails
 
 
 def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:
-    story = copy_story(study, ref.kind, ref.index)
+    story = study.copy_story(ref.kind, ref.index)
     yield "", story.text[:1].upper() + story.text[1:]
     yield "Beside kernels", format_ns(story.hidden_ns)
     yield "Alone", format_ns(story.copy_only_ns)
@@ -109,7 +108,7 @@ def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:
 
 
 def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
-    stats = name_stats(study, name_id, kind)
+    stats = study.name_stats(name_id, kind)
     lines = [
         ("Count", format_count(stats.count)),
         ("Together", format_ns(stats.total_ns)),

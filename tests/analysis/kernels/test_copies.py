@@ -1,10 +1,12 @@
 import pytest
 
 from tests.analysis.make import TraceMaker
+from viewer.analysis.core.classify import Rules
 from viewer.analysis.kernels.copies import copies, in_front
 from viewer.analysis.kernels.sync_time import ALL_CALLS, syncs
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import iteration_scope
+from viewer.trace import Kind
 
 MB = 1_000_000
 
@@ -15,7 +17,7 @@ def test_a_copy_with_its_speed_streams_and_what_hides_it():
     maker.copy(250, 450, stream=14, bytes=1000, copy_kind=1, src_kind=1)
     maker.memset(5, 8, stream=14, bytes=50)
     study = Study(maker.trace())
-    table = copies(study, study.range_scope(0, 440)).set_index("kind")
+    table = copies(study.trace, study.classes, study.parts, study.range_scope(0, 440)).set_index("kind")
     copy = table.loc["Memcpy HtoD"]
     assert (copy["count"], copy["bytes"], copy["sum_ns"]) == (2, 3000, 400)
     assert copy["throughput_gb_s"] == pytest.approx(7.5)
@@ -27,7 +29,7 @@ def test_a_copy_with_its_speed_streams_and_what_hides_it():
 def test_real_copies_fill_the_copy_only_part(real_study):
     study = real_study("inference-2xh100")
     scope = study.range_scope(*study.trace.window_ns)
-    table = copies(study, scope)
+    table = copies(study.trace, study.classes, study.parts, scope)
     assert set(table["kind"]) >= {"Memcpy HtoD", "Memcpy DtoD"}
     assert table[table["gpu"] == 0]["copy_only_ns"].sum() == 940505084
     assert table.loc[table["kind"] == "Memcpy HtoD", "throughput_gb_s"].to_list() == pytest.approx(
@@ -50,19 +52,19 @@ def steps(big):
 
 def test_copies_in_front_of_an_iteration():
     study = steps(64 * 1024)
-    found = in_front(study, study.iterations())
+    found = in_front(study.trace, study.classes, study.iterations())
     assert found.length_ns.tolist() == [[100] * 4]
     assert found.start_ns.tolist() == [[100, 1100, 2100, 3100]]
     small = steps(64 * 1024 - 1)
-    assert not in_front(small, small.iterations()).count.any()
+    assert not in_front(small.trace, small.classes, small.iterations()).count.any()
 
 
 def test_the_loaders_tax_of_the_demo(demo_of):
     study = demo_of()
     iterations = study.iterations()
-    assert (in_front(study, iterations).count[:, 1:] > 0).all()
+    assert (in_front(study.trace, study.classes, iterations).count[:, 1:] > 0).all()
     clean = demo_of(clean=True)
-    assert not in_front(clean, clean.iterations()).count.any()
+    assert not in_front(clean.trace, clean.classes, clean.iterations()).count.any()
 
 
 def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
@@ -70,7 +72,7 @@ def test_time_in_synchronising_calls_and_what_of_it_the_gpu_is_idle():
     maker.call(0, 5, correlation=1).call(50, 350, "cudaDeviceSynchronize").call(60, 70, "cudaMalloc")
     maker.call(320, 360, "cudaStreamSynchronize", tid=2)
     study = Study(maker.trace())
-    table = syncs(study, study.range_scope(0, 500)).set_index("call")
+    table = syncs(study.launches, study.parts, study.range_scope(0, 500)).set_index("call")
     assert table.loc["cudaDeviceSynchronize", ["sum_ns", "idle_ns"]].tolist() == [300, 50 + 50]
     assert table.loc[ALL_CALLS, ["count", "sum_ns", "union_ns", "idle_ns"]].tolist() == [2, 340, 310, 110]
     assert "cudaMalloc" not in table.index
@@ -83,7 +85,7 @@ def test_a_copy_of_pageable_memory_is_a_synchronising_call():
         maker.copy(at + 20, at + 60, copy_kind=1, src_kind=memory, dst_kind=2, correlation=correlation)
         maker.call(at, at + 70, "cudaMemcpyAsync", correlation=correlation)
     study = Study(maker.trace())
-    table = syncs(study, study.range_scope(100, 300)).set_index("call")
+    table = syncs(study.launches, study.parts, study.range_scope(100, 300)).set_index("call")
     assert table.loc["cudaMemcpyAsync", ["count", "sum_ns", "idle_ns"]].tolist() == [1, 70, 30]
 
 
@@ -100,3 +102,33 @@ def test_a_scope_of_iterations_takes_each_gpus_own_boundaries(demo_of):
     assert parts[:, 0].tolist() == expected["compute_only_ns"].tolist()
     assert parts.sum(axis=1).tolist() == [scope.length_ns(g) for g in range(8)]
     assert iteration_scope(iterations, [3]).what == "iteration 3, checkpoint"
+
+
+def story(maker, kind=Kind.MEMCPY):
+    return Study(maker.trace(), Rules.builtin()).copy_story(kind, 0)
+
+
+def test_a_copy_beside_kernels_is_hidden():
+    found = story(TraceMaker().kernel(0, 100).copy(20, 40, stream=8, bytes=200, copy_kind=1, src_kind=1))
+    assert (found.hidden_ns, found.copy_only_ns) == (20, 0)
+    assert found.text == "hidden behind kernels"
+
+
+def test_a_copy_on_the_compute_stream_cannot_hide():
+    found = story(TraceMaker().kernel(0, 100).copy(100, 140, bytes=1, copy_kind=1, src_kind=0))
+    assert (found.hidden_ns, found.copy_only_ns) == (0, 40)
+    assert found.queues_with_kernels
+    assert found.pageable
+    assert found.text == "not hidden: its stream runs kernels too, so that it queues with them"
+
+
+def test_a_copy_that_sticks_out_of_its_kernel():
+    maker = TraceMaker().kernel(0, 100).copy(90, 130, stream=8, copy_kind=2, dst_kind=1, src_kind=2)
+    found = story(maker)
+    assert (found.hidden_ns, found.copy_only_ns) == (10, 30)
+    assert found.text == "25% hidden behind kernels, though on a stream of its own"
+
+
+def test_a_set_and_communication_hide_it_too():
+    maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").memset(0, 50, stream=8)
+    assert story(maker, Kind.MEMSET).text == "hidden behind kernels"

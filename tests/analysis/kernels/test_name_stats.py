@@ -3,7 +3,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.kernels.name_stats import name_stats, neighbour
+from viewer.analysis.kernels.name_stats import neighbour
 from viewer.analysis.study import Study
 from viewer.trace import Kind
 
@@ -19,7 +19,7 @@ def maker():
 
 def test_what_communication_beside_it_costs(maker):
     study = Study(maker.trace(), Rules.builtin())
-    found = name_stats(study, maker.name("gemm"))
+    found = study.name_stats(maker.name("gemm"))
     assert (found.count, found.total_ns, found.mean_ns, found.min_ns, found.max_ns) == (4, 370, 92.5, 50, 120)
     assert (found.alone.count, found.alone.mean_ns) == (2, 75.0)
     assert (found.beside.count, found.beside.mean_ns) == (1, 120.0)
@@ -32,13 +32,13 @@ def test_what_communication_beside_it_costs(maker):
 
 def test_of_communication_it_is_what_computation_beside_it_costs(maker):
     study = Study(maker.trace(), Rules.builtin())
-    found = name_stats(study, maker.name(COMM))
+    found = study.name_stats(maker.name(COMM))
     assert (found.beside.count, found.partly.count, found.alone.count) == (1, 1, 0)
     assert found.price is None
 
 
 def test_a_name_that_nothing_has(maker):
-    found = name_stats(Study(maker.trace(), Rules.builtin()), maker.name("python"), Kind.MEMCPY)
+    found = Study(maker.trace(), Rules.builtin()).name_stats(maker.name("python"), Kind.MEMCPY)
     assert (found.count, found.mean_ns, found.price, len(found.per_gpu)) == (0, 0.0, None, 0)
 
 
@@ -48,16 +48,16 @@ def test_previous_and_next_of_the_same_name():
     study = Study(maker.trace(), Rules.builtin())
     start = study.trace.kernels.start_ns
     walk = [int(start.tolist().index(0))]
-    while (after := neighbour(study, Kind.KERNEL, walk[-1], 1)) is not None:
+    while (after := neighbour(study.trace, Kind.KERNEL, walk[-1], 1)) is not None:
         walk.append(after)
     assert start[walk].tolist() == [0, 50, 90], "over the streams of the GPU"
-    assert neighbour(study, Kind.KERNEL, walk[1], -1) == walk[0]
-    assert neighbour(study, Kind.API, 0, 1) == 2
-    assert neighbour(study, Kind.API, 2, 1) is None, "another thread's is another's"
+    assert neighbour(study.trace, Kind.KERNEL, walk[1], -1) == walk[0]
+    assert neighbour(study.trace, Kind.API, 0, 1) == 2
+    assert neighbour(study.trace, Kind.API, 2, 1) is None, "another thread's is another's"
 
 
 def test_the_price_of_overlap_in_the_demo(demo_study):
-    stats = [name_stats(demo_study, n) for n in np.unique(demo_study.trace.kernels.name_id).tolist()]
+    stats = [demo_study.name_stats(n) for n in np.unique(demo_study.trace.kernels.name_id).tolist()]
     assert sum(s.count for s in stats) == len(demo_study.trace.kernels)
     paid = [s for s in stats if s.price is not None and s.beside.count > 50 and s.alone.count > 50]
     assert len(paid) > 3

@@ -55,15 +55,15 @@ def _row(
         mine = phase.kernels[gpu]
         mine = mine[within.covered(kernels.start_ns[mine], kernels.end_ns[mine]) > 0]
         held.append(mine)
-        found = bursts_in(study, mine)
-        small += small_in(study, mine)
+        found = bursts_in(kernels, study.classes, mine)
+        small += small_in(kernels, mine)
         bursts += len(found)
         in_bursts += int(found.kernels.sum())
         burst_ns += int(found.sum_ns.sum())
         idle_ns += (idle[gpu] & phase.extent[gpu]).total()
     rows = tuple(held)
-    top = top_kernels(study, scope, rows, 3)
-    of_class = class_table(study, scope, rows)
+    top = top_kernels(study.trace, study.classes, scope, rows, 3)
+    of_class = class_table(study.trace, study.classes, scope, rows)
     gpu, start, end = _example(phase, scope)
     return {
         "phase": phase.name,

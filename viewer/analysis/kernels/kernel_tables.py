@@ -5,33 +5,30 @@ See docs/definitions.md, sections 3 and 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.core.classify import CLASSES
+from viewer.analysis.core.classify import CLASSES, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, SmallKernelBursts, find_small_kernel_bursts
 from viewer.analysis.launches.attribution import Rows
 from viewer.analysis.time.scope import Scope
-from viewer.trace import Kind
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
+from viewer.trace import Events, Kind, Trace
 
 
-def kernels_in(study: Study, gpu: int, within: Intervals) -> Rows:
+def kernels_in(trace: Trace, gpu: int, within: Intervals) -> Rows:
     """Return the kernels of a GPU that touch a scope, by start; indices into ``trace.kernels``."""
-    kernels = study.trace.kernels
-    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu).astype(np.int64)
+    kernels = trace.kernels
+    rows = rows_of_gpu(trace, Kind.KERNEL, gpu).astype(np.int64)
     rows = rows[within.covered(kernels.start_ns[rows], kernels.end_ns[rows]) > 0]
     return rows[np.argsort(kernels.start_ns[rows], kind="stable")]
 
 
-def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None) -> pd.DataFrame:
+def class_table(
+    trace: Trace, classes: KernelClasses, scope: Scope, rows: tuple[Rows, ...] | None = None
+) -> pd.DataFrame:
     """Return the kernels by class, over all GPUs.
 
     Parameters
@@ -45,13 +42,13 @@ def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None
         `class`, `kernels`, `sum_ns` (durations inside the scope), `union_ns` (sum over the GPUs), `share` (of
         all durations), and where the longest one is: `gpu`, `start_ns`, `end_ns`; -1 without any.
     """
-    kernels = study.trace.kernels
+    kernels = trace.kernels
     count = np.zeros(len(CLASSES), np.int64)
     sums, unions, longest = count.copy(), count.copy(), count.copy()
     spots = np.full((len(CLASSES), 3), -1, np.int64)
     for gpu, within in enumerate(scope.within):
-        mine = kernels_in(study, gpu, within) if rows is None else rows[gpu]
-        of = study.classes.class_of[kernels.name_id[mine]]
+        mine = kernels_in(trace, gpu, within) if rows is None else rows[gpu]
+        of = classes.class_of[kernels.name_id[mine]]
         mine = mine[np.argsort(of, kind="stable")]
         edges = np.append(0, np.cumsum(np.bincount(of, minlength=len(CLASSES))))
         for position in np.flatnonzero(np.diff(edges)).tolist():
@@ -72,7 +69,11 @@ def class_table(study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None
 
 
 def top_kernels(
-    study: Study, scope: Scope, rows: tuple[Rows, ...] | None = None, count: int = 10
+    trace: Trace,
+    classes: KernelClasses,
+    scope: Scope,
+    rows: tuple[Rows, ...] | None = None,
+    count: int = 10,
 ) -> pd.DataFrame:
     """Return the kernel names that take most time over all GPUs.
 
@@ -82,8 +83,8 @@ def top_kernels(
         `name_id`, `name`, `class`, `kernels`, `sum_ns` (inside the scope), `mean_ns`, `share` (of all
         kernels' durations), and where the longest one is: `gpu`, `start_ns`, `end_ns`.
     """
-    kernels = study.trace.kernels
-    pieces = [kernels_in(study, g, w) if rows is None else rows[g] for g, w in enumerate(scope.within)]
+    kernels = trace.kernels
+    pieces = [kernels_in(trace, g, w) if rows is None else rows[g] for g, w in enumerate(scope.within)]
     lengths = np.concatenate(
         [np.empty(0, np.int64)]
         + [
@@ -109,8 +110,8 @@ def top_kernels(
     return pd.DataFrame(
         {
             "name_id": names,
-            "name": study.trace.names.take(names),
-            "class": [study.classes.class_name(int(n)) for n in names],
+            "name": trace.names.take(names),
+            "class": [classes.class_name(int(n)) for n in names],
             "kernels": best["size"].to_numpy(),
             "sum_ns": best["sum"].to_numpy(),
             "mean_ns": (best["sum"] // best["size"]).to_numpy(),
@@ -122,18 +123,17 @@ def top_kernels(
     )
 
 
-def compute_only(study: Study, rows: Rows) -> Rows:
+def compute_only(kernels: Events, classes: KernelClasses, rows: Rows) -> Rows:
     """Return those of some kernels that are no communication."""
-    return rows[~study.classes.is_comm(study.trace.kernels.name_id[rows])]
+    return rows[~classes.is_comm(kernels.name_id[rows])]
 
 
-def small_in(study: Study, rows: Rows) -> int:
+def small_in(kernels: Events, rows: Rows) -> int:
     """Return how many of some kernels last under 10 µs."""
-    kernels = study.trace.kernels
     return int((kernels.end_ns[rows] - kernels.start_ns[rows] < SMALL_NS).sum())
 
 
-def bursts_in(study: Study, rows: Rows) -> SmallKernelBursts:
+def bursts_in(kernels: Events, classes: KernelClasses, rows: Rows) -> SmallKernelBursts:
     """Return the small-kernel bursts among some kernels of a GPU, communication left out."""
-    held = compute_only(study, rows)
-    return find_small_kernel_bursts(study.trace.kernels.start_ns[held], study.trace.kernels.end_ns[held])
+    held = compute_only(kernels, classes, rows)
+    return find_small_kernel_bursts(kernels.start_ns[held], kernels.end_ns[held])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.trace import GPU_KINDS, Kind
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.time.time_breakdown import BusyIntervals
+from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +61,31 @@ class NameStats:
         return _price(self.alone, self.beside)
 
 
-def name_stats(study: Study, name_id: int, kind: Kind = Kind.KERNEL) -> NameStats:
+def name_stats(
+    trace: Trace,
+    classes: KernelClasses,
+    coverage: Callable[[int], BusyIntervals],
+    name_id: int,
+    kind: Kind = Kind.KERNEL,
+) -> NameStats:
     """Return the statistics of the operations of one name."""
-    events = study.trace.events[kind]
+    events = trace.events[kind]
     rows: list[tuple[object, ...]] = []
     lengths, shares = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
-    for gpu in study.trace.gpus:
-        held = rows_of_gpu(study.trace, kind, gpu.index)
+    for gpu in trace.gpus:
+        held = rows_of_gpu(trace, kind, gpu.index)
         held = held[events.name_id[held] == name_id]
         if not len(held):
             continue
         start, end = events.start_ns[held], events.end_ns[held]
         length = end - start
-        share = _beside(study, gpu.index, name_id, kind, start, end)
+        other = _others(classes, coverage(gpu.index), name_id, kind)
+        share = np.asarray(other.covered(start, end) / np.maximum(length, 1), np.float64)
         alone, beside, _ = _split(length, share)
         rows.append(
             (
                 gpu.index,
-                study.trace.gpu_label(gpu.index),
+                trace.gpu_label(gpu.index),
                 len(held),
                 int(length.sum()),
                 float(length.mean()),
@@ -113,15 +120,15 @@ _COLUMNS = [
 ]  # fmt: skip
 
 
-def neighbour(study: Study, kind: Kind, index: int, direction: int) -> int | None:
+def neighbour(trace: Trace, kind: Kind, index: int, direction: int) -> int | None:
     """Return the next (1) or previous (-1) event of the same name, by start: an index into its table.
 
     Of an operation on the same GPU, else of the same owner (thread, track).
     """
-    events = study.trace.events[kind]
+    events = trace.events[kind]
     owner = events.owner_of(index)
     if kind in GPU_KINDS:
-        held = rows_of_gpu(study.trace, kind, study.trace.streams[owner].gpu).astype(np.int64)
+        held = rows_of_gpu(trace, kind, trace.streams[owner].gpu).astype(np.int64)
     else:
         rows = events.of(owner)
         held = np.arange(rows.start, rows.stop)
@@ -131,17 +138,10 @@ def neighbour(study: Study, kind: Kind, index: int, direction: int) -> int | Non
     return int(held[at]) if 0 <= at < len(held) else None
 
 
-def _beside(
-    study: Study, gpu: int, name_id: int, kind: Kind, start: Int64, end: Int64
-) -> npt.NDArray[np.float64]:
-    """Return the share of each operation's duration that communication runs beside it.
-
-    Of a communication kernel it is what computation runs beside it.
-    """
-    occupied = study.coverage(gpu)
-    is_comm = kind is Kind.KERNEL and bool(study.classes.is_comm(np.array([name_id]))[0])
-    other = occupied.compute if is_comm else occupied.communication
-    return np.asarray(other.covered(start, end) / np.maximum(end - start, 1), np.float64)
+def _others(classes: KernelClasses, covered: BusyIntervals, name_id: int, kind: Kind) -> Intervals:
+    """Return what operations of a name may run beside: communication, of communication computation."""
+    is_comm = kind is Kind.KERNEL and bool(classes.is_comm(np.array([name_id]))[0])
+    return covered.compute if is_comm else covered.communication
 
 
 def _split(length: Int64, share: npt.NDArray[np.float64]) -> tuple[Durations, Durations, Durations]:

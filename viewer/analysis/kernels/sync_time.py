@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from viewer.analysis.core.intervals import union
 from viewer.analysis.launches.blocking_calls import blocking_calls
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
-    from viewer.analysis.time.scope import Scope
+from viewer.analysis.launches.launches import Launches
+from viewer.analysis.time.scope import Scope
+from viewer.analysis.time.time_breakdown import TimeBreakdown
 
 ALL_CALLS = "all"
 _COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns", "start_ns", "end_ns"]
 
 
-def syncs(study: Study, scope: Scope) -> pd.DataFrame:
+def syncs(launches: Launches, breakdowns: Sequence[TimeBreakdown], scope: Scope) -> pd.DataFrame:
     """Return the time in synchronising calls inside a scope, by GPU and call; the last row of a GPU is all.
 
     Calls that copy from or to pageable memory are among them: they wait for the GPU, too. Time in a call is
@@ -31,14 +30,14 @@ def syncs(study: Study, scope: Scope) -> pd.DataFrame:
         threads of the GPU's process, and of that `idle_ns`; where to look: `start_ns` and `end_ns` of the
         longest idle stretch of them, else of the longest call.
     """
-    trace, api = study.trace, study.trace.api
-    waits = np.flatnonzero(blocking_calls(study.launches))
+    trace, api = launches.trace, launches.trace.api
+    waits = np.flatnonzero(blocking_calls(launches))
     thread = np.searchsorted(api.offsets, waits, side="right") - 1
     process = np.array([t.process for t in trace.threads], np.int64)[thread] if len(waits) else thread
     rows: list[tuple[object, ...]] = []
     for gpu in trace.gpus:
         within = scope.within[gpu.index]
-        idle = scope.stalls(study.parts, gpu.index, "idle")
+        idle = scope.stalls(breakdowns, gpu.index, "idle")
         mine = waits[process == gpu.process]
         mine = mine[within.covered(api.start_ns[mine], api.end_ns[mine]) > 0]
         names = np.unique(api.name_id[mine]).tolist()

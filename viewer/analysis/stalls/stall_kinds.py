@@ -74,7 +74,7 @@ def _in_front(
 ) -> npt.NDArray[np.bool_]:
     """Return the stalls with a copy to the device of 64 KiB or more before an iteration's first kernel."""
     table = study.trace.events[Kind.MEMCPY]
-    low, first = before_first_kernel(study, iterations, gpu)
+    low, first = before_first_kernel(study.trace, study.classes, iterations, gpu)
     start = table.start_ns[rows]
     iteration = np.searchsorted(first, start, side="right")
     before = (iteration < len(low)) & (start >= low[np.minimum(iteration, len(low) - 1)])

@@ -92,10 +92,13 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
     """
     if scope is None:
         scope = study.default_scope(iterations)
-    copied, waits = copies(study, scope), syncs(study, scope)
+    copied, waits = (
+        copies(study.trace, study.classes, study.parts, scope),
+        syncs(study.launches, study.parts, scope),
+    )
     lists = {
-        "classes": class_table(study, scope),
-        "top kernels": top_kernels(study, scope),
+        "classes": class_table(study.trace, study.classes, scope),
+        "top kernels": top_kernels(study.trace, study.classes, scope),
         "copies": copied,
         "synchronisation": waits,
     }

@@ -178,7 +178,7 @@ def _idle_by_place(study: Study, iterations: Iterations, scope: Scope) -> Iterat
 
 
 def _in_front(study: Study, iterations: Iterations, picked: list[int], scope: Scope) -> Metric:
-    found = in_front(study, iterations)
+    found = in_front(study.trace, study.classes, iterations)
     lengths = found.length_ns[:, picked]
     per_gpu = lengths.sum(axis=1)
     spots: list[Location | None] = []

@@ -227,10 +227,11 @@ class _Small:
 
 
 def _small_on(study: Study, gpu: int, within: Intervals, of_optimizer: Rows) -> _Small:
-    rows = compute_only(study, kernels_in(study, gpu, within))
-    bursts = bursts_in(study, rows)
+    kernels, classes = study.trace.kernels, study.classes
+    rows = compute_only(kernels, classes, kernels_in(study.trace, gpu, within))
+    bursts = bursts_in(kernels, classes, rows)
     is_strange = ~_mostly(bursts, rows, of_optimizer)
-    return _Small(gpu, len(rows), small_in(study, rows), _runs_of_small(study, rows), bursts, is_strange)
+    return _Small(gpu, len(rows), small_in(kernels, rows), _runs_of_small(study, rows), bursts, is_strange)
 
 
 def _mostly(bursts: SmallKernelBursts, rows: Rows, own: Rows) -> Mask:
