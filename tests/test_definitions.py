@@ -11,6 +11,7 @@ import pytest
 from viewer import definitions
 from viewer.analysis.summary.report import report
 from viewer.analysis.summary.summary import summary
+from viewer.rows import RowKind
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -56,6 +57,12 @@ def test_every_diagnostic_has_its_entry():
     assert not [kind for kind in kinds if definitions.find(f"finding.{kind}") is None]
     known = {key for e in definitions.entries() for key in e.keys if key.startswith("finding.")}
     assert known == {f"finding.{kind}" for kind in kinds}
+
+
+def test_every_counter_row_has_its_entry():
+    counters = [kind.traits.name for kind in RowKind if kind.traits.counter is not None]
+    assert counters
+    assert not [name for name in counters if definitions.find(f"row.{name}") is None]
 
 
 def test_every_key_of_the_report_has_its_entry(demo_study):

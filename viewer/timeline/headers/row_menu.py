@@ -30,6 +30,15 @@ def _stream_rows(state: ViewState) -> list[Row]:
     return [row for row in rows if row.kind == RowKind.STREAM and row.stream is not None]
 
 
+def _definition_of(row: Row) -> str:
+    """Return what docs/definitions.md calls the number in a row's header, "" where there is none."""
+    if row.kind.traits.counter is not None:
+        return f"row.{row.kind.traits.name}"
+    if row.share is not None:
+        return "row-share"
+    return "busy" if row.kind in (RowKind.GPU, RowKind.PROCESS) else ""
+
+
 def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     """Return the menu of what can be done with a row."""
     rows = state.rows
@@ -37,8 +46,7 @@ def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     pinned = row.key in rows.pinned
     menu.addAction("Unpin row" if pinned else "Pin row", lambda: rows.set_pinned(row.key, not pinned))
     menu.addAction("Show in Events", lambda: state.list_events(row.key))
-    if row.kind in (RowKind.GPU, RowKind.PROCESS) or row.share is not None:
-        name = "row-share" if row.share is not None else "busy"
+    if name := _definition_of(row):
         menu.addAction(MEANING, lambda: show_definitions(parent, name))
     menu.addSeparator()
     menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
