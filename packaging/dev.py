@@ -3,8 +3,10 @@
     python3 packaging/dev.py run [TRACE]     open a trace, or the demo
     python3 packaging/dev.py test [ARG ...]  every check; the arguments go to pytest
     python3 packaging/dev.py test --lowest [ARG ...]  the tests with the oldest permitted dependencies
+    python3 packaging/dev.py test --coverage [ARG ...]  the tests, and the lines below Qt that they do not run
     python3 packaging/dev.py bench [ARG ...] the measurements of tests/benchmarks; see docs/performance.md
     python3 packaging/dev.py fuzz [ARG ...]  damaged input of every kind; --count, --seed, --only
+    python3 packaging/dev.py mutate [ARG ...]  small faults that no test sees; --package, --sample, --seed
 
 Each makes `.venv` from the lock for this machine first, and looks for the system libraries that Qt loads.
 """
@@ -253,6 +255,8 @@ def test(python: Path, arguments: list[str]) -> int:
     """Run every check, stop at the first that fails, and return its exit code."""
     if arguments[:1] == ["--lowest"]:
         return test_lowest(python, arguments[1:])
+    if arguments[:1] == ["--coverage"]:
+        return test_coverage(python, arguments[1:])
     bin_ = python.parent
     return run_steps(
         {
@@ -287,6 +291,16 @@ def test_lowest(python: Path, arguments: list[str]) -> int:
     )
 
 
+def test_coverage(python: Path, arguments: list[str]) -> int:
+    """Run the tests, and say which lines of the layers below Qt none of them runs; fail under 90 %."""
+    return run_steps(
+        {
+            "pytest": [python, "-m", "coverage", "run", "-m", "pytest", *arguments],
+            "coverage": [python, "-m", "coverage", "report"],
+        }
+    )
+
+
 def run_steps(steps: dict[str, list[Path | str]]) -> int:
     """Run commands in the checkout, stop at the first that fails, and return its exit code."""
     for name, command in steps.items():
@@ -310,9 +324,14 @@ def fuzz(python: Path, arguments: list[str]) -> int:
     return subprocess.run([str(python), "-m", "tests.fuzz", *arguments], cwd=ROOT, check=False).returncode
 
 
+def mutate(python: Path, arguments: list[str]) -> int:
+    """Put small faults into the code, and look whether a test sees them."""
+    return subprocess.run([str(python), "-m", "tests.mutation", *arguments], cwd=ROOT, check=False).returncode
+
+
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0 done, 1 it failed, 2 wrong usage."""
-    commands = {"run": run, "test": test, "bench": bench, "fuzz": fuzz}
+    commands = {"run": run, "test": test, "bench": bench, "fuzz": fuzz, "mutate": mutate}
     if not arguments or arguments[0] not in commands:
         print(__doc__, file=sys.stderr)
         return 2

@@ -227,3 +227,32 @@ def test_ci_runs_the_tests():
     script = ROOT / ".ci" / "run"
     assert "packaging/dev.py test" in script.read_text()
     subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+def test_coverage_is_reported_after_tests_that_passed(dev, commands):
+    python = Path("/v/bin/python")
+    assert dev.test(python, ["--coverage", "tests/rows"]) == 0
+    assert [command[1:] for command in commands.ran] == [
+        ["-m", "coverage", "run", "-m", "pytest", "tests/rows"],
+        ["-m", "coverage", "report"],
+    ]
+    commands.codes["report"] = 2
+    assert dev.test(python, ["--coverage"]) == 2
+    commands.ran.clear()
+    commands.codes["run"] = 1
+    assert dev.test(python, ["--coverage"]) == 1
+    assert len(commands.ran) == 1
+
+
+def test_coverage_counts_the_layers_below_qt():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (lower,) = (c for c in project["tool"]["importlinter"]["contracts"] if "library" in c["name"])
+    counted = project["tool"]["coverage"]["report"]["include"]
+    packages = [name.replace(".", "/") for name in lower["source_modules"]]
+    assert {f"{name}/**" for name in packages if (ROOT / name).is_dir()} == set(counted) - {"viewer/*.py"}
+
+
+def test_mutate_runs_in_the_checkout(dev, commands):
+    commands.codes["--sample"] = 1
+    assert dev.mutate(Path("/v/bin/python"), ["--sample", "9"]) == 1
+    assert commands.ran == [["/v/bin/python", "-m", "tests.mutation", "--sample", "9"]]
