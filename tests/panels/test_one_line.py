@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QStyleOptionComboBox
 
 from viewer.panels.one_line import Choice, OneLine
 
-TEXT = "Rank 5 GPU 5 is waited for most: 28.72 s, 49.6 % of all waiting; last in 95.9 % of its sets"
+TEXT = "Rank 5 GPU 5 causes most wait: 28.72 s, 49.6 % of all wait time; last in 95.9 % of its sets"
 
 
 def test_a_line_ends_at_a_word_with_a_sign_and_numbers_keep_their_units(qtbot):

@@ -18,7 +18,8 @@ from viewer.printable import visible_lines
 
 TITLES = {
     "compute_only_ns": "compute", "hidden_comm_ns": "hidden comm.", "exposed_comm_ns": "exposed comm.",
-    "copy_only_ns": "copy", "idle_ns": "idle", "no_kernel_ns": "no kernel", "lap_share": "of iteration",
+    "copy_only_ns": "copy", "idle_ns": "idle", "no_kernel_ns": "no kernel running",
+    "lap_share": "of iteration",
     "idle_share": "idle, %",
     "sum_ns": "sum", "union_ns": "union", "mean_ns": "mean", "total_ns": "total", "duration_ns": "length",
     "length_ns": "length", "start_ns": "begin", "skew_ns": "skew", "throughput_gb_s": "GB/s", "gpu": "GPU",

@@ -23,22 +23,22 @@ from viewer.trace import Kind
 
 _NONE = (
     "No collectives run on more than one GPU here.\n"
-    "NCCL kernels of several ranks in one recording are matched, and waiting told from transfer."
+    "NCCL kernels of several ranks in one recording are matched, and wait time is split from transfer time."
 )
-_PATTERNS = {"constant": "again and again", "rotating": "it rotates", "seldom": "seldom"}
+_PATTERNS = {"constant": "persistent", "rotating": "varies", "seldom": "seldom"}
 _length = partial(TableColumn, text=format_ns, number=True)
 _count = partial(TableColumn, text=format_count, number=True)
 
 RANKS = (
     TableColumn("label", "GPU"),
-    _count("last", "Came last", tip="Sets in which it was the last to arrive"),
+    _count("last", "Last arrival", tip="Sets in which it arrived last"),
     TableColumn("last_share", "Share", format_share, number=True, tip="Of its matched sets"),
-    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether it is late again and again"),
-    _length(
-        "others_waited_ns", "Others waited for it", tip="In the sets it came last to, all others together"
+    TableColumn(
+        "pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether the same rank is late persistently"
     ),
-    _length("wait_ns", "It waited", tip="Latest start of the set less its own start"),
-    _length("transfer_ns", "Transfer", tip="Duration less waiting"),
+    _length("others_waited_ns", "Wait caused", tip="In the sets it arrived last in, all others together"),
+    _length("wait_ns", "Wait time", tip="Latest start of the set less its own start"),
+    _length("transfer_ns", "Transfer time", tip="Duration less wait time"),
     _length("exposed_wait_ns", "Waiting, exposed", tip="The part of exposed communication that is waiting"),
     _length("exposed_transfer_ns", "Transfer, exposed", tip="The part of it that is transfer"),
     _length("exposed_unmatched_ns", "Not matched, exposed"),
@@ -47,7 +47,7 @@ RANKS = (
 GROUPS = (
     TableColumn("name", "Collective"),
     TableColumn("members", "Ranks"),
-    TableColumn("last_label", "Last most often"),
+    TableColumn("last_label", "Most often last"),
     TableColumn("last_share", "Share", format_share, number=True),
     TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p)),
     _length("wait_ns", "Waiting", tip="Over all members"),
@@ -109,13 +109,13 @@ def headline(study: Study, found: Collectives) -> str:
     """Say in a line who makes the others wait most."""
     table = found.table
     if not found.groups or not table["others_waited_ns"].sum():
-        return "Nobody waits for anybody." if found.groups else "Nothing could be matched."
+        return "No rank waits for another." if found.groups else "Nothing could be matched."
     worst = table.iloc[int(table["others_waited_ns"].to_numpy().argmax())]
     whole = int(table["wait_ns"].sum())
     waited = int(worst["others_waited_ns"])
     return (
-        f"{study.trace.gpu_label(int(worst['gpu']))} is waited for most: {format_ns(waited)}, "
-        f"{format_share(waited / whole)} of all waiting; "
+        f"{study.trace.gpu_label(int(worst['gpu']))} causes most wait: {format_ns(waited)}, "
+        f"{format_share(waited / whole)} of all wait time; "
         f"last in {format_share(worst['last_share'])} of its sets, "
         f"{_PATTERNS.get(worst['pattern'], worst['pattern'])}".rstrip(", ")
     )

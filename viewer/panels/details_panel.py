@@ -1,4 +1,4 @@
-"""The Details dock: everything known of what is selected, to be read and copied."""
+"""The Details dock: everything known about the selection, to be read and copied."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ TEXT_PX = 13
 PAUSE_MS = 80
 """Nothing is gathered for what a held key runs past."""
 
-_HINT = "Click a bar in the timeline, or a stall in its dock:\neverything known of it stands here."
+_HINT = (
+    "Click a bar in the timeline, or a stall in its dock:\neverything known about the selection stands here."
+)
 
 
 class DetailsPanel(Panel):

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.launches.launches import UNKNOWN
 from viewer.drawing.format import format_bytes, format_instant, format_ns, format_rate
 from viewer.panels.event_set import GROUPS, EventSet, Positions, Values
@@ -261,6 +262,12 @@ def _group(_events: EventSet, value: Any) -> str:
     return GROUPS[int(value)]
 
 
+def _group_label(events: EventSet, value: Any) -> str:
+    """Return the label of a class; files have its name, which `_group` returns."""
+    name = _group(events, value)
+    return CLASS_LABELS.get(name, name)
+
+
 def _speed(_events: EventSet, gb_s: Any) -> str:
     return format_rate(float(gb_s) * 1000, 1000) if gb_s > 0 else ""
 
@@ -295,7 +302,7 @@ COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("start_ns", "Start", _ALL, lambda e, p: e.events.start_ns[p],
                 _instant, tip="From the trace's zero"),
     EventColumn("duration_ns", "Duration", _ALL, lambda e, p: e.durations(p), _length),
-    EventColumn("class", "Class", _ALL, lambda e, p: e.groups(p), _group,
+    EventColumn("class", "Class", _ALL, lambda e, p: e.groups(p), _group_label,
                 _spell(_group), number=False,
                 tip="The class of a kernel by the rules (Tools > Settings), else what kind of event it is"),
     EventColumn("gpu", "GPU", GPU_KINDS, _owner(_GPU), _gpu_name, _spell(_gpu_name), number=False),

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.palette import Palette
@@ -27,7 +28,7 @@ from viewer.drawing.theme import Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.duration_chart import DurationChart
 from viewer.panels.event_columns import EventColumn, columns_for
-from viewer.panels.event_set import GROUPS, HOLDERS, EventSet, gather
+from viewer.panels.event_set import HOLDERS, EventSet, gather
 from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
 from viewer.panels.one_line import Choice, OneLine
@@ -153,10 +154,12 @@ class EventsPanel(Panel):
         self._colour()
         self.where.setText(self.events.row.text_path)
         self.where.setToolTip(tip(self.events.row.text_path))
-        held = self.events.present
+        present = self.events.present
         self.group.clear()
-        self.group.addItems([EVERYTHING, *held])
-        self.group.setVisible(len(held) > 1)
+        self.group.addItem(EVERYTHING, "")
+        for name in present:
+            self.group.addItem(CLASS_LABELS.get(name, name), name)
+        self.group.setVisible(len(present) > 1)
         columns = columns_for(self.events)
         if columns != self.table.event_model.columns:
             self.table.list_events(self.events, columns, np.empty(0, np.int32))
@@ -179,9 +182,9 @@ class EventsPanel(Panel):
         columns = columns_for(events)
         section = header.sortIndicatorSection()
         sort = columns[section].key if 0 <= section < len(columns) else ""
-        group = self.group.currentText()
+        group = self.group.currentData() or ""
         self.wanted = Wanted(
-            self.text.text(), least, most, group if group in GROUPS else "", self.state.filter, sort,
+            self.text.text(), least, most, group, self.state.filter, sort,
             header.sortIndicatorOrder().name == "DescendingOrder",
         )  # fmt: skip
         work = partial(list_events, events, columns, self.wanted)

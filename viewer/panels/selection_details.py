@@ -146,7 +146,7 @@ def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
 
 def _on_gpu(study: Study, ref: EventRef) -> Iterator[Section]:
     """Return where a range lies on the GPU by both projections, and the five parts inside the wider one."""
-    for mode, what in (("thread", "On the GPU, same thread"), ("process", "On the GPU, whole process")):
+    for mode, what in (("thread", "GPU projection, own thread"), ("process", "GPU projection, all threads")):
         table = study.projection(mode)  # type: ignore[arg-type]
         held = table[table["range"] == ref.index]
         if not len(held):

@@ -26,6 +26,8 @@ CLASSES = (
     "elementwise",
     "other",
 )
+CLASS_LABELS = {"matrix multiply": "GEMM"}
+"""Classes whose label differs from their name; the name stands in the rule file, in JSON and in CSV."""
 COMMUNICATION = CLASSES.index("communication")
 OTHER = CLASSES.index("other")
 

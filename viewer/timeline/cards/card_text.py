@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import CATEGORIES
@@ -135,7 +136,8 @@ def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: i
     if ref.kind is Kind.KERNEL:
         rule = study.classes.rule(name_id)
         fired = f"rule “{rule}”" if rule else "no rule matches"
-        yield "Class", f"{study.classes.class_name(name_id)}  ({fired})"
+        name = study.classes.class_name(name_id)
+        yield "Class", f"{CLASS_LABELS.get(name, name)}  ({fired})"
         yield from _launch_shape(row)
     if "bytes" in events.columns:
         size = int(events.columns["bytes"][ref.index])

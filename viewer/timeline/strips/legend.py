@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.study import Study
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import LIGHT, Theme
@@ -66,7 +67,9 @@ def paint_legend(
     if palette is not None and classes:
         x = _paint_heading(painter, rect, x + _GAP, theme, "Kernels")
         for name in classes:
-            x = _paint_entry(painter, rect, x, theme, name, palette.class_colour(name, theme))
+            x = _paint_entry(
+                painter, rect, x, theme, CLASS_LABELS.get(name, name), palette.class_colour(name, theme)
+            )
 
 
 def _paint_heading(painter: QPainter, rect: QRect, x: float, theme: Theme, text: str) -> float:
