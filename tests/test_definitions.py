@@ -47,7 +47,7 @@ def test_a_usual_range_is_the_one_that_the_document_says(demo_study):
     for metric in summary(demo_study, demo_study.iterations()).numbers:
         entry = definitions.find(metric.key)
         said = re.search(r"Usual range:\*? ([^.]*)\.", entry.text)
-        if limit := re.search(r"(under|about) (\d+)", metric.normal):
+        if limit := re.search(r"(under|about) (\d+)", metric.usual):
             assert limit[0] in said[1], metric.key
 
 

@@ -181,7 +181,7 @@ def test_a_browser_shows_it_and_asks_for_nothing(page, tmp_path):
 
 def test_columns_are_called_what_they_hold_and_sums_by_cause_say_how_they_count(page):
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", page)
-    assert "vital" in heads
+    assert "metric" in heads
     assert "main cause" in heads
     assert "whole stalls" in heads
     assert "<tr><th>number</th>" not in page

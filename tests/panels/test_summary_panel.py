@@ -12,7 +12,7 @@ from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.reconcile_page import parse_share
 from viewer.panels.spec_table_view import SpecTableView
-from viewer.panels.summary_panel import SECTIONS, SummaryPanel
+from viewer.panels.summary_panel import PAGES, SummaryPanel
 from viewer.readers import read
 from viewer.state.jobs import join_all
 
@@ -47,11 +47,11 @@ def looking_at_nothing():
 
 
 def sorted_events(qtbot, panel):
-    qtbot.waitUntil(lambda: panel.sheet is not None and not panel._worker.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.summary is not None and not panel._worker.is_busy, timeout=20_000)
 
 
 def page(panel, section):
-    panel.sections.setCurrentRow(SECTIONS.index(section))
+    panel.sections.setCurrentRow(PAGES.index(section))
     return panel.pages.currentWidget().widget().findChildren(SpecTableView)
 
 
@@ -69,8 +69,8 @@ def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
     (sheet,) = page(panel, "Time")
     rows = sheet.grid.rows
     assert [row[0].text for row in rows[:2]] == ["All GPUs", "Rank 0 GPU 0"]
-    assert rows[-1][0].text == "normal"
-    scope = panel.sheet.scope
+    assert rows[-1][0].text == "usual"
+    scope = panel.summary.scope
     parts = scope.parts(demo.parts)
     for gpu in range(8):
         row = rows[gpu + 1]
@@ -81,20 +81,20 @@ def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
         exposed = parts[gpu, CATEGORIES.index("exposed_comm")] / scope.length_ns(gpu)
         assert (row[3].tone == "bad") == (exposed >= 0.10)
     assert [row[0].text for row in rows if "slowest" in row[0].text] == ["Rank 5 GPU 5  slowest"]
-    assert "Normal: under 5 %" in rows[0][5].tip
+    assert "Usual: under 5 %" in rows[0][5].tip
 
 
 def test_every_page_says_what_its_numbers_mean(shown, demo):
     panel = shown(demo)
-    for section in SECTIONS[:-1]:
+    for section in PAGES[:-1]:
         sheets = page(panel, section)
         assert sheets, section
         for sheet in sheets:
             assert sheet.grid.rows, section
             for row in sheet.grid.rows:
-                if row[0].text != "normal":
+                if row[0].text != "usual":
                     assert row[0].tip or any(cell.tip for cell in row), (section, row[0].text)
-    marked = [s for i, s in enumerate(SECTIONS) if panel.sections.item(i).data(Qt.ItemDataRole.UserRole)]
+    marked = [s for i, s in enumerate(PAGES) if panel.sections.item(i).data(Qt.ItemDataRole.UserRole)]
     assert {"Time", "Copies", "Ranks"} <= set(marked)
     assert not {"Small-kernel bursts", "Synchronisation", "Reconcile"} & set(marked)
 
@@ -111,26 +111,26 @@ def test_a_click_leads_to_the_evidence_on_that_gpu(shown, demo, qtbot):
 
 def test_a_finding_leads_to_its_page(shown, demo):
     panel = shown(demo)
-    assert "idle" in panel.found.text()
+    assert "idle" in panel.unusual.text()
     panel.show_metric("copies_in_front")
-    assert SECTIONS[panel.sections.currentRow()] in ("Iterations", "Copies")
+    assert PAGES[panel.sections.currentRow()] in ("Iterations", "Copies")
     assert panel.state.selection is not None
 
 
 def test_the_filter_is_followed_and_said(shown, demo, qtbot):
     panel = shown(demo)
-    state, before = panel.state, panel.sheet
+    state, before = panel.state, panel.summary
     state.set_filter(iteration_scope(state.iterations, (2,)))
-    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
-    assert panel.sheet.scope is state.filter
+    qtbot.waitUntil(lambda: panel.summary is not before, timeout=20_000)
+    assert panel.summary.scope is state.filter
     assert panel.what.text() == "Filtered to iteration 2"
-    before = panel.sheet
+    before = panel.summary
     state.set_iteration(3)
-    assert panel.sheet is before
+    assert panel.summary is before
     assert not panel._worker.is_busy
     state.set_filter(demo.range_scope(*demo.trace.window_ns))
-    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
-    assert panel.sheet["idle"].value == sum(
+    qtbot.waitUntil(lambda: panel.summary is not before, timeout=20_000)
+    assert panel.summary["idle"].value == sum(
         int(p.totals(*demo.trace.window_ns)[CATEGORIES.index("idle")]) for p in demo.parts
     )
 
@@ -138,7 +138,7 @@ def test_the_filter_is_followed_and_said(shown, demo, qtbot):
 def test_numbers_that_are_not_steady_say_so(shown, shared_trace, qtbot):
     panel = shown(Study(read(shared_trace("pytorch-a100-nvtx"), cache=False), Rules.builtin()))
     assert panel.what.text().startswith("Not steady")
-    panel.sections.setCurrentRow(SECTIONS.index("Ranks"))
+    panel.sections.setCurrentRow(PAGES.index("Ranks"))
     assert "no two GPUs" in panel.pages.currentWidget().widget().text()
 
 
@@ -157,14 +157,14 @@ def test_a_figure_is_read_as_a_percentage(text, share):
 
 def test_a_looser_definition_is_named(shown, demo, qtbot):
     panel = shown(demo)
-    panel.sections.setCurrentRow(SECTIONS.index("Reconcile"))
+    panel.sections.setCurrentRow(PAGES.index("Reconcile"))
     asked = panel.reconcile
-    no_kernel = panel.sheet["no_kernel"].share
+    no_kernel = panel.summary["no_kernel"].share
     asked.figure.setText(f"{no_kernel * 100:.1f}")
     asked.ask()
     qtbot.waitUntil(lambda: "Measured here" in asked.said.text(), timeout=20_000)
     assert "“no kernel” gives" in asked.said.text()
-    asked.figure.setText(f"{panel.sheet['idle'].share * 100:.1f} %")
+    asked.figure.setText(f"{panel.summary['idle'].share * 100:.1f} %")
     asked.ask()
     qtbot.waitUntil(lambda: "agree" in asked.said.text(), timeout=20_000)
     asked.figure.setText("a fifth")
@@ -199,12 +199,12 @@ def test_bars_are_complete_at_any_width(shown, demo, qtbot, width):
 
 def test_what_the_numbers_leave_out_stands_at_their_head(shown, demo, qtbot):
     panel = shown(demo)
-    assert panel.notes.text() == panel.sheet.notes[0]
+    assert panel.notes.text() == panel.summary.notes[0]
     assert panel.notes.text().startswith("Left out: ")
     assert panel.notes.isVisible()
-    before = panel.sheet
+    before = panel.summary
     panel.state.set_filter(demo.range_scope(*demo.trace.window_ns))
-    qtbot.waitUntil(lambda: panel.sheet is not before, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.summary is not before, timeout=20_000)
     assert not panel.notes.isVisible()
 
 
@@ -212,5 +212,5 @@ def test_what_is_not_normal_is_said_whole_in_a_narrow_dock(shown, demo):
     panel = shown(demo)
     panel.resize(760, 320)
     QApplication.processEvents()
-    assert panel.found.height() >= panel.found.heightForWidth(panel.found.width())
-    assert panel.found.heightForWidth(panel.found.width()) > panel.found.heightForWidth(2000)
+    assert panel.unusual.height() >= panel.unusual.heightForWidth(panel.unusual.width())
+    assert panel.unusual.heightForWidth(panel.unusual.width()) > panel.unusual.heightForWidth(2000)

@@ -1,4 +1,4 @@
-"""`lightbox compare`: the summary of two traces side by side, as a table or as one JSON object."""
+"""`lightbox compare`: the summaries of two traces side by side, as a table or as one JSON object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from viewer.trace import GPU_KINDS
 
 
 def print_comparison(first: Study, second: Study, as_json: bool) -> None:
-    """Print what two runs have in common and in what they differ, each over its steady state.
+    """Print the metrics of two runs and their differences, each over its steady state.
 
     Raises
     ------
@@ -30,29 +30,30 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
     for study in (first, second):
         if not any(len(study.trace.events[kind]) for kind in GPU_KINDS):
             raise typer.TyperException(f"{study.trace.path.name}: no GPU operation was recorded")
-    sheets = [summary(study, study.iterations()) for study in (first, second)]
-    rows = compare(*sheets)
+    summaries = [summary(study, study.iterations()) for study in (first, second)]
+    rows = compare(*summaries)
     if as_json:
         facts = {
-            key: {"path": str(study.trace.path), "scope": sheet.scope.what, "rules": study.rules.hash}
-            for key, study, sheet in zip(("first", "second"), (first, second), sheets, strict=True)
+            key: {"path": str(study.trace.path), "scope": measured.scope.what, "rules": study.rules.hash}
+            for key, study, measured in zip(("first", "second"), (first, second), summaries, strict=True)
         }
         json.dump({**facts, "numbers": [asdict(row) for row in rows]}, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
     console = plain_console()
     names = [visible(study.trace.path.name) for study in (first, second)]
-    for name, sheet, key in zip(names, sheets, ("A", "B"), strict=True):
-        console.print(_head(key, name, sheet))
-        for note in sheet.notes:
+    for name, measured, key in zip(names, summaries, ("A", "B"), strict=True):
+        console.print(_head(key, name, measured))
+        for note in measured.notes:
             console.print(f"   {note}")
     console.print(_table(rows))
     if any(row.how for row in rows):
         console.print(f"* {PER_ITERATION}")
 
 
-def _head(key: str, name: str, sheet: Summary) -> str:
-    return f"{key}  {name}: {sheet.scope.what}, {len(sheet.gpus)} GPUs"
+def _head(key: str, name: str, measured: Summary) -> str:
+    gpus = len(measured.gpus)
+    return f"{key}  {name}: {measured.scope.what}, {gpus} {'GPU' if gpus == 1 else 'GPUs'}"
 
 
 def _table(rows: tuple[Compared, ...]) -> FittedTable:
@@ -64,7 +65,7 @@ def _table(rows: tuple[Compared, ...]) -> FittedTable:
 
 
 _COLUMNS = (
-    ("section", False), ("vital", False), ("A", True), ("of the time", True), ("B", True),
+    ("section", False), ("metric", False), ("A", True), ("of the time", True), ("B", True),
     ("of the time", True), ("B less A", True), ("change", True),
 )  # fmt: skip
 

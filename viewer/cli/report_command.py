@@ -12,25 +12,16 @@ import typer
 from rich.text import Text
 
 from viewer.analysis.study import Study
-from viewer.analysis.summary.rank_metrics import SPLIT
-from viewer.analysis.summary.report import report
-from viewer.analysis.summary.summary import SECTIONS, Summary, summary
-from viewer.analysis.time.scope import Scope, iteration_scope
+from viewer.analysis.summary.report import report, report_scope, trace_facts
+from viewer.analysis.summary.sections import SECTIONS
+from viewer.analysis.summary.summary import Summary, summary
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
 from viewer.cli.open_study import chosen_window
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, SpecTable
-from viewer.drawing.summary_tables import (
-    class_grid,
-    copy_grid,
-    kernel_grid,
-    numbers_grid,
-    phase_grid,
-    sync_grid,
-    time_grid,
-)
+from viewer.drawing.summary_tables import section_tables
 from viewer.trace.model import GUESSED_RANK
 
 Cut = TypeVar("Cut")
@@ -47,7 +38,7 @@ CATEGORY_TITLES = {
 
 
 def print_report(study: Study, range_text: str | None, iteration: int | None, as_json: bool) -> None:
-    """Print what is known of a trace.
+    """Print what is known about a trace.
 
     Raises
     ------
@@ -56,20 +47,17 @@ def print_report(study: Study, range_text: str | None, iteration: int | None, as
     """
     window, iteration = chosen_window(study, range_text, iteration)
     try:
-        facts = report(study, window, iteration)
+        facts = (report if as_json else trace_facts)(study, window, iteration)
     except ValueError as error:
         raise typer.TyperException(str(error)) from error
     if as_json:
         json.dump(facts, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
+    scope = report_scope(study, window, iteration)
+    measured = summary(study, study.iterations(), scope) if study.trace.gpus else None
     console = plain_console()
-    sheet = (
-        summary(study, study.iterations(), scope=_scope(study, window, iteration))
-        if study.trace.gpus
-        else None
-    )
-    for part in _parts_of_report(facts, sheet):
+    for part in _parts_of_report(facts, measured):
         console.print(part)
 
 
@@ -91,21 +79,13 @@ def write_html(study: Study, range_text: str | None, iteration: int | None, path
 
     app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     try:
-        page = html_report(report_facts(study, scope=_scope(study, window, iteration)))
+        page = html_report(report_facts(study, scope=report_scope(study, window, iteration)))
     finally:
         del app
     write_atomic(path, page.encode())
 
 
-def _scope(study: Study, window: tuple[int, int] | None, iteration: int | None) -> Scope | None:
-    """Return what was asked for as the summary takes it; None: it chooses, the steady state first."""
-    iterations = study.iterations()
-    if iteration is not None and iterations is not None:
-        return iteration_scope(iterations, [iteration])
-    return study.range_scope(*window) if window else None
-
-
-def _parts_of_report(facts: dict[str, Any], sheet: Summary | None) -> Iterable[Text | FittedTable]:
+def _parts_of_report(facts: dict[str, Any], measured: Summary | None) -> Iterable[Text | FittedTable]:
     yield _head(facts)
     yield _gpus(facts["gpus"])
     if any(gpu["rank_from"] == GUESSED_RANK for gpu in facts["gpus"]):
@@ -115,11 +95,11 @@ def _parts_of_report(facts: dict[str, Any], sheet: Summary | None) -> Iterable[T
     if facts["gpus"]:
         yield Text(f"\nWhere the time goes: {window['what']}, {format_ns(length)}", style="bold")
         yield from (Text(note, style="yellow") for note in facts["notes"])
-        yield _five_parts(facts["gpus"], length)
+        yield _five_categories(facts["gpus"], length)
         yield _classes(facts["gpus"])
     yield from _iterations(facts)
-    if sheet is not None:
-        yield from _summary_tables(sheet)
+    if measured is not None:
+        yield from _summary_tables(measured)
     yield _counts(facts["counts"], "Rows read")
     if facts["unread"]:
         yield _counts(facts["unread"], "Rows of tables that are not read")
@@ -137,7 +117,9 @@ def _head(facts: dict[str, Any]) -> Text:
 
 
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> FittedTable:
-    return FittedTable(title, [ConsoleColumn(n, number=at >= left) for at, n in enumerate(names)], rows)
+    return FittedTable(
+        title, [ConsoleColumn(n, number=column >= left) for column, n in enumerate(names)], rows
+    )
 
 
 def _name(gpu: dict[str, Any]) -> str:
@@ -157,25 +139,25 @@ def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
     return _table("\nGPUs", names, _cut(rows), left=2)
 
 
-def _five_parts(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
+def _five_categories(gpus: list[dict[str, Any]], length_ns: int) -> FittedTable:
     rows = []
     for gpu in gpus:
-        held = [gpu[f"{part}_ns"] for part in (*CATEGORIES, "no_kernel")]
-        rows.append([_name(gpu), *(_length(ns, length_ns) for ns in held), format_count(gpu["launches"])])
-    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel", "launches"), _cut(rows))
+        times = [gpu[f"{category}_ns"] for category in (*CATEGORIES, "no_kernel")]
+        rows.append([_name(gpu), *(_length(ns, length_ns) for ns in times), format_count(gpu["launches"])])
+    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel running", "launches"), _cut(rows))
 
 
-def _length(ns: int, of_ns: int) -> str:
-    return f"{format_ns(ns)} {format_share(ns / of_ns):>7}"
+def _length(ns: int, total_ns: int) -> str:
+    return f"{format_ns(ns)} {format_share(ns / total_ns):>7}"
 
 
 def _classes(gpus: list[dict[str, Any]]) -> FittedTable:
     totals: dict[str, list[int]] = {}
     for gpu in gpus:
-        for name, held in gpu["classes"].items():
+        for name, numbers in gpu["classes"].items():
             total = totals.setdefault(name, [0, 0, 0])
             for position, key in enumerate(("kernels", "sum_ns", "union_ns")):
-                total[position] += held[key]
+                total[position] += numbers[key]
     rows = [
         [name, format_count(kernels), format_ns(sum_ns), format_ns(union_ns)]
         for name, (kernels, sum_ns, union_ns) in sorted(totals.items(), key=lambda item: -item[1][1])
@@ -192,9 +174,9 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
     marker, steady = facts["marker"], facts["steady"]
     rows = []
     for iteration in iterations[:LONGEST_LIST]:
-        whole = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in iteration["gpus"]) or 1
+        total = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in iteration["gpus"]) or 1
         shares = (
-            format_share(sum(gpu[f"{part}_ns"] for gpu in iteration["gpus"]) / whole)
+            format_share(sum(gpu[f"{part}_ns"] for gpu in iteration["gpus"]) / total)
             for part in ("exposed_comm", "copy_only", "idle")
         )
         name, flag = iteration["name"] or "", iteration["flag"] or ""
@@ -217,34 +199,30 @@ _ITERATION_COLUMNS = (
 )
 
 
-def _summary_tables(sheet: Summary) -> Iterable[Text | FittedTable]:
-    """Yield what the Summary dock shows, from the same cells."""
-    yield Text(
-        f"\nSummary: {sheet.scope.what}{'' if sheet.scope.is_steady else ' (not steady)'}", style="bold"
+def _summary_tables(measured: Summary) -> Iterable[Text | FittedTable]:
+    """Yield what the Summary dock shows, section by section, from the same cells."""
+    scope = measured.scope
+    yield Text(f"\nSummary: {scope.what}{'' if scope.is_steady else ' (not steady)'}", style="bold")
+    yield from (Text(note) for note in measured.notes if note not in scope.notes)
+    yield from (Text(f"Unreliable: {doubt.text}", style="yellow") for doubt in measured.doubts)
+    for section in SECTIONS:
+        for band in section_tables(measured, section, each=False):
+            yield from map(_console_table, band)
+        notes = dict.fromkeys(number.metric.note for number in measured.section(section))
+        yield from (Text(note, style="dim") for note in notes if note)
+
+
+def _console_table(table: SpecTable) -> FittedTable:
+    """Return a table for the terminal; what is unusual is red, and marked "!" where no colour is seen."""
+    shown = [column for column in range(len(table.heads)) if any(row[column].text for row in table.rows)]
+    heads = [table.heads[column] for column in shown]
+    rows = [
+        [_cell(row[column], head.number) for column, head in zip(shown, heads, strict=True)]
+        for row in table.rows
+    ]
+    return FittedTable(
+        f"\n{table.name}", [ConsoleColumn(head.title, head.number) for head in heads], _cut(rows)
     )
-    yield from (Text(note) for note in sheet.notes if note not in sheet.scope.notes)
-    yield from (Text(f"Unreliable: {d.text}", style="yellow") for d in sheet.doubts)
-    yield _grid(time_grid(sheet))
-    for grid in (
-        *(numbers_grid(sheet, sheet.section(s), s.capitalize(), each=False) for s in SECTIONS[1:]),
-        kernel_grid(sheet),
-        class_grid(sheet),
-        phase_grid(sheet),
-        copy_grid(sheet),
-        sync_grid(sheet),
-    ):
-        if grid.rows:
-            yield _grid(grid)
-        if any(v.key == "exposed_wait" for v in sheet.section(grid.name.lower())):
-            yield Text(SPLIT, style="dim")
-
-
-def _grid(grid: SpecTable) -> FittedTable:
-    """Return a grid as a table of texts; what is not normal is red, and marked for who sees no colour."""
-    kept = [at for at in range(len(grid.heads)) if any(row[at].text for row in grid.rows)]
-    columns = [ConsoleColumn(grid.heads[at].title, grid.heads[at].number) for at in kept]
-    rows = [[_cell(row[at], is_number=grid.heads[at].number) for at in kept] for row in grid.rows]
-    return FittedTable(f"\n{grid.name}", columns, _cut(rows))
 
 
 def _cut(rows: Sequence[Sequence[Cut]]) -> Sequence[Sequence[Cut | str]]:

@@ -1,4 +1,4 @@
-"""Grid: a small table of texts, each of which says what it means and where to look."""
+"""SpecTable: a small table of texts, each of which says what it means and where it can be seen."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Cell:
     ----------
     tip : str
         Shown on hover: what the number means.
-    spot : Location or None
+    location : Location or None
         Where a click leads.
     tone : {"plain", "bad", "soft", "strong"}
-        "bad" is outside of what is normal.
+        "bad" is outside the usual range.
     swatch : int or None
         An ARGB colour beside the text.
     bar : tuple of float
-        Shares of the five parts, drawn as a stacked bar instead of a text.
+        Shares of the five categories, drawn as a stacked bar instead of a text.
     """
 
     text: str = ""
     tip: str = ""
-    spot: Location | None = None
+    location: Location | None = None
     tone: Tone = "plain"
     swatch: int | None = None
     bar: tuple[float, ...] = ()
@@ -57,7 +57,7 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class SpecTable:
-    """What a sheet shows; `frame` holds the numbers themselves, for files."""
+    """A named table; `frame` holds the numbers themselves, for files."""
 
     name: str
     heads: Sequence[Head]

@@ -1,96 +1,64 @@
-"""The summary as grids: what stands in which cell, what it means and where it leads."""
+"""The tables of each section of the summary: what stands in which cell, what it means and where it leads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import pandas as pd
 
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.kernels.sync_time import ALL_CALLS
-from viewer.analysis.summary.metric import Location, Metric, Value
+from viewer.analysis.summary import sections
+from viewer.analysis.summary.metric import Location, MetricValue, Section
 from viewer.analysis.summary.summary import Summary
-from viewer.analysis.summary.time_metrics import LIMITS
-from viewer.analysis.summary.work_metrics import NORMAL_RATIO
-from viewer.analysis.time.time_breakdown import CATEGORIES
-from viewer.drawing.format import (
-    format_bytes,
-    format_count,
-    format_ns,
-    format_rate,
-    format_share,
-    format_value,
-)
-from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
+from viewer.drawing.format import format_bytes, format_count, format_ns, format_rate, format_share
+from viewer.drawing.number_tables import TIME_COLUMNS, numbers_table, time_table
+from viewer.drawing.spec_table import Cell, Head, SpecTable
 from viewer.trace.names import short_name
 
-ALL_GPUS = "All GPUs"
-_TIMES = (*CATEGORIES, "no_kernel")
-_TITLES = ("compute", "hidden comm.", "exposed comm.", "copy", "idle", "no kernel")
 _SMALLEST_SHARE = 0.005
+_LONGEST = "A click leads to the longest one"
 
 Swatch = Callable[[str | int], int | None]
 """The colour of a kernel's class, or of a name."""
+Builder = Callable[[Summary, Swatch], SpecTable]
 
 
-def _no_colour(_: str | int) -> None:
-    return None
+def no_colour(_: str | int) -> None:
+    """Return no colour, for tables without them."""
 
 
-def time_grid(sheet: Summary) -> SpecTable:
-    """Return where the time of each GPU goes, with the numbers that tell a GPU from its neighbours."""
-    more = _of_ranks(sheet)
-    heads = [Head("", number=False)]
-    heads += [Head(t, _definition(sheet[k]), key=k) for k, t in zip(_TIMES, _TITLES, strict=True)]
-    heads += [head for head, _ in more]
-    heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
-    slow = _slowest(sheet)
-    rows = []
-    every = range(len(sheet.gpus))
-    for gpu in every if len(every) == 1 else (None, *every):
-        total = sheet.scope.total_ns if gpu is None else sheet.scope.length_ns(gpu)
-        cells = [_part_cell(sheet[key], gpu, total) for key in _TIMES]
-        name = ALL_GPUS if gpu is None else sheet.gpus[gpu]
-        is_slow = gpu is not None and gpu == slow
-        said = sheet["slowest_rank"].definition if is_slow else ""
-        first = Cell(
-            f"{name}  slowest" if is_slow else name,
-            said,
-            tone="strong" if is_slow or gpu is None else "plain",
-            spot=sheet["slowest_rank"].location if is_slow else None,
-        )
-        bar = tuple(_value(sheet[key], gpu) / max(total, 1) for key in CATEGORIES)
-        rows.append([first, *cells, *(cell(gpu) for _, cell in more), Cell(bar=bar)])
-    normal = [Cell(sheet[key].normal, tone="soft") for key in _TIMES]
-    of_more = {"fwd : bwd": "about 1 : 2"}
-    rows.append(
-        [
-            Cell("normal", tone="soft"),
-            *normal,
-            *(Cell(of_more.get(head.title, ""), tone="soft") for head, _ in more),
-            Cell(),
-        ]
-    )
-    return SpecTable("Time of each GPU", heads, rows, sheet.table("time"))
+def section_tables(
+    summary: Summary, section: Section, swatch: Swatch = no_colour, each: bool = True
+) -> list[list[SpecTable]]:
+    """Return the tables of a section that have rows; those of one list stand side by side.
 
+    Every number of the section is in one of them: what has no cell in a table of its own stands in one of
+    numbers, one a row.
 
-def numbers_grid(sheet: Summary, numbers: Sequence[Metric], name: str, each: bool = True) -> SpecTable:
-    """Return some numbers, one a row, over all GPUs and, if asked for, on each."""
-    each = each and any(v.per_gpu for v in numbers) and len(sheet.gpus) > 1
-    heads = [
-        Head("", number=False),
-        Head(ALL_GPUS if len(sheet.gpus) != 1 else sheet.gpus[0], "Over all GPUs: sums, or as it says"),
-        Head("of the time", "Share of the time of all GPUs"),
-        Head("normal", number=False),
-        *((Head(label) for label in sheet.gpus) if each else ()),
+    Parameters
+    ----------
+    each : bool
+        Whether the table of numbers has a column for each GPU.
+    """
+    layout = _LAYOUTS.get(section, _Layout())
+    numbers = [number for number in section_numbers(summary, section) if number.key not in layout.covers]
+    bands = [
+        [build(summary, swatch) for build in layout.above],
+        [numbers_table(summary, numbers, section.title, each)],
+        [build(summary, swatch) for build in layout.below],
     ]
-    rows = [_number_row(sheet, metric, each) for metric in numbers]
-    table = pd.DataFrame([{"key": v.key, "name": v.name, "value": v.value, "unit": v.unit} for v in numbers])
-    return SpecTable(name, heads, rows, table)
+    shown = [[table for table in band if table.rows] for band in bands]
+    return [band for band in shown if band]
 
 
-def class_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
+def section_numbers(summary: Summary, section: Section) -> tuple[MetricValue, ...]:
+    """Return the numbers of a section, before them the one that stands first, wherever it belongs."""
+    first = (number for number in summary.numbers if number.key == section.first)
+    return (*first, *(number for number in summary.section(section) if number.key != section.first))
+
+
+def _class_table(summary: Summary, swatch: Swatch) -> SpecTable:
     """Return the kernel classes: sum and union."""
     heads = (
         Head("Class", "By the table of rules; Tools opens it", number=False),
@@ -99,23 +67,23 @@ def class_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
         Head("union", "Time in which at least one of them runs, added up over the GPUs"),
         Head("share", "Of the durations of all kernels"),
     )
-    table = sheet.tables["classes"]
+    table = summary.tables["classes"]
     rows = []
     for row in table[table["kernels"] > 0].sort_values("sum_ns", ascending=False).to_dict("records"):
-        spot = _spot(row)
+        location = _location(row)
         rows.append(
             [
-                Cell(row["class"], "A click leads to the longest one", spot, swatch=swatch(row["class"])),
-                Cell(format_count(row["kernels"]), heads[1].tip, spot),
-                Cell(format_ns(row["sum_ns"]), heads[2].tip, spot),
-                Cell(format_ns(row["union_ns"]), heads[3].tip, spot),
-                Cell(format_share(row["share"]), heads[4].tip, spot),
+                Cell(row["class"], _LONGEST, location, swatch=swatch(row["class"])),
+                Cell(format_count(row["kernels"]), heads[1].tip, location),
+                Cell(format_ns(row["sum_ns"]), heads[2].tip, location),
+                Cell(format_ns(row["union_ns"]), heads[3].tip, location),
+                Cell(format_share(row["share"]), heads[4].tip, location),
             ]
         )
     return SpecTable("Kernel classes", heads, rows, table)
 
 
-def kernel_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
+def _kernel_table(summary: Summary, swatch: Swatch) -> SpecTable:
     """Return the kernels that take most time."""
     heads = (
         Head("Top kernels", number=False),
@@ -125,10 +93,10 @@ def kernel_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
         Head("mean", "Of one launch"),
         Head("class", number=False),
     )
-    table = sheet.tables["top kernels"]
+    table = summary.tables["top kernels"]
     rows = []
     for row in table.to_dict("records"):
-        spot, tip = _spot(row), f"{row['name']}\nA click leads to the longest one."
+        location, tip = _location(row), f"{row['name']}\n{_LONGEST}."
         texts = (
             format_share(row["share"]),
             format_ns(row["sum_ns"]),
@@ -136,12 +104,12 @@ def kernel_grid(sheet: Summary, swatch: Swatch = _no_colour) -> SpecTable:
             format_ns(row["mean_ns"]),
             str(row["class"]),
         )
-        first = Cell(short_name(row["name"]), tip, spot, swatch=swatch(row["name_id"]))
-        rows.append([first, *(Cell(t, tip, spot) for t in texts)])
+        first = Cell(short_name(row["name"]), tip, location, swatch=swatch(row["name_id"]))
+        rows.append([first, *(Cell(text, tip, location) for text in texts)])
     return SpecTable("Top kernels", heads, rows, table)
 
 
-def phase_grid(sheet: Summary) -> SpecTable:
+def _phase_table(summary: Summary, _: Swatch) -> SpecTable:
     """Return the phases: how long, of what, how finely cut, how much idle."""
     heads = (
         Head("Phase", number=False),
@@ -155,18 +123,20 @@ def phase_grid(sheet: Summary) -> SpecTable:
         Head("Classes", "By duration", number=False),
         Head("Top kernels", "By duration", number=False),
     )
-    table = sheet.tables.get("phases", pd.DataFrame())
+    table = summary.tables["phases"]
     rows = [_phase_row(row, heads) for row in table.to_dict("records")]
     frame = table.drop(columns="top_kernels", errors="ignore")
     return SpecTable("What the phases are made of", heads, rows, frame)
 
 
 def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
-    spot = _spot(row)
+    location = _location(row)
     total = max(sum(row[f"{c}_ns"] for c in CLASSES), 1)
-    held = sorted(((row[f"{c}_ns"] / total, c) for c in CLASSES), reverse=True)
-    classes = ", ".join(f"{c} {share * 100:.0f} %" for share, c in held[:3] if share >= _SMALLEST_SHARE)
-    every = "\n".join(f"{c}: {format_share(share)}" for share, c in held if share)
+    shares = sorted(((row[f"{name}_ns"] / total, name) for name in CLASSES), reverse=True)
+    largest = ", ".join(
+        f"{name} {share * 100:.0f} %" for share, name in shares[:3] if share >= _SMALLEST_SHARE
+    )
+    all_classes = "\n".join(f"{name}: {format_share(share)}" for share, name in shares if share)
     texts = (
         (format_ns(row["compute_ns"]), heads[1].tip),
         (format_ns(row["length_ns"]), heads[2].tip),
@@ -175,14 +145,14 @@ def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
         (format_count(row["small_kernels"]), heads[5].tip),
         (format_count(row["seas"]), heads[6].tip),
         (format_count(row["sea_kernels"]), heads[7].tip),
-        (classes, every),
+        (largest, all_classes),
         (row["top"], row["top"].replace(", ", "\n")),
     )
-    first = Cell(row["phase"], f"Found by: {row['how']}", spot, "strong")
-    return [first, *(Cell(text, tip, spot) for text, tip in texts)]
+    first = Cell(row["phase"], f"Found by: {row['how']}", location, "strong")
+    return [first, *(Cell(text, tip, location) for text, tip in texts)]
 
 
-def copy_grid(sheet: Summary) -> SpecTable:
+def _copy_table(summary: Summary, _: Swatch) -> SpecTable:
     """Return the copies and sets, by kind over all GPUs."""
     heads = (
         Head("Kind", number=False),
@@ -196,12 +166,12 @@ def copy_grid(sheet: Summary) -> SpecTable:
         Head("with compute", "On a stream that also computes, where a copy queues and cannot hide"),
         Head("pageable", "From or to host memory that is not pinned: the call waits for the copy"),
     )
-    table = sheet.tables["copies"]
+    table = summary.tables["copies"]
     rows = []
     for kind, of_kind in table.groupby("kind", sort=False):
         sums = of_kind[["count", "bytes", "sum_ns", "union_ns", "hidden_ns", "copy_only_ns"]].sum()
-        at = int((of_kind["end_ns"] - of_kind["start_ns"]).to_numpy().argmax())
-        spot = _spot(of_kind.to_dict("records")[at])
+        longest = int((of_kind["end_ns"] - of_kind["start_ns"]).to_numpy().argmax())
+        location = _location(of_kind.to_dict("records")[longest])
         streams = sorted({s for text in of_kind["streams"] for s in text.split(", ")}, key=int)
         texts = (
             str(kind),
@@ -216,15 +186,12 @@ def copy_grid(sheet: Summary) -> SpecTable:
             format_count(int(of_kind["pageable"].sum())),
         )
         rows.append(
-            [
-                Cell(t, h.tip or "A click leads to the longest one", spot)
-                for t, h in zip(texts, heads, strict=True)
-            ]
+            [Cell(text, head.tip or _LONGEST, location) for text, head in zip(texts, heads, strict=True)]
         )
     return SpecTable("Copies by kind", heads, rows, table)
 
 
-def sync_grid(sheet: Summary) -> SpecTable:
+def _sync_table(summary: Summary, _: Swatch) -> SpecTable:
     """Return the synchronising calls, by call over all GPUs."""
     heads = (
         Head("Call", number=False),
@@ -233,12 +200,12 @@ def sync_grid(sheet: Summary) -> SpecTable:
         Head("union", "Time with a thread in such a call, added up over the GPUs"),
         Head("GPU idle", "Of that: the GPU has nothing to do. This is what counts."),
     )
-    table = sheet.tables["synchronisation"]
+    table = summary.tables["synchronisation"]
     calls = table[table["call"] != ALL_CALLS]
     rows = []
-    for call, held in calls.groupby("call", sort=False):
-        sums = held[["count", "sum_ns", "union_ns", "idle_ns"]].sum()
-        spot = _spot(held.to_dict("records")[int(held["idle_ns"].to_numpy().argmax())])
+    for call, of_call in calls.groupby("call", sort=False):
+        sums = of_call[["count", "sum_ns", "union_ns", "idle_ns"]].sum()
+        location = _location(of_call.to_dict("records")[int(of_call["idle_ns"].to_numpy().argmax())])
         texts = (
             str(call),
             format_count(int(sums["count"])),
@@ -246,90 +213,41 @@ def sync_grid(sheet: Summary) -> SpecTable:
             format_ns(int(sums["union_ns"])),
             _part_of(int(sums["idle_ns"]), int(sums["union_ns"])),
         )
-        rows.append([Cell(t, h.tip, spot) for t, h in zip(texts, heads, strict=True)])
+        rows.append([Cell(text, head.tip, location) for text, head in zip(texts, heads, strict=True)])
     return SpecTable("Synchronising calls", heads, rows, table)
 
 
-def _number_row(sheet: Summary, metric: Metric, each: bool) -> list[Cell]:
-    tone: Tone = "bad" if metric.is_normal is False else "plain"
-    tip, spot = _definition(metric), metric.where()
-    row = [
-        Cell(metric.name, tip, spot, tone),
-        Cell(format_value(metric.value, metric.unit), tip, spot, tone),
-        Cell(format_share(metric.share) if metric.share is not None else "", tip, spot, tone),
-        Cell(metric.normal, tip, tone="soft"),
-    ]
-    if each:
-        values = metric.per_gpu or (None,) * len(sheet.gpus)
-        row += [
-            Cell(format_value(value, metric.unit) if metric.per_gpu else "", tip, metric.where(gpu))
-            if metric.per_gpu
-            else Cell()
-            for gpu, value in enumerate(values)
-        ]
-    return row
+def _part_of(ns: int, total_ns: int) -> str:
+    return f"{format_ns(ns)}  {format_share(ns / total_ns)}" if total_ns else format_ns(ns)
 
 
-def _part_cell(metric: Metric, gpu: int | None, total_ns: int) -> Cell:
-    ns = _value(metric, gpu)
-    share = ns / max(total_ns, 1)
-    limit = LIMITS.get(metric.key)
-    tip = f"{format_ns(ns)} of {format_ns(total_ns)}\n{_definition(metric)}"
-    return Cell(format_share(share), tip, metric.where(gpu), "bad" if limit and share >= limit else "plain")
-
-
-def _of_ranks(sheet: Summary) -> list[tuple[Head, Callable[[int | None], Cell]]]:
-    """Return the columns beside the parts: the head, and the cell of a GPU (None: over all)."""
-    known = {v.key for v in sheet.numbers}
-    columns: list[tuple[Head, Callable[[int | None], Cell]]] = []
-
-    def of(key: str, title: str, tone: Callable[[Value], bool] = lambda _: False) -> None:
-        if key not in known or sheet[key].value is None:
-            return
-        metric = sheet[key]
-
-        def cell(gpu: int | None) -> Cell:
-            value = metric.value if gpu is None else metric.per_gpu[gpu] if metric.per_gpu else None
-            tip = _definition(metric)
-            return Cell(
-                format_value(value, metric.unit), tip, metric.where(gpu), "bad" if tone(value) else "plain"
-            )
-
-        columns.append((Head(title, _definition(metric), key=key), cell))
-
-    of("iteration", "iteration")
-    of("rank_wait", "wait in NCCL")
-    of("small_share", "small kernels")
-    of("backward_to_forward", "fwd : bwd", _is_odd_ratio)
-    return columns
-
-
-def _is_odd_ratio(value: Value) -> bool:
-    return isinstance(value, float) and not NORMAL_RATIO[0] <= value <= NORMAL_RATIO[1]
-
-
-def _slowest(sheet: Summary) -> int | None:
-    """Return the GPU that stands out as the slowest, if one does."""
-    ranks = sheet.tables.get("ranks")
-    if ranks is None or not len(ranks) or not ranks["slowest"].any():
-        return None
-    return int(ranks.loc[ranks["slowest"], "gpu"].iat[0])
-
-
-def _value(metric: Metric, gpu: int | None) -> int:
-    value = metric.value if gpu is None else metric.per_gpu[gpu]
-    return value if isinstance(value, int) else 0
-
-
-def _part_of(ns: int, whole_ns: int) -> str:
-    return f"{format_ns(ns)}  {format_share(ns / whole_ns)}" if whole_ns else format_ns(ns)
-
-
-def _definition(metric: Metric) -> str:
-    return metric.definition + (f"\nNormal: {metric.normal}." if metric.normal else "")
-
-
-def _spot(row: dict[Any, Any]) -> Location | None:
+def _location(row: dict[Any, Any]) -> Location | None:
     if row["start_ns"] < 0 or row["end_ns"] <= row["start_ns"]:
         return None
     return Location(int(row["start_ns"]), int(row["end_ns"]), int(row["gpu"]))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The tables of a section around that of its numbers.
+
+    Attributes
+    ----------
+    above, below : tuple of callable
+        What stands side by side.
+    covers : collection of str
+        The keys of the numbers that have a cell in those.
+    """
+
+    above: tuple[Builder, ...] = ()
+    below: tuple[Builder, ...] = ()
+    covers: Collection[str] = ()
+
+
+_LAYOUTS = {
+    sections.TIME: _Layout(above=(lambda summary, _: time_table(summary),), covers=TIME_COLUMNS),
+    sections.KERNELS: _Layout(above=(_kernel_table, _class_table)),
+    sections.PHASES: _Layout(above=(_phase_table,)),
+    sections.COPIES: _Layout(below=(_copy_table,)),
+    sections.SYNCHRONISATION: _Layout(below=(_sync_table,)),
+}

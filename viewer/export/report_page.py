@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page of everything that is known of a run."""
+"""The report: one self-contained HTML page of everything known about a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.study import Study
-from viewer.analysis.summary.metric import Metric
-from viewer.analysis.summary.summary import SECTIONS, Summary, summary
+from viewer.analysis.summary.metric import MetricValue, Section
+from viewer.analysis.summary.sections import SECTIONS
+from viewer.analysis.summary.summary import Summary, summary
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
@@ -34,7 +35,6 @@ MOST_ITERATIONS, MOST_GROUPS, MOST_GPUS = 200, 25, 64
 OVERLAYS = frozenset({"idle", "exposed"})
 _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
-_TABLES = ("classes", "top kernels", "phases", "copies", "synchronisation", "ranks")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
 _BY_CAUSE = {"cause": "main cause", "total_ns": "whole stalls"}
 _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
@@ -42,13 +42,13 @@ _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """What a report says: numbers, which may take seconds to find and need no window.
+    """What a report says: numbers, which may take seconds to compute and need no window.
 
     Attributes
     ----------
     scope : Scope
-        What the summary are taken over.
-    sheet : Summary or None
+        What the metrics are taken over.
+    summary : Summary or None
         None without GPUs.
     stalls : Stalls or None
         None without GPUs.
@@ -57,7 +57,7 @@ class ReportFacts:
     study: Study
     iterations: Iterations | None
     scope: Scope
-    sheet: Summary | None
+    summary: Summary | None
     stalls: Stalls | None
     findings: tuple[Finding, ...]
     measurements: tuple[Measurement, ...] = ()
@@ -66,7 +66,7 @@ class ReportFacts:
     @property
     def scope_notes(self) -> tuple[str, ...]:
         """What has to be said of the scope, a line each."""
-        return self.sheet.notes if self.sheet else self.scope.notes
+        return self.summary.notes if self.summary else self.scope.notes
 
 
 def report_facts(
@@ -76,14 +76,14 @@ def report_facts(
     measurements: Sequence[Measurement] = (),
     notes: Sequence[Note] = (),
 ) -> ReportFacts:
-    """Find the numbers of a report.
+    """Compute the numbers of a report.
 
     Parameters
     ----------
     marker : int
         Which candidate marks the iterations.
     scope : Scope, optional
-        What the summary are taken over; by default the steady state.
+        What the metrics are taken over; by default the steady state.
     """
     iterations = study.iterations(marker)
     has_gpus = bool(study.trace.gpus)
@@ -102,8 +102,8 @@ def report_facts(
 def html_report(facts: ReportFacts) -> str:
     """Return the page; needs a QGuiApplication for its pictures.
 
-    The same trace gives the same page. Of the recording's environment nothing is told: no variables, no
-    names of users and machines, no folders.
+    The same trace gives the same page. It names nothing of the recording's environment: no variables, no
+    users, no machines, no folders.
     """
     name = visible(facts.study.trace.path.name)
     sections = [
@@ -149,18 +149,18 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 
 
 def _attention(facts: ReportFacts) -> str:
-    """Return what the numbers leave out, what makes them wrong, and what is not normal, before all else."""
+    """Return what the numbers leave out, what makes them wrong, and which are outside the usual range."""
     wrong = [f for f in facts.findings if f.severity == "error"]
-    unusual = facts.sheet.findings if facts.sheet else ()
+    unusual = facts.summary.unusual if facts.summary else ()
     lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]
-    lines += [_said(f) for f in wrong]
+    lines += [_finding(f) for f in wrong]
     if unusual:
         frame = pd.DataFrame(
             {
-                "vital": [v.name for v in unusual],
+                "metric": [v.title for v in unusual],
                 "value": [format_value(v.value, v.unit) for v in unusual],
                 "of the time": [format_share(v.share) if v.share is not None else "" for v in unusual],
-                "normal": [v.normal for v in unusual],
+                "usual": [v.usual for v in unusual],
             }
         )
         lines.append(html.table(frame))
@@ -174,16 +174,16 @@ def _time(facts: ReportFacts) -> str:
     parts = facts.scope.parts(study.parts)
     rows = []
     for gpu, of_gpu in zip(study.trace.gpus, parts.tolist(), strict=True):
-        whole = sum(of_gpu) or 1
+        total = sum(of_gpu) or 1
         cells = "".join(
-            f'<td class="n">{format_ns(ns)}</td><td class="n soft">{format_share(ns / whole)}</td>'
+            f'<td class="n">{format_ns(ns)}</td><td class="n soft">{format_share(ns / total)}</td>'
             for ns in of_gpu
         )
         label = html.escaped(study.trace.gpu_label(gpu.index))
         rows.append(f"<tr><td>{label}</td><td>{html.bar(of_gpu)}</td>{cells}</tr>")
     heads = "".join(f'<th class="n" colspan="2">{html.TITLES[f"{part}_ns"]}</th>' for part in CATEGORIES)
-    made = f'<div class="scroll"><table><tr><th>GPU</th><th></th>{heads}</tr>{"".join(rows)}</table></div>'
-    return html.section("Where the time goes", "time", html.bar_key(), made)
+    table = f'<div class="scroll"><table><tr><th>GPU</th><th></th>{heads}</tr>{"".join(rows)}</table></div>'
+    return html.section("Where the time goes", "time", html.bar_key(), table)
 
 
 def _pictures(facts: ReportFacts) -> str:
@@ -202,11 +202,11 @@ def _pictures(facts: ReportFacts) -> str:
     view = first_view(study, overlays=OVERLAYS)
     view = replace(view, iterations=iterations, measurements=facts.measurements, notes=facts.notes)
     view = replace(view, extras=replace(view.extras, table=False, card=False))
-    made = [
+    figures = [
         _picture(replace(view, window_ns=window, iteration=iteration), title)
         for title, window, iteration in shown
     ]
-    return html.section("Pictures", "pictures", *made)
+    return html.section("Pictures", "pictures", *figures)
 
 
 def _picture(view: View, title: str) -> str:
@@ -220,7 +220,7 @@ def _picture(view: View, title: str) -> str:
 
 
 def _summary(facts: ReportFacts) -> str:
-    if facts.sheet is None:
+    if facts.summary is None:
         return ""
     steady = (
         "" if facts.scope.is_steady or not facts.iterations else '<p class="soft">Not a steady state.</p>'
@@ -229,33 +229,33 @@ def _summary(facts: ReportFacts) -> str:
         "Summary",
         "vitals",
         steady,
-        *(_metric_table(facts.sheet, name, gpu_names(facts.study.trace)) for name in SECTIONS),
+        *(_metric_table(facts.summary, section, gpu_names(facts.study.trace)) for section in SECTIONS),
     )
 
 
-def _metric_table(sheet: Summary, name: str, gpus: Sequence[str]) -> str:
-    held = sheet.section(name)
-    if not held:
+def _metric_table(summary: Summary, section: Section, gpus: Sequence[str]) -> str:
+    numbers = summary.section(section)
+    if not numbers:
         return ""
-    each = any(v.per_gpu for v in held) and 1 < len(gpus) <= MOST_GPUS
+    each = any(number.per_gpu for number in numbers) and 1 < len(gpus) <= MOST_GPUS
     rows = []
-    for metric in held:
-        share = format_share(metric.share) if metric.share is not None else ""
+    for number in numbers:
+        share = format_share(number.share) if number.share is not None else ""
         cells = [
-            f"<td>{_named(metric)}</td>",
-            f'<td class="n v">{html.escaped(format_value(metric.value, metric.unit))}</td>',
-            f'<td class="n">{share}</td><td class="soft">{html.escaped(metric.normal)}</td>',
+            f"<td>{_linked(number)}</td>",
+            f'<td class="n v">{html.escaped(format_value(number.value, number.unit))}</td>',
+            f'<td class="n">{share}</td><td class="soft">{html.escaped(number.usual)}</td>',
         ]
         if each:
-            values = metric.per_gpu or ("",) * len(gpus)
-            cells += [f'<td class="n">{html.escaped(format_value(v, metric.unit))}</td>' for v in values]
-        mark = ' class="bad"' if metric.is_normal is False else ""
+            values = number.per_gpu or ("",) * len(gpus)
+            cells += [f'<td class="n">{html.escaped(format_value(v, number.unit))}</td>' for v in values]
+        mark = ' class="bad"' if number.is_usual is False else ""
         rows.append(f"<tr{mark}>{''.join(cells)}</tr>")
-    heads = '<th>metric</th><th class="n">value</th><th class="n">of the time</th><th>normal</th>'
+    heads = '<th>metric</th><th class="n">value</th><th class="n">of the time</th><th>usual</th>'
     if each:
         heads += "".join(f'<th class="n">{html.escaped(label)}</th>' for label in gpus)
-    made = f'<div class="scroll"><table><tr>{heads}</tr>{"".join(rows)}</table></div>'
-    return f"<h3>{html.escaped(name.capitalize())}</h3>{made}"
+    table = f'<div class="scroll"><table><tr>{heads}</tr>{"".join(rows)}</table></div>'
+    return f"<h3>{html.escaped(section.title)}</h3>{table}"
 
 
 def _measured(facts: ReportFacts) -> str:
@@ -309,37 +309,39 @@ def _iterations(facts: ReportFacts) -> str:
 
 
 def _lists(facts: ReportFacts) -> str:
-    if facts.sheet is None:
+    if facts.summary is None:
         return ""
     parts = []
-    for name in _TABLES:
-        frame = facts.sheet.tables.get(name)
-        if frame is not None and len(frame):
+    for name, frame in facts.summary.tables.items():
+        if len(frame):
             shown = frame.drop(columns=[c for c in _NOT_SHOWN if c in frame])
             if name in ("classes", "top kernels") and "gpu" in shown:
                 shown = shown.drop(columns="gpu")
-            parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{html.table(shown, facts.sheet.gpus)}")
+            parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{html.table(shown, facts.summary.gpus)}")
     return html.section("Lists", "lists", *parts)
 
 
 def _diagnostics(facts: ReportFacts) -> str:
-    return html.section("Diagnostics", "diagnostics", *(_said(f) for f in facts.findings))
+    return html.section("Diagnostics", "diagnostics", *(_finding(f) for f in facts.findings))
 
 
-def _said(finding: Finding) -> str:
+def _finding(finding: Finding) -> str:
     title = html.escaped(without_people(finding.title))
     meaning = html.escaped(without_people(finding.meaning))
     return f'<div class="said {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
 
 
 def _definitions(facts: ReportFacts) -> str:
-    if facts.sheet is None:
+    if facts.summary is None:
         return ""
-    terms = "".join(f"<dt>{_named(v)}</dt><dd>{html.escaped(v.definition)}</dd>" for v in facts.sheet.numbers)
+    terms = "".join(
+        f"<dt>{_linked(number)}</dt><dd>{html.escaped(number.definition)}</dd>"
+        for number in facts.summary.numbers
+    )
     return html.section("Definitions", "definitions", f"<dl>{terms}</dl>", definitions.html(below=2))
 
 
-def _named(metric: Metric) -> str:
-    """Return the name of a metric, as a link to its entry in the definitions at the page's end."""
-    entry, name = definitions.find(metric.key), html.escaped(metric.name)
-    return f'<a href="#{html.escaped(entry.anchor)}">{name}</a>' if entry else name
+def _linked(number: MetricValue) -> str:
+    """Return the title of a metric, as a link to its entry in the definitions at the page's end."""
+    entry, title = definitions.find(number.key), html.escaped(number.title)
+    return f'<a href="#{html.escaped(entry.anchor)}">{title}</a>' if entry else title

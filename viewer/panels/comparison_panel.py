@@ -40,7 +40,7 @@ _COLUMNS = (
 
 
 class ComparisonPanel(Panel):
-    """Shows both summaries, each over its own steady state or what it is filtered to."""
+    """Shows both summaries, each over its own steady state or its own filter."""
 
     title = "Comparison"
 
@@ -62,23 +62,23 @@ class ComparisonPanel(Panel):
         copy.clicked.connect(self.table.copy)
         self.table.save_requested.connect(self.save_requested)
         self._worker = Worker(self)
-        for held in (state, other):
-            held.iterations_changed.connect(self.invalidate)
-            held.filter_changed.connect(self.invalidate)
+        for compared in (state, other):
+            compared.iterations_changed.connect(self.invalidate)
+            compared.filter_changed.connect(self.invalidate)
 
     def refresh(self) -> None:
-        """Find the numbers of both, beside the window."""
+        """Compute the numbers of both, in a thread beside the window."""
         first, second = self.state.study, self.other.study
         if first is None or second is None:
             return
-        self.show_empty("Finding the numbers of both traces …")
-        of_first = first, self.state.iterations, self.state.scope
-        of_second = second, self.other.iterations, self.other.scope
+        self.show_empty("Computing the numbers of both traces …")
+        inputs = first, self.state.iterations, self.state.scope
+        other_inputs = second, self.other.iterations, self.other.scope
 
-        def work(_asked: object) -> tuple[Summary, Summary]:
-            return summary(*of_first), summary(*of_second)
+        def work(_: object) -> tuple[Summary, Summary]:
+            return summary(*inputs), summary(*other_inputs)
 
-        self._worker.start(work, lambda sheets: self._show(*sheets))
+        self._worker.start(work, lambda summaries: self._show(*summaries))
 
     def _show(self, first: Summary, second: Summary) -> None:
         self.show_empty("")
@@ -87,7 +87,7 @@ class ComparisonPanel(Panel):
 
 
 def comparison_frame(rows: tuple[Compared, ...]) -> pd.DataFrame:
-    """Return compared numbers as a table, with what is written of each."""
+    """Return compared numbers as a table, with a text for each value."""
     frame = pd.DataFrame([asdict(row) for row in rows])
     frame["first_text"] = [format_value(r.first, r.unit) for r in rows]
     frame["second_text"] = [format_value(r.second, r.unit) for r in rows]

@@ -106,7 +106,7 @@ class SpecTableView(DenseTable):
 
     Signals
     -------
-    looked(Evidence)
+    looked(Location)
         A cell was clicked that says where to look.
     save_requested(DataFrame)
         The user wants the numbers as a file.
@@ -195,7 +195,7 @@ class SpecTableView(DenseTable):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
-        leads = index.isValid() and self._cell(index).spot is not None
+        leads = index.isValid() and self._cell(index).location is not None
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
         super().mouseMoveEvent(event)
 
@@ -210,8 +210,8 @@ class SpecTableView(DenseTable):
         return self.grid.rows[index.row()][index.column()]
 
     def _look(self, index: _Index) -> None:
-        if (spot := self._cell(index).spot) is not None:
-            self.looked.emit(spot)
+        if (location := self._cell(index).location) is not None:
+            self.looked.emit(location)
 
     def definition_of(self, row: int, column: int) -> str:
         frame = self.grid.frame
@@ -221,7 +221,7 @@ class SpecTableView(DenseTable):
         return head.key or ".".join(filter(None, (slug(self.grid.name), slug(head.title))))
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
-        if index.isValid() and self._cell(index).spot is not None:
+        if index.isValid() and self._cell(index).location is not None:
             menu.addAction("Show in the timeline", lambda: self._look(index))
         menu.addAction("Copy", self.copy)
         menu.addAction("Save as…", lambda: self.save_requested.emit(self.grid.frame))

@@ -1,4 +1,4 @@
-"""The Summary dock: the summary of the steady state, or of what everything is filtered to."""
+"""The Summary dock: the metrics of the steady state, or of what everything is filtered to."""
 
 from __future__ import annotations
 
@@ -20,21 +20,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.summary.metric import Location, Metric
+from viewer.analysis.summary.metric import Location, MetricValue
+from viewer.analysis.summary.sections import SECTIONS
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.drawing.format import format_share, format_value
 from viewer.drawing.palette import Palette
 from viewer.drawing.spec_table import SpecTable
-from viewer.drawing.summary_tables import (
-    class_grid,
-    copy_grid,
-    kernel_grid,
-    numbers_grid,
-    phase_grid,
-    sync_grid,
-    time_grid,
-)
-from viewer.drawing.theme import Theme
+from viewer.drawing.summary_tables import section_numbers, section_tables
 from viewer.panels.one_line import OneLine
 from viewer.panels.panel import MEASURING, Panel
 from viewer.panels.reconcile_page import ReconcilePage
@@ -46,58 +38,14 @@ from viewer.state.navigation import filter_to_iteration, filter_to_selection, sh
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 
-SECTIONS = (
-    "Time",
-    "Kernels",
-    "Phases",
-    "Iterations",
-    "Small-kernel bursts",
-    "Copies",
-    "Synchronisation",
-    "Ranks",
-    "Reconcile",
-)
-_FIRST = {"Phases": "backward_to_forward", "Copies": "copies_in_front"}
-"""What stands first on a page, wherever it belongs."""
+RECONCILE = "Reconcile"
+PAGES = (*(section.title for section in SECTIONS), RECONCILE)
 LIST_WIDTH = 164
 _DOT = 8
 _NOT_OPEN = "Open a trace to see its summary."
 _NO_GPU = (
     "No GPU operation was recorded, so there is nothing to measure.\nRecord with nsys profile -t cuda,nvtx."
 )
-_NOTHING = "There is nothing of the kind in this time."
-_EMPTY = {
-    "Phases": "No iterations were found, so there are no phases of one: choose a marker in Iterations.",
-    "Iterations": "No iterations were found: choose a marker in Iterations.",
-    "Ranks": "There are no two GPUs that do the same work in whole iterations of this time to compare.",
-}
-
-
-def numbers_of(sheet: Summary, section: str) -> tuple[Metric, ...]:
-    """Return the numbers that stand on the page of a section."""
-    found = sheet.section(section.lower())
-    first = _FIRST.get(section)
-    return (*(v for v in sheet.numbers if v.key == first), *(v for v in found if v.key != first))
-
-
-def grids_of(sheet: Summary, section: str, palette: Palette, theme: Theme) -> list[list[SpecTable]]:
-    """Return the grids of a section's page: those of one list stand side by side."""
-    numbers = numbers_of(sheet, section)
-    match section:
-        case "Time":
-            return [[time_grid(sheet)]]
-        case "Kernels":
-            of_class = class_grid(sheet, lambda name: palette.class_colour(str(name), theme))
-            of_name = kernel_grid(sheet, lambda name: palette.colour(int(name), theme))
-            return [[of_name, of_class]]
-        case "Phases":
-            return [[phase_grid(sheet)], [numbers_grid(sheet, numbers, section)]]
-        case "Copies":
-            return [[numbers_grid(sheet, numbers, section)], [copy_grid(sheet)]]
-        case "Synchronisation":
-            return [[numbers_grid(sheet, numbers, section)], [sync_grid(sheet)]]
-        case _:
-            return [[numbers_grid(sheet, numbers, section)]]
 
 
 class SummaryPanel(Panel):
@@ -108,28 +56,28 @@ class SummaryPanel(Panel):
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.sheet: Summary | None = None
+        self.summary: Summary | None = None
         self._palette: Palette | None = None
         self._measured: tuple[object, ...] = ()
         self._worker = Worker(self)
-        self.what, self.notes, self.doubts, self.found = PlainLabel(), OneLine(), PlainLabel(), Links()
+        self.what, self.notes, self.doubts, self.unusual = PlainLabel(), OneLine(), PlainLabel(), Links()
         self.over = QPushButton()
         self.sections, self.pages = QListWidget(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
         self._build()
         self.sections.currentRowChanged.connect(lambda _: self._fill())
-        self.found.linkActivated.connect(self.show_metric)
+        self.unusual.linkActivated.connect(self.show_metric)
         self.reconcile.save_requested.connect(self.save_requested)
         state.filter_changed.connect(self.invalidate)
         state.iterations_changed.connect(self.invalidate)
 
     def _build(self) -> None:
         self.what.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
-        self.found.setObjectName("soft")
-        self.found.setWordWrap(True)
+        self.unusual.setObjectName("soft")
+        self.unusual.setWordWrap(True)
         self.notes.setObjectName("soft")
         self.doubts.setObjectName("warning")
-        for line in (self.found, self.doubts):
+        for line in (self.unusual, self.doubts):
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.notes.setContentsMargins(12, 0, 8, 0)
         menu = QMenu(self)
@@ -139,17 +87,19 @@ class SummaryPanel(Panel):
         head.setContentsMargins(12, 4, 8, 2)
         head.setSpacing(12)
         head.addWidget(self.what)
-        head.addWidget(self.found, 1)
+        head.addWidget(self.unusual, 1)
         head.addWidget(self.over)
-        self.sections.addItems(SECTIONS)
+        self.sections.addItems(PAGES)
         self.sections.setFixedWidth(LIST_WIDTH)
         self.sections.setFrameShape(QFrame.Shape.NoFrame)
         self.sections.setAccessibleName("Sections of the summary")
         self.sections.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sections.setObjectName("sections")
         self.sections.setIconSize(QSize(_DOT, _DOT))
+        for row in range(len(PAGES)):
+            self.sections.item(row).setIcon(_mark(None))
         self.sections.setCurrentRow(0)
-        for _ in SECTIONS[:-1]:
+        for _ in SECTIONS:
             self.pages.addWidget(_page())
         self.pages.addWidget(_scrolled(self.reconcile))
         across = QHBoxLayout()
@@ -174,7 +124,7 @@ class SummaryPanel(Panel):
             return
         wanted = (study, state.marker, state.steady_choice, state.filter)
         if wanted == self._measured:
-            if self.sheet is not None:
+            if self.summary is not None:
                 self._fill()
             return
         self._measured = wanted
@@ -186,51 +136,62 @@ class SummaryPanel(Panel):
 
     def forget(self) -> None:
         self._worker.cancel()
-        self.sheet, self._palette, self._measured = None, None, ()
+        self.summary, self._palette, self._measured = None, None, ()
         self.badge_changed.emit("")
         self.show_empty(MEASURING)
 
-    def _take(self, sheet: Summary, palette: Palette) -> None:
-        self.sheet, self._palette = sheet, palette
+    def _take(self, measured: Summary, palette: Palette) -> None:
+        self.summary, self._palette = measured, palette
         self.show_empty("")
-        odd = sheet.findings
-        self.badge_changed.emit(f"{len(odd)} !" if odd else "")
+        self.badge_changed.emit(f"{len(measured.unusual)} !" if measured.unusual else "")
         self._fill()
 
     def _fill(self) -> None:
-        sheet, palette = self.sheet, self._palette
-        if sheet is None or palette is None:
+        shown = self.summary
+        if shown is None:
             return
-        scope = sheet.scope
-        title = scope.what[0].upper() + scope.what[1:]
-        self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
-        self.over.setText(f"Over: {scope.what.split(':')[0]}")
-        self.found.show_links(
-            "Outside the usual range: " if sheet.findings else "Nothing outside of what is normal.",
-            [(metric.key, _said(metric)) for metric in sheet.findings],
-            colour=f"#{self.theme.error & 0xFFFFFF:06x}",
-        )
-        self.notes.setText("   ".join(sheet.notes))
-        self.notes.setToolTip(tip("\n".join(sheet.notes)))
-        self.notes.setVisible(bool(sheet.notes))
-        self.doubts.setText("   ".join(f.title for f in sheet.doubts))
-        self.doubts.setToolTip(tip("\n".join(f.text for f in sheet.doubts)))
-        self.doubts.setVisible(bool(sheet.doubts))
+        self._fill_head(shown)
         for row, section in enumerate(SECTIONS):
-            odd = any(v.is_normal is False for v in numbers_of(sheet, section))
+            is_unusual = any(number.is_usual is False for number in section_numbers(shown, section))
             item = self.sections.item(row)
-            item.setIcon(_mark(self.theme.error if odd else None))
-            item.setData(Qt.ItemDataRole.UserRole, odd)
-            item.setToolTip("Outside the usual range" if odd else "")
+            item.setIcon(_mark(self.theme.error if is_unusual else None))
+            item.setData(Qt.ItemDataRole.UserRole, is_unusual)
+            item.setToolTip("Outside the usual range" if is_unusual else "")
         row = self.sections.currentRow()
         self.pages.setCurrentIndex(row)
-        if SECTIONS[row] == "Reconcile":
-            self.reconcile.take(scope, self.theme)
+        if PAGES[row] == RECONCILE:
+            self.reconcile.take(shown.scope, self.theme)
             return
         page = self.pages.widget(row)
         assert isinstance(page, QScrollArea)
-        bands = [[g for g in band if g.rows] for band in grids_of(sheet, SECTIONS[row], palette, self.theme)]
-        page.setWidget(self._made(bands) if any(bands) else _hint(_EMPTY.get(SECTIONS[row], _NOTHING)))
+        bands = section_tables(shown, SECTIONS[row], self._colour)
+        page.setWidget(self._made(bands) if bands else _hint(SECTIONS[row].empty))
+
+    def _fill_head(self, shown: Summary) -> None:
+        """Say what the numbers are taken over, what they leave out, and which are unusual or unreliable."""
+        scope = shown.scope
+        title = scope.what[0].upper() + scope.what[1:]
+        self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
+        self.over.setText(f"Over: {scope.what.split(':')[0]}")
+        self.unusual.show_links(
+            "Outside the usual range: " if shown.unusual else "Nothing outside the usual range.",
+            [(number.key, _text(number)) for number in shown.unusual],
+            colour=f"#{self.theme.error & 0xFFFFFF:06x}",
+        )
+        self.notes.setText("   ".join(shown.notes))
+        self.notes.setToolTip(tip("\n".join(shown.notes)))
+        self.notes.setVisible(bool(shown.notes))
+        self.doubts.setText("   ".join(f.title for f in shown.doubts))
+        self.doubts.setToolTip(tip("\n".join(f.text for f in shown.doubts)))
+        self.doubts.setVisible(bool(shown.doubts))
+
+    def _colour(self, name: str | int) -> int | None:
+        """Return the colour of a kernel's class, or of a name by its id."""
+        if self._palette is None:
+            return None
+        if isinstance(name, str):
+            return self._palette.class_colour(name, self.theme)
+        return self._palette.colour(name, self.theme)
 
     def _made(self, bands: Sequence[Sequence[SpecTable]]) -> QWidget:
         body = QWidget()
@@ -251,23 +212,23 @@ class SummaryPanel(Panel):
 
     def show_metric(self, key: str) -> None:
         """Turn to the page of a number, and to where it can be seen."""
-        if self.sheet is None:
+        if self.summary is None:
             return
-        metric = self.sheet[key]
-        page = next(i for i, s in enumerate(SECTIONS) if metric in numbers_of(self.sheet, s))
-        self.sections.setCurrentRow(page)
-        if (spot := metric.where()) is not None:
-            self.look(spot)
+        number = self.summary[key]
+        shown = [number in section_numbers(self.summary, section) for section in SECTIONS]
+        self.sections.setCurrentRow(shown.index(True))
+        if (location := number.where()) is not None:
+            self.look(location)
 
-    def look(self, spot: Location) -> None:
+    def look(self, location: Location) -> None:
         """Select the place where a number can be seen, and show it."""
         state = self.state
-        state.select((spot.start_ns, spot.end_ns))
-        show_range(state, spot.start_ns, spot.end_ns)
-        if spot.gpu is not None and state.study is not None:
-            process = state.study.trace.gpus[spot.gpu].process
-            held = (r for r in state.rows.roots if r.kind is RowKind.PROCESS and r.process == process)
-            if (row := next(held, None)) is not None:
+        state.select((location.start_ns, location.end_ns))
+        show_range(state, location.start_ns, location.end_ns)
+        if location.gpu is not None and state.study is not None:
+            process = state.study.trace.gpus[location.gpu].process
+            rows = (r for r in state.rows.roots if r.kind is RowKind.PROCESS and r.process == process)
+            if (row := next(rows, None)) is not None:
                 state.reveal(row.key)
 
     def _fill_menu(self, menu: QMenu) -> None:
@@ -287,11 +248,11 @@ class SummaryPanel(Panel):
         menu.addAction("The whole trace", lambda: state.set_filter(whole()))
 
 
-def _said(metric: Metric) -> str:
+def _text(number: MetricValue) -> str:
     value = (
-        format_share(metric.share) if metric.share is not None else format_value(metric.value, metric.unit)
+        format_share(number.share) if number.share is not None else format_value(number.value, number.unit)
     )
-    return f"{metric.name.split(' (')[0]} {value}"
+    return f"{number.title.split(' (')[0]} {value}"
 
 
 def _mark(argb: int | None) -> QIcon:

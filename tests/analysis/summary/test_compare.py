@@ -18,7 +18,7 @@ def sheet_of(study, chosen=None):
 def test_a_run_against_itself_differs_in_nothing(demo_study):
     sheet = sheet_of(demo_study)
     rows = compare(sheet, sheet)
-    assert [r.name for r in rows] == [v.name for v in sheet.numbers]
+    assert [r.name for r in rows] == [v.title for v in sheet.numbers]
     assert all(r.first == r.second for r in rows)
     assert {r.difference for r in rows if not isinstance(r.first, str | None)} == {0}
 

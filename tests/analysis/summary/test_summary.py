@@ -6,8 +6,10 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.analysis.summary.reconcile import reconcile
+from viewer.analysis.summary.registry import METRICS
 from viewer.analysis.summary.report import report
-from viewer.analysis.summary.summary import SECTIONS, summary
+from viewer.analysis.summary.sections import SECTIONS
+from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import iteration_scope
 
 
@@ -17,7 +19,7 @@ def sheet(study):
 
 def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
     found = sheet(demo_of())
-    assert {v.key for v in found.findings} == {
+    assert {v.key for v in found.unusual} == {
         "exposed_comm", "idle", "copies_in_front", "slowest_rank", "rank_spread",
     }  # fmt: skip
     assert found["slowest_rank"].value == "Rank 5 GPU 5"
@@ -26,7 +28,7 @@ def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
 
 def test_nothing_is_invented_on_a_clean_demo(demo_of):
     study = demo_of(clean=True)
-    found = {v.key for v in sheet(study).findings}
+    found = {v.key for v in sheet(study).unusual}
     assert not found & {"idle", "copies_in_front", "slowest_rank", "rank_spread", "seas_outside_optimizer"}
     assert set(study.iterations().flags) == {None}
 
@@ -61,8 +63,8 @@ def test_numbers_add_up_and_can_be_shown(demo_of, options):
     assert found["no_kernel"].value == parts[3] + parts[4]
     assert found["idle_between"].value + found["idle_inside"].value == found["idle"].value
     assert found["sync_idle"].value <= found["sync_time"].value
-    for section in SECTIONS:
-        assert len(found.table(section)) == len(found.section(section)) > 0
+    assert sum(len(found.table(section)) for section in SECTIONS) == len(found.numbers)
+    assert {number.metric for number in found.numbers} <= set(METRICS)
     for metric in found.numbers:
         assert metric.definition
         assert metric.per_gpu == () or len(metric.per_gpu) == 8
@@ -74,14 +76,14 @@ def test_numbers_add_up_and_can_be_shown(demo_of, options):
 def test_without_an_optimizer_range_no_burst_is_called_strange(demo_of):
     bursts = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
     assert bursts.value > 0
-    assert bursts.is_normal is None
+    assert bursts.is_usual is None
     assert "No range is called optimizer" in bursts.definition
 
 
 def test_evidence_lies_where_the_number_says(demo_of):
     study = demo_of()
     found = sheet(study)
-    idle = found["idle"].location
+    idle = found["idle"].where()
     parts = study.parts[idle.gpu].totals(idle.start_ns, idle.end_ns)
     assert parts[4] == idle.end_ns - idle.start_ns
 
@@ -108,7 +110,7 @@ def test_a_range_counts_the_iterations_that_lie_inside(demo_of):
     scope = study.range_scope(iterations.start_ns(2), iterations.end_ns(3) + 1)
     found = summary(study, iterations, scope=scope)
     assert found["iterations"].value == f"2 of {iterations.count}"
-    assert found["iterations"].is_normal is None
+    assert found["iterations"].is_usual is None
     assert found["forward"].value == study.phases().over((2, 3)).median_ns("forward")
     inside = study.range_scope(iterations.start_ns(2) + 1000, iterations.start_ns(2) + 50_000_000)
     part = summary(study, iterations, scope=inside)
@@ -148,13 +150,13 @@ def test_exposed_communication_beside_graphs_is_a_lower_bound():
     maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").graph(50, 300)
     found = sheet(Study(maker.trace(), Rules.builtin()))["exposed_comm"]
     assert found.value == 50
-    assert found.name == "exposed communication (at least)"
+    assert found.title == "exposed communication (at least)"
     assert "lower bound" in found.definition
 
 
 def test_no_steady_state_is_said(real_study):
     found = sheet(real_study("pytorch-a100-nvtx"))
-    assert found["iterations"].is_normal is False
+    assert found["iterations"].is_usual is False
     assert not found.scope.is_steady
     assert found.scope.what == "not steady: all 59 iterations after the warm-up"
 

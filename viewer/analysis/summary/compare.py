@@ -1,11 +1,11 @@
-"""Two runs side by side: the numbers of their summaries, made comparable, and their differences."""
+"""Two runs side by side: the metrics of their summaries, made comparable, and their differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewer.analysis.summary.metric import Metric, Unit
+from viewer.analysis.summary.metric import MetricValue, Unit
 from viewer.analysis.summary.summary import Summary
 
 PER_ITERATION = "per iteration and GPU"
@@ -17,8 +17,8 @@ class Compared:
 
     Attributes
     ----------
-    name, section, definition : str
-        As the metric's.
+    section, name, definition : str
+        The metric's section, title and definition.
     how : str
         "per iteration and GPU" where totals were divided so that runs of another length compare, else "".
     first, second : int, float, str or None
@@ -45,42 +45,51 @@ class Compared:
 
 
 def compare(first: Summary, second: Summary) -> tuple[Compared, ...]:
-    """Return the numbers of two summaries in their order, each once; those of one alone, too.
+    """Return the numbers of two summaries in their order, each once; those of only one of them, too.
 
-    Sums over all GPUs and iterations are divided by both where both sheets are over iterations; medians,
+    Sums over all GPUs and iterations are divided by both where both summaries are over iterations; medians,
     shares and ratios stand as they are.
     """
     by_iteration = bool(first.scope.iterations and second.scope.iterations)
-    of_second = {v.key: v for v in second.numbers}
-    held = [(v, of_second.pop(v.key, None)) for v in first.numbers]
-    rest = [(None, v) for v in second.numbers if v.key in of_second]
-    return tuple(_compared(a, b, first, second, by_iteration) for a, b in [*held, *rest])
+    others = {number.key: number for number in second.numbers}
+    pairs: list[tuple[MetricValue | None, MetricValue | None]]
+    pairs = [(number, others.pop(number.key, None)) for number in first.numbers]
+    pairs += [(None, number) for number in others.values()]
+    return tuple(_compared(a, b, first, second, by_iteration) for a, b in pairs)
 
 
 def _compared(
-    a: Metric | None, b: Metric | None, first: Summary, second: Summary, by_iteration: bool
+    a: MetricValue | None, b: MetricValue | None, first: Summary, second: Summary, by_iteration: bool
 ) -> Compared:
     known = a or b
     assert known is not None
     divided = by_iteration and _is_sum(known)
-    x = _value(a, first, divided)
-    y = _value(b, second, divided)
+    x, y = _value(a, first, divided), _value(b, second, divided)
     difference = None if isinstance(x, str | None) or isinstance(y, str | None) else y - x
     change = difference / x if difference is not None and x and not isinstance(x, str) else None
     return Compared(
-        known.section, known.name, PER_ITERATION if divided else "", known.unit, x, y, difference, change,
-        a.share if a else None, b.share if b else None, known.definition,
-    )  # fmt: skip
+        section=known.section.key,
+        name=known.title,
+        how=PER_ITERATION if divided else "",
+        unit=known.unit,
+        first=x,
+        second=y,
+        difference=difference,
+        change=change,
+        first_share=a.share if a else None,
+        second_share=b.share if b else None,
+        definition=known.definition,
+    )
 
 
-def _is_sum(metric: Metric) -> bool:
+def _is_sum(number: MetricValue) -> bool:
     """Whether a number grows with the iterations and the GPUs that it is taken over."""
-    return metric.unit == "count" or (metric.unit == "ns" and metric.share is not None)
+    return number.unit == "count" or (number.unit == "ns" and number.share is not None)
 
 
-def _value(metric: Metric | None, sheet: Summary, divided: bool) -> int | float | str | None:
-    if metric is None or not divided or isinstance(metric.value, str | None):
-        return metric.value if metric else None
-    over = len(sheet.scope.iterations) * len(sheet.gpus)
-    whole: Callable[[float], int | float] = round if metric.unit == "ns" else float
-    return whole(metric.value / over) if over else None
+def _value(number: MetricValue | None, summary: Summary, divided: bool) -> int | float | str | None:
+    if number is None or not divided or isinstance(number.value, str | None):
+        return number.value if number else None
+    parts = len(summary.scope.iterations) * len(summary.gpus)
+    rounded: Callable[[float], int | float] = round if number.unit == "ns" else float
+    return rounded(number.value / parts) if parts else None

@@ -1,4 +1,4 @@
-"""The report: the facts and the numbers of a trace as one JSON-ready object."""
+"""The report: the facts and the numbers of a trace as one JSON-ready object (docs/definitions.md)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.time.measure import class_numbers, parts_of
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.analysis.time.shared_gpus import SharedGpu
 from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
 from viewer.trace import GPU_KINDS, Gpu, Kind, Trace
@@ -36,14 +37,36 @@ def report(
     Returns
     -------
     dict
-        Counts of events, and first and last operation, are those of the whole trace; the five parts,
-        `launches` and `classes` those of `window`, of which `notes` tells what has to be said. Keys are only
-        ever added.
+        As `trace_facts`. Keys are only ever added.
 
     Raises
     ------
     ValueError
         If the trace has no such iteration, or nothing of the range lies inside the recording.
+    """
+    return trace_facts(study, window, iteration)
+
+
+def report_scope(study: Study, window: tuple[int, int] | None, iteration: int | None) -> Scope | None:
+    """Return what was asked for as the summary takes it; None: it chooses, the steady state first."""
+    iterations = study.iterations()
+    if iteration is not None and iterations is not None:
+        return iteration_scope(iterations, [iteration])
+    return study.range_scope(*window) if window else None
+
+
+def trace_facts(
+    study: Study, window: tuple[int, int] | None = None, iteration: int | None = None
+) -> dict[str, Any]:
+    """Return what the report says of the trace, its GPUs, its iterations and its collectives.
+
+    Counts of events, and first and last operation, are those of the whole trace; the five categories,
+    `launches` and `classes` those of the window, and `notes` says what has to be said of it.
+
+    Raises
+    ------
+    ValueError
+        As `report`.
     """
     trace = study.trace
     start, end, what, notes = _window(study, window, iteration)
@@ -102,7 +125,7 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
     process = trace.processes[gpu.process]
     streams = np.array([s.index for s in trace.streams_of(gpu.index)], np.int64)
     rows = {kind: rows_of_gpu(trace, kind, gpu.index) for kind in GPU_KINDS}
-    held = [trace.events[kind].counts(streams) for kind in GPU_KINDS]
+    operations = [trace.events[kind].counts(streams) for kind in GPU_KINDS]
     used = [(trace.events[kind], of_kind) for kind, of_kind in rows.items() if len(of_kind)]
     return {
         "rank": process.rank,
@@ -110,7 +133,7 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
         "pid": process.pid,
         "device": gpu.device,
         "name": gpu.name,
-        "streams": int((np.sum(held, axis=0) > 0).sum()),
+        "streams": int((np.sum(operations, axis=0) > 0).sum()),
         "kernels": len(rows[Kind.KERNEL]),
         "memcpys": len(rows[Kind.MEMCPY]),
         "memsets": len(rows[Kind.MEMSET]),
