@@ -9,7 +9,12 @@ import numpy as np
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
+from viewer.analysis.summary.report_doubts import unreliable
 from viewer.analysis.summary.report_iterations import iteration_facts
+from viewer.analysis.summary.report_locations import gpu_fact
+from viewer.analysis.summary.report_stalls import stall_facts
+from viewer.analysis.summary.report_summary import summary_facts
+from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.measure import class_numbers, parts_of
 from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.analysis.time.shared_gpus import SharedGpu
@@ -32,19 +37,29 @@ def report(
     window : (int, int), optional
         A range [start, end) in ns; it is clipped to the recording.
     iteration : int, optional
-        An iteration's number instead. With neither: from the earliest to the latest GPU operation.
+        An iteration's number instead. With neither: from the earliest to the latest GPU operation, and
+        `summary` and `kernels` over the steady state, as `scope` says.
 
     Returns
     -------
     dict
-        As `trace_facts`. Keys are only ever added.
+        `trace_facts`, and what is counted over the same time: `scope`, `summary`, `kernels`, `tables`,
+        `stalls` and `unreliable`. Keys are only ever added.
 
     Raises
     ------
     ValueError
         If the trace has no such iteration, or nothing of the range lies inside the recording.
     """
-    return trace_facts(study, window, iteration)
+    facts = trace_facts(study, window, iteration)
+    scope = report_scope(study, window, iteration)
+    measured = summary(study, study.iterations(), scope) if study.trace.gpus else None
+    return {
+        **facts,
+        **summary_facts(study, measured),
+        "stalls": stall_facts(study, scope) if measured else [],
+        "unreliable": unreliable(study, measured),
+    }
 
 
 def report_scope(study: Study, window: tuple[int, int] | None, iteration: int | None) -> Scope | None:
@@ -145,15 +160,11 @@ def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
 
 def _finding(study: Study, finding: Finding) -> dict[str, Any]:
     """Return what Diagnostics says, with the process and GPU concerned where it is of one."""
-    trace = study.trace
-    gpu = None if finding.gpu is None else trace.gpus[finding.gpu]
-    process = finding.process if gpu is None else gpu.process
     return {
         "severity": finding.severity,
         "title": finding.title,
         "meaning": finding.meaning,
-        "pid": None if process is None else trace.processes[process].pid,
-        "device": None if gpu is None else gpu.device,
+        **gpu_fact(study, finding.gpu, finding.process),
     }
 
 

@@ -1,0 +1,101 @@
+"""What the report's numbers are not sure of, and why: the key `unreliable`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from viewer.analysis.recording.finding import Finding
+from viewer.analysis.summary.metric import MetricValue
+from viewer.analysis.summary.report_locations import gpu_fact
+from viewer.analysis.summary.sections import ITERATIONS, PHASES, RANKS
+from viewer.analysis.summary.summary import Summary
+from viewer.trace.model import GUESSED_RANK
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+_GUESS = "What marks the iterations is a guess from the rhythm of the operations: no range names them."
+_NO_ITERATIONS = "No iterations were found."
+_NO_STEADY = "There is no steady state: numbers are over all iterations after the warm-up."
+_RANKS = "Nothing in the file names the ranks: they follow the order of pids."
+_UNKNOWN = "It cannot be known for this time."
+_NO_WHOLE = "No iteration that has it lies wholly in this time."
+_OF_ITERATIONS = ("marker", "iterations", "steady", "phases")
+_ALL = ("gpus", "iterations", "phases", "collectives", "summary", "kernels", "stalls")
+_ERRORS = {"shifted-clock": "clocks"}
+"""What an error is about; all others are about the GPU."""
+_WARNINGS = {
+    "contradicting-clock": ("clocks", ("collectives", "stalls")),
+    "unknown-launches": ("launches", ("gpus.launches", "phases", "stalls")),
+    "whole-graphs": ("classes", ("gpus.exposed_comm_ns", "gpus.hidden_comm_ns", "gpus.classes", "kernels")),
+    "shared-gpu": ("gpu", ("gpus.idle_ns",)),
+    "far-outside": ("gpu", ("window",)),
+    "profiler-overhead": ("gpu", ("gpus.idle_ns", "stalls")),
+}
+"""What a warning is about, and the keys that it concerns."""
+_SPOILED_BY = {PHASES: "unknown-launches", RANKS: "contradicting-clock"}
+"""The warning that makes all numbers of a section doubtful."""
+_SUBJECT = {ITERATIONS: "iterations", PHASES: "launches", RANKS: "late ranks"}
+"""What a number of a section is about, in the terms of `unreliable`; of all others it is the GPU."""
+
+
+def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
+    """Return why a number of the summary is not sure, "" where it is."""
+    if summary.doubts:
+        return summary.doubts[0].text
+    kind = _SPOILED_BY.get(number.section)
+    if finding := next((finding for finding in study.findings if finding.kind == kind), None):
+        return finding.text
+    if number.section.needs_iterations and (iterations := study.iterations()) and iterations.guess:
+        return _GUESS
+    if number.value is None and not number.result.doubt:
+        return _NO_WHOLE if number.section.needs_iterations else _UNKNOWN
+    return number.result.doubt
+
+
+def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
+    """Return what is not sure: `what` it is about, the GPU concerned, the report's `keys`, and `why`.
+
+    A key of the summary is written "summary.idle". Without doubts: [].
+    """
+    lines = [
+        _of_finding(study, finding)
+        for finding in study.findings
+        if finding.severity == "error" or finding.kind in _WARNINGS
+    ]
+    # One line for each reason, however many keys it concerns.
+    keys: dict[tuple[str, str], list[str]] = {}
+    for subject, why, concerned in _of_trace(study):
+        keys[subject, why] = [*concerned]
+    if summary is not None and not summary.doubts:
+        for number in summary.numbers:
+            if why := doubt(study, summary, number):
+                subject = "iterations" if why == _GUESS else _SUBJECT.get(number.section, "gpu")
+                keys.setdefault((subject, why), []).append(f"summary.{number.key}")
+    return lines + [
+        {"what": subject, "pid": None, "device": None, "keys": concerned, "why": why}
+        for (subject, why), concerned in keys.items()
+    ]
+
+
+def _of_finding(study: Study, finding: Finding) -> dict[str, Any]:
+    what, keys = _WARNINGS.get(finding.kind, (_ERRORS.get(finding.kind, "gpu"), _ALL))
+    concerned = gpu_fact(study, finding.gpu, finding.process)
+    return {"what": what, **concerned, "keys": list(keys), "why": finding.text}
+
+
+def _of_trace(study: Study) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the doubts about ranks, iterations and collectives: what, why, and the keys concerned."""
+    if any(process.rank_from == GUESSED_RANK for process in study.trace.processes):
+        yield "gpu", _RANKS, ("gpus.rank",)
+    if study.trace.gpus:
+        iterations = study.iterations()
+        if iterations is None:
+            yield "iterations", _NO_ITERATIONS, _OF_ITERATIONS
+        elif iterations.guess:
+            yield "iterations", _GUESS, _OF_ITERATIONS
+        if iterations is not None and iterations.steady is None:
+            yield "iterations", _NO_STEADY, ("steady",)
+    for note in study.collectives.notes:
+        yield "collectives", note, ("collectives",)
