@@ -25,8 +25,8 @@ def channels(argb: Argb) -> npt.NDArray[np.float64]:
 
 def from_channels(rgb: npt.NDArray[np.float64]) -> Argb:
     """Return opaque ARGB integers of red, green and blue in [0, 1], shape (n, 3) to (n,)."""
-    whole = np.floor(np.clip(rgb, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint32)
-    packed = np.uint32(OPAQUE) | (whole[..., 0] << 16) | (whole[..., 1] << 8) | whole[..., 2]
+    byte = np.floor(np.clip(rgb, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint32)
+    packed = np.uint32(OPAQUE) | (byte[..., 0] << 16) | (byte[..., 1] << 8) | byte[..., 2]
     return np.asarray(packed, np.uint32)
 
 
@@ -54,10 +54,12 @@ def oklch(lightness: float, chroma: float, hue_deg: float) -> int:
 
 
 def _gamma(c: float) -> float:
+    """Return a linear component as sRGB encodes it."""
     return float(12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055)
 
 
 def _linear_rgb(lightness: float, chroma: float, hue_deg: float) -> tuple[float, float, float]:
+    # From OKLCH to OKLab, its cone responses, and linear sRGB: the matrices of the space's definition.
     a = chroma * math.cos(math.radians(hue_deg))
     b = chroma * math.sin(math.radians(hue_deg))
     long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3

@@ -127,14 +127,14 @@ def curve_layer(
     room = (bottom - top)[:, None]
     low, high = (np.stack([pair[side] for pair in heights]) for side in (0, 1))
     is_shown = ~np.isnan(high)
-    solid, whole = (np.floor(np.nan_to_num(v) * room + 0.5).astype(np.int32) for v in (low, high))
+    solid, full = (np.floor(np.nan_to_num(v) * room + 0.5).astype(np.int32) for v in (low, high))
     solid = np.where(is_shown, np.maximum(solid, 1), 0)
-    whole = np.where(is_shown, np.maximum(whole, solid), 0)
+    full = np.where(is_shown, np.maximum(full, solid), 0)
     rects, colours = [], []
-    for y0, y1, fill in ((np.zeros_like(solid), solid, colour), (solid, whole, faint)):
+    for y0, y1, fill in ((np.zeros_like(solid), solid, colour), (solid, full, faint)):
         # Both ends packed into one number, so that neighbouring columns that look alike become one rectangle.
-        look = np.where(y1 > y0, (y0 << 12) | y1, -1).astype(np.int32)
-        lane, x, width, packed = merged_runs(look)
+        cells = np.where(y1 > y0, (y0 << 12) | y1, -1).astype(np.int32)
+        lane, x, width, packed = merged_runs(cells)
         low_px, high_px = packed >> 12, packed & 0xFFF
         rect = np.empty((len(packed), 4), np.float32)
         rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[lane] - high_px, width, high_px - low_px

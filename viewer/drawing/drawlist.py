@@ -70,12 +70,13 @@ def column_layer(columns: PixelColumns, top: npt.NDArray[np.int32], bottom: npt.
     room = (bottom - top)[:, None]
     height = (columns.busy * room + 0.5).astype(np.int32)
     np.minimum(np.maximum(height, 1, out=height), np.maximum(room, 1), out=height)
-    look = np.where(columns.colour >= 0, (height << 16) | columns.colour, -1)
-    lane, x, width, look_of = merged_runs(look)
-    h = look_of >> 16
-    rect = np.empty((len(look_of), 4), np.float32)
+    # Height and colour packed into one number: equal cells side by side become one rectangle.
+    cells = np.where(columns.colour >= 0, (height << 16) | columns.colour, -1)
+    lane, x, width, cell = merged_runs(cells)
+    h = cell >> 16
+    rect = np.empty((len(cell), 4), np.float32)
     rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[lane] - h, width, h
-    return rect, (look_of & 0xFFFF).astype(np.uint16)
+    return rect, (cell & 0xFFFF).astype(np.uint16)
 
 
 def bar_layers(
@@ -95,16 +96,17 @@ def bar_layers(
 
 
 def merged_runs(
-    look: npt.NDArray[np.int32],
+    cells: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return (row, x, width, look) of the runs of equal looks along each row; -1 shows nothing."""
-    rows, width = look.shape
-    if not look.size:
+    """Return (row, x, width, cell) of the runs of equal cells along each row; -1 shows nothing."""
+    rows, width = cells.shape
+    if not cells.size:
         none = np.empty(0, np.int64)
         return none, none, none, none.astype(np.int32)
-    flat = look.ravel()
+    flat = cells.ravel()
     starts = np.empty(flat.shape, bool)
     np.not_equal(flat[1:], flat[:-1], out=starts[1:])
+    # A run ends with its row, also where the next row begins with the same.
     starts[::width] = True
     first = np.flatnonzero(starts)
     length = np.diff(np.append(first, rows * width))

@@ -1,4 +1,4 @@
-"""How numbers are written: four significant digits, units spelled, thousands separated."""
+"""Numbers as texts: four significant digits, units spelled, thousands separated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 MINUS = "\u2212"
 SEVERAL = 2.0
-"""A range as long as so many iterations is told as a multiple of one, not as a share."""
+"""From this length on a range is written as a multiple of an iteration, not as a share."""
 
 
 def format_ns(ns: float) -> str:
@@ -37,9 +37,9 @@ def format_instant(ns: int, resolution_ns: float = 1.0) -> str:
     decimals = next((d for d in range(6) if resolution_ns >= 10 ** (6 - d)), 6)
     head = f"{seconds:,} s " if seconds else ""
     step = 10 ** (6 - decimals)
-    whole, fraction = divmod(rest // step * step, 1_000_000)
+    ms, fraction = divmod(rest // step * step, 1_000_000)
     tail = f".{fraction:06d}"[: decimals + 1] if decimals else ""
-    return f"{sign}{head}{whole}{tail} ms"
+    return f"{sign}{head}{ms}{tail} ms"
 
 
 def format_count(count: int) -> str:
@@ -91,6 +91,8 @@ def format_value(value: float | str | None, unit: str) -> str:
         return "–"
     if isinstance(value, str):
         return value
+    if value < 0 and unit != "ns":
+        return f"{MINUS}{format_value(-value, unit)}"
     match unit:
         case "ns":
             return format_ns(value)
@@ -103,7 +105,7 @@ def format_value(value: float | str | None, unit: str) -> str:
         case "ratio":
             return f"1 : {value:.2f}"
         case _:
-            return f"{_digits(value)} {unit}"
+            return f"{_digits(value)} {unit}".rstrip()
 
 
 def format_tick(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""Columns that are kept while rows scroll: only lanes that come into view are summed."""
+"""Columns kept while rows scroll: only lanes that come into view are summed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from viewer.drawing.scale import Scale
 
 
 class KeptColumns:
-    """What `columns` has found for the lanes of the last frame: it serves while the scale is the same."""
+    """What `columns` returned for the lanes of the last frame; of use while the scale is the same."""
 
     def __init__(self) -> None:
         self._scale: Scale | None = None
         self._lanes: list[Lane] = []
-        self._found: tuple[PixelColumns, Bars] | None = None
+        self._kept: tuple[PixelColumns, Bars] | None = None
 
     def of(self, lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
         """Return `columns(lanes, scale)`."""
-        known = self._lanes if self._scale == scale and self._found is not None else []
+        # Lanes are told apart by identity: `_lanes` keeps them alive, so that no id is used twice.
+        known = self._lanes if self._scale == scale and self._kept is not None else []
         row_of = {id(lane): row for row, lane in enumerate(known)}
         new = [lane for lane in lanes if id(lane) not in row_of]
-        if len(new) == len(lanes) or self._found is None:
-            found = columns(lanes, scale)
+        if len(new) == len(lanes) or self._kept is None:
+            shown = columns(lanes, scale)
         else:
             row_of |= {id(lane): row for row, lane in enumerate(new, len(known))}
-            both = _one_under_another(self._found, columns(new, scale)) if new else self._found
-            found = _picked(*both, np.array([row_of[id(lane)] for lane in lanes], np.intp))
-        self._scale, self._lanes, self._found = scale, list(lanes), found
-        return found
+            both = _stacked(self._kept, columns(new, scale)) if new else self._kept
+            shown = _picked(*both, np.array([row_of[id(lane)] for lane in lanes], np.intp))
+        self._scale, self._lanes, self._kept = scale, list(lanes), shown
+        return shown
 
 
-def _one_under_another(
-    upper: tuple[PixelColumns, Bars], lower: tuple[PixelColumns, Bars]
-) -> tuple[PixelColumns, Bars]:
+def _stacked(upper: tuple[PixelColumns, Bars], lower: tuple[PixelColumns, Bars]) -> tuple[PixelColumns, Bars]:
+    """Return the lanes of both, those of `lower` below."""
     (columns_a, bars_a), (columns_b, bars_b) = upper, lower
     return (
         PixelColumns(
@@ -55,14 +55,15 @@ def _one_under_another(
     )
 
 
-def _picked(found: PixelColumns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[PixelColumns, Bars]:
-    """Return some rows, in this order."""
-    bounds = bars.lane.searchsorted(np.arange(len(found.busy) + 1))
+def _picked(narrow: PixelColumns, bars: Bars, rows: npt.NDArray[np.intp]) -> tuple[PixelColumns, Bars]:
+    """Return some lanes, in this order."""
+    # Bars are sorted by lane: each lane's are one run, and the runs are gathered one behind another.
+    bounds = bars.lane.searchsorted(np.arange(len(narrow.busy) + 1))
     begin, count = bounds[rows], np.diff(bounds)[rows]
     end = np.cumsum(count)
-    at = np.arange(end[-1]) + np.repeat(begin - end + count, count)
+    bar = np.arange(end[-1]) + np.repeat(begin - end + count, count)
     lane = np.repeat(np.arange(len(rows), dtype=np.int32), count)
     return (
-        PixelColumns(found.busy[rows], found.colour[rows], found.edges_ns[rows]),
-        Bars(lane, bars.at[at], bars.x0[at], bars.x1[at], bars.colour[at]),
+        PixelColumns(narrow.busy[rows], narrow.colour[rows], narrow.edges_ns[rows]),
+        Bars(lane, bars.at[bar], bars.x0[bar], bars.x1[bar], bars.colour[bar]),
     )

@@ -71,9 +71,9 @@ class Lane:
         np.cumsum(length, out=out[1:])
         return out
 
-    def event(self, at: int) -> int:
+    def event(self, number: int) -> int:
         """Return the position in the row's events of an event of this lane."""
-        return at if self.position is None else int(self.position[at])
+        return number if self.position is None else int(self.position[number])
 
     def keys(self, low: int = 0, high: int | None = None) -> Int64:
         """Return duration << 16 | colour of a run of events: the maximum is the longest, with its colour.
@@ -94,8 +94,9 @@ class Lane:
         np.cumsum(counts, out=first[1:])
         edges = (np.arange(buckets + 1, dtype=np.int64) + first_bucket) << bits
         longest = np.zeros(buckets, np.int64)
-        held = counts > 0
-        longest[held] = np.maximum.reduceat(self.keys(), first[:-1][held])
+        is_used = counts > 0
+        longest[is_used] = np.maximum.reduceat(self.keys(), first[:-1][is_used])
+        # What the event before a bucket has of it, or of later ones, has not been busy before the bucket.
         before = np.maximum(first - 1, 0)
         over = np.where(first > 0, np.maximum(self.end_ns[before] - edges, 0), 0)
         return CoarseIndex(bits, first_bucket, first, self.busy_ns()[first] - over, longest)
@@ -110,8 +111,8 @@ def _bucket_bits(start_ns: Int64, last_end_ns: int) -> int:
     span = max(last_end_ns - int(start_ns[0]), 1)
     bits = max(int(span * PER_BUCKET / count).bit_length() - 1, MIN_BUCKET_BITS)
     while bits > MIN_BUCKET_BITS and (span >> (bits - 1)) <= count // 2:
-        held = 1 + np.count_nonzero(np.diff(start_ns >> bits))
-        if held * PER_BUCKET >= count:
+        used = 1 + np.count_nonzero(np.diff(start_ns >> bits))
+        if used * PER_BUCKET >= count:
             break
         bits -= 1
     return bits
@@ -124,7 +125,7 @@ def lanes_of(events: RowEvents, colour: npt.NDArray[np.uint16], limit: int) -> t
     order = np.argsort(events.depth, kind="stable").astype(np.int32)
     bounds = np.searchsorted(events.depth[order], np.arange(limit + 1))
     return tuple(
-        Lane(events.start_ns[at], events.end_ns[at], colour[at], at)
-        for at in (order[low:high] for low, high in pairwise(bounds.tolist()))
-        if len(at)
+        Lane(events.start_ns[position], events.end_ns[position], colour[position], position)
+        for position in (order[low:high] for low, high in pairwise(bounds.tolist()))
+        if len(position)
     )

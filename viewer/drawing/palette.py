@@ -84,8 +84,9 @@ _ARGUMENTS = r",\s*(op_id|seq|sizes|input_op_ids)\s*=.*"
 class Palette:
     """Colours of a trace's names, as positions in a table with one version per theme.
 
-    Positions 0 to 4 are the five parts of a GPU's time. Then come the shades of each class of work, and the
-    user's own NVTX colours. Position ``p + size`` is the edge between two neighbouring bars of colour ``p``.
+    Positions 0 to 4 are the five categories of a GPU's time. Then come the shades of each class of work,
+    and the user's own NVTX colours. Position ``p + size`` is the edge between two neighbouring bars of
+    colour ``p``.
 
     Attributes
     ----------
@@ -116,8 +117,8 @@ class Palette:
         if not len(self._user):
             return np.zeros(len(argb), np.uint16)
         opaque = argb | np.uint32(0xFF000000)
-        at = np.minimum(np.searchsorted(self._user, opaque), len(self._user) - 1)
-        return np.where(argb == 0, 0, self._first_user + at).astype(np.uint16)
+        position = np.minimum(np.searchsorted(self._user, opaque), len(self._user) - 1)
+        return np.where(argb == 0, 0, self._first_user + position).astype(np.uint16)
 
     @property
     def blocking(self) -> int:
@@ -159,8 +160,8 @@ def _user_colours(study: Study) -> Argb:
     argb = study.trace.nvtx.columns.get("argb")
     if argb is None or not len(argb):
         return np.empty(0, np.uint32)
-    found = np.unique(argb[argb != 0].astype(np.uint32) | np.uint32(0xFF000000))
-    return found[:_MAX_COLOURS]
+    colours = np.unique(argb[argb != 0].astype(np.uint32) | np.uint32(0xFF000000))
+    return colours[:_MAX_COLOURS]
 
 
 def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
@@ -169,10 +170,10 @@ def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
     index = np.full(len(trace.names), UNKNOWN, np.uint16)
 
     def used(*kinds: Kind) -> npt.NDArray[np.int64]:
-        held = np.zeros(len(trace.names), bool)
+        mask = np.zeros(len(trace.names), bool)
         for kind in kinds:
-            held[trace.events[kind].name_id] = True
-        return np.flatnonzero(held)
+            mask[trace.events[kind].name_id] = True
+        return np.flatnonzero(mask)
 
     def paint(ids: npt.NDArray[np.int64], group: str, texts: pa.Array | None = None) -> None:
         texts = trace.names.array.take(pa.array(ids)) if texts is None else texts
@@ -210,8 +211,8 @@ def _paint_ranges(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArra
 
 
 def _matches(texts: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
-    found = pc.match_substring_regex(texts, pattern, ignore_case=True)
-    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+    mask = pc.match_substring_regex(texts, pattern, ignore_case=True)
+    return np.asarray(mask.to_numpy(zero_copy_only=False), bool)
 
 
 def _shade(texts: pa.Array) -> npt.NDArray[np.int64]:

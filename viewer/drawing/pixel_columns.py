@@ -75,7 +75,7 @@ class _Wide:
 
 
 class _Work:
-    """What is summed, one row a lane, and the events that are bars."""
+    """What `columns` fills in, one row a lane: busy time, the longest event, and the events that are bars."""
 
     def __init__(self, lanes: Sequence[Lane], scale: Scale) -> None:
         self.lanes, self.scale = lanes, scale
@@ -94,9 +94,9 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
     most an eighth of a pixel); they tile, so that nothing is lost or counted twice.
     """
     work = _Work(lanes, scale)
-    held = [number for number, lane in enumerate(lanes) if len(lane)]
-    far = [n for n in held if scale.ns_per_px >= GRID_FROM_BUCKETS << lanes[n].grid.bits]
-    _from_events(work, sorted({*held} - {*far}))
+    filled = [number for number, lane in enumerate(lanes) if len(lane)]
+    far = [n for n in filled if scale.ns_per_px >= GRID_FROM_BUCKETS << lanes[n].grid.bits]
+    _from_events(work, sorted({*filled} - {*far}))
     first = _from_grids(work, far)
     bars = _placed(work)
     shown = (work.key > 0) | (work.narrow > 0)
@@ -111,49 +111,56 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
 def _from_events(work: _Work, numbers: Sequence[int]) -> None:
     """Sum lanes over the exact pixel edges, event by event.
 
-    What is in view of them is laid one lane behind another, each behind the event before, and then summed
-    at once: lane by lane the calls cost more than the sums.
+    The events in view are laid one lane behind another into single arrays, each lane behind the event before
+    its first one, and summed at once: lane by lane the calls cost more than the sums.
     """
     exact, width = work.exact, work.scale.width
     view = exact[[0, -1]]
-    held = []
+    in_view = []
     for number in numbers:
         lane = work.lanes[number]
         low, high = lane.start_ns.searchsorted(view).tolist()
         if low < high or (low and lane.end_ns[low - 1] > view[0]):
-            held.append((number, lane, low, high))
-    if not held:
+            in_view.append((number, lane, low, high))
+    if not in_view:
         return
-    offset = np.cumsum([1, *(high - low + 1 for _, _, low, high in held)])
+    # Events of lane `row` begin at offset[row]; before them one place for the event that reaches into view.
+    offset = np.cumsum([1, *(high - low + 1 for _, _, low, high in in_view)])
     start, end = np.empty(offset[-1], np.int64), np.empty(offset[-1], np.int64)
     colour = np.zeros(offset[-1], np.uint16)
     start[offset - 1] = end[offset - 1] = view[0]
-    first = np.zeros((len(held), width + 1), np.int64)
-    for row, ((_, lane, low, high), at) in enumerate(zip(held, offset.tolist(), strict=False)):
+    # The first event that starts at each pixel edge, or later.
+    first = np.zeros((len(in_view), width + 1), np.int64)
+    for row, ((_, lane, low, high), begin) in enumerate(zip(in_view, offset.tolist(), strict=False)):
         before = min(low, 1)
-        run, seen = slice(at - before, at + high - low), slice(low - before, high)
+        run, seen = slice(begin - before, begin + high - low), slice(low - before, high)
         start[run], end[run], colour[run] = lane.start_ns[seen], lane.end_ns[seen], lane.colour[seen]
-        starts = start[at : at + high - low]
+        starts = start[begin : begin + high - low]
+        # Search the shorter side in the longer one.
         if len(starts) > width:
             first[row] = starts.searchsorted(exact)
         else:
-            found = exact.searchsorted(starts, side="right")
-            np.cumsum(np.bincount(found, minlength=width + 1), out=first[row])
+            column = exact.searchsorted(starts, side="right")
+            np.cumsum(np.bincount(column, minlength=width + 1), out=first[row])
     first += offset[:-1, None]
     length = end - start
     key = np.maximum(length, 1)
     key <<= COLOUR_BITS
     key |= colour
     wide = np.flatnonzero(length >= -(-work.scale.length_ns // width))
-    of = np.repeat(np.arange(len(held)), np.diff(wide.searchsorted(offset - 1)))
-    moved = np.array([low for _, _, low, _ in held]) - offset[:-1]
-    rows = np.array([number for number, _, _, _ in held], np.int32)
-    work.wide.append(_Wide(rows[of], wide + moved[of], start[wide], end[wide], colour[wide]))
+    wide_row = np.repeat(np.arange(len(in_view)), np.diff(wide.searchsorted(offset - 1)))
+    # From a position in the joined arrays to one in the lane.
+    shift = np.array([low for _, _, low, _ in in_view]) - offset[:-1]
+    rows = np.array([number for number, _, _, _ in in_view], np.int32)
+    position = wide + shift[wide_row]
+    work.wide.append(_Wide(rows[wide_row], position, start[wide], end[wide], colour[wide]))
+    # Wide events are bars: they count in no column, and reach into none.
     length[wide], key[wide], end[wide] = 0, 0, view[0]
     busy = np.zeros(len(length) + 1, np.int64)
     np.cumsum(length, out=busy[1:])
     over = np.maximum(end[first - 1] - exact, 0)
     work.narrow[rows] = np.diff(busy[first] - over, axis=1)
+    # `reduceat` gives an empty column the event of the next one: that is taken out again.
     longest = np.maximum.reduceat(key, first.ravel()).reshape(first.shape)
     longest[:, :-1][first[:, :-1] == first[:, 1:]] = 0
     tail = np.flatnonzero(over > 0)
@@ -183,12 +190,13 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
             snapped[grid.bits] = (work.exact + (1 << (grid.bits - 1))) >> grid.bits
         buckets = snapped[grid.bits]
         work.edges[number] = buckets << grid.bits
-        at = np.minimum(
+        bucket = np.minimum(
             np.maximum(buckets - grid.first_bucket, 0, out=inside[row]), len(grid), out=inside[row]
         )
-        first[row], busy[row] = grid.first[at], grid.busy_ns[at]
-        upto = grid.longest[: at[-1] + 1]
-        longest[row] = np.maximum.reduceat(upto, np.minimum(at, len(grid) - 1))[:-1]
+        first[row], busy[row] = grid.first[bucket], grid.busy_ns[bucket]
+        # Cut at the window's end, else the last column would be searched to the end of the trace.
+        in_window = grid.longest[: bucket[-1] + 1]
+        longest[row] = np.maximum.reduceat(in_window, np.minimum(bucket, len(grid) - 1))[:-1]
     longest[inside[:, :-1] == inside[:, 1:]] = 0
     # No column is longer than this, so at most one such event starts in it, and it is the last that does.
     bits = np.array([work.lanes[number].grid.bits for number in numbers])
@@ -196,25 +204,28 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
     rows, column = np.nonzero(longest >= (limit << COLOUR_BITS)[:, None])
     wide = first[rows, column + 1] - 1
     bounds = rows.searchsorted(np.arange(len(numbers) + 1)).tolist()
-    found = []
+    wide_events = []
     for row, (low, high) in enumerate(pairwise(bounds)):
-        lane, at, into = work.lanes[numbers[row]], wide[low:high], column[low:high]
-        if len(at):
-            other = at - 1
+        lane, event, into = work.lanes[numbers[row]], wide[low:high], column[low:high]
+        if len(event):
+            # What is left of the column, its wide event taken out, ends with the event before that.
+            other = event - 1
             key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
             longest[row, into] = np.where(other >= first[row, into], key, 0)
         carried = int(first[row, 0]) - 1
         if carried >= 0:
             reach = int(lane.end_ns[carried])
             if reach > work.edges[numbers[row], 0] and reach - lane.start_ns[carried] >= limit[row]:
-                at = np.concatenate(([carried], at))
-        if len(at):
-            of = np.full(len(at), numbers[row], np.int32)
-            found.append(_Wide(of, at, lane.start_ns[at], lane.end_ns[at], lane.colour[at]))
+                event = np.concatenate(([carried], event))
+        if len(event):
+            lane_number = np.full(len(event), numbers[row], np.int32)
+            wide_events.append(
+                _Wide(lane_number, event, lane.start_ns[event], lane.end_ns[event], lane.colour[event])
+            )
     work.key[numbers] = longest
     work.narrow[numbers] = np.diff(busy, axis=1)
-    work.wide += found
-    _leave_out(work, _joined(found))
+    work.wide += wide_events
+    _leave_out(work, _joined(wide_events))
     return first
 
 
@@ -231,7 +242,7 @@ def _joined(wide: Sequence[_Wide]) -> _Wide:
 
 
 def _leave_out(work: _Work, wide: _Wide) -> None:
-    """Take the time of bars out of the columns that grids have summed, else every bar ends in a stump."""
+    """Take the time of bars out of the columns that grids have summed, else a column stands beside each."""
     edges, lane = work.edges, wide.lane
     start = np.maximum(wide.start, edges[lane, 0])
     end = np.minimum(wide.end, edges[lane, -1])
@@ -268,7 +279,7 @@ def _marked(
 
 
 def _placed(work: _Work) -> Bars:
-    """Put the bars on device pixels; one of which less than half a pixel is in view is none."""
+    """Put the bars on device pixels; less than half a pixel in view is no bar."""
     wide, scale = _joined(work.wide), work.scale
     px = (np.clip(scale.to_px(t), 0, scale.width) for t in (wide.start, wide.end))
     x0, x1 = (np.floor(x + 0.5).astype(np.int32) for x in px)

@@ -52,10 +52,10 @@ class Scale:
 
     def edges(self) -> Int64:
         """Return the instants of the pixel edges, int64, shape (width + 1,); the columns tile the window."""
-        whole, rest = divmod(self.length_ns, self.width)
+        per_px, rest = divmod(self.length_ns, self.width)
         px = np.arange(self.width + 1, dtype=np.int64)
         # Not px * length // width: that overflows where one event lies a month or more outside the session.
-        return self.start_ns + px * whole + px * rest // self.width
+        return self.start_ns + px * per_px + px * rest // self.width
 
 
 @dataclass(frozen=True, slots=True)

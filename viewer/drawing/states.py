@@ -1,4 +1,4 @@
-"""The state lane of a GPU and the overlay over its rows: five parts of the time, true at every zoom."""
+"""The state lane of a GPU and the overlay over its rows: the five categories of its time at every zoom."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAITING_STRENGTH = 0.8
 
 @dataclass(frozen=True)
 class CoarseBreakdown:
-    """The parts of a GPU's time before each bucket of ``2 ** bits`` ns of absolute time.
+    """The categories of a GPU's time before each bucket of ``2 ** bits`` ns of absolute time.
 
     A table look-up for views of so much of a trace that a pixel holds many buckets; binary searches in a
     million intervals take too long for a frame.
@@ -48,15 +48,15 @@ class CoarseBreakdown:
     since_ns: npt.NDArray[np.uint32]
 
     @classmethod
-    def of(cls, parts: TimeBreakdown) -> CoarseBreakdown | None:
+    def of(cls, breakdown: TimeBreakdown) -> CoarseBreakdown | None:
         """Make the table, None where there are so few intervals that searching is as fast."""
-        if sum(len(part) for part in parts.busy) < COARSE_FROM_INTERVALS:
+        if sum(len(intervals) for intervals in breakdown.busy) < COARSE_FROM_INTERVALS:
             return None
-        start, end = parts.window_ns
+        start, end = breakdown.window_ns
         bits = max((end - start).bit_length() - COARSE_BITS, 0)
         first, last = start >> bits, (end >> bits) + 1
         edges = np.arange(first, last + 1, dtype=np.int64) << bits
-        spent = parts.cumulative(edges)[:_IDLE].T
+        spent = breakdown.cumulative(edges)[:_IDLE].T
         # A block is shorter than 2 ** 31 ns, unless one bucket is longer.
         block_bits = max(min(BLOCK_BITS, 31 - bits), 0)
         before = np.ascontiguousarray(spent[:: 1 << block_bits])
@@ -70,25 +70,25 @@ class CoarseBreakdown:
     def columns(self, scale: Scale) -> npt.NDArray[np.float32]:
         """Return `state_columns` with the pixel edges moved by at most a 64th of a pixel."""
         buckets = (scale.edges() + (1 << self.bits >> 1)) >> self.bits
-        at = np.clip(buckets - self.first_bucket, 0, len(self.since_ns) - 1)
+        number = np.clip(buckets - self.first_bucket, 0, len(self.since_ns) - 1)
         widths = np.diff(buckets << self.bits)
         spent = np.empty((len(CATEGORIES), scale.width), np.int64)
-        spent[:_IDLE] = np.diff(self.before_ns[at >> self.block_bits] + self.since_ns[at], axis=0).T
+        spent[:_IDLE] = np.diff(self.before_ns[number >> self.block_bits] + self.since_ns[number], axis=0).T
         spent[_IDLE] = widths - spent[:_IDLE].sum(axis=0)
         return np.asarray(spent / widths, np.float32)
 
 
-def state_columns(parts: TimeBreakdown, scale: Scale) -> npt.NDArray[np.float32]:
-    """Return the share of each pixel column in each of the five parts, shape (5, width); columns sum to 1.
+def state_columns(breakdown: TimeBreakdown, scale: Scale) -> npt.NDArray[np.float32]:
+    """Return the share of each pixel column in each of the five categories, shape (5, width); they sum to 1.
 
     Where a pixel is shorter than a nanosecond a column shows the nanosecond that holds it.
     """
     edges = scale.edges()
-    spent = np.diff(parts.cumulative(edges), axis=1)
+    spent = np.diff(breakdown.cumulative(edges), axis=1)
     widths = np.diff(edges)
     if (thin := widths == 0).any():
         low = edges[:-1][thin]
-        spent[:, thin] = parts.cumulative(low + 1) - parts.cumulative(low)
+        spent[:, thin] = breakdown.cumulative(low + 1) - breakdown.cumulative(low)
         widths[thin] = 1
     return (spent / widths).astype(np.float32)
 
@@ -111,9 +111,9 @@ def recorded_only(
     edges = scale.edges()
     start, end = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
     outside = 1 - (np.clip(end, low, high) - np.clip(start, low, high)) / (end - start)
-    left = shares.copy()
-    left[_IDLE] = np.maximum(left[_IDLE] - outside.astype(np.float32), 0)
-    return left
+    recorded = shares.copy()
+    recorded[_IDLE] = np.maximum(recorded[_IDLE] - outside.astype(np.float32), 0)
+    return recorded
 
 
 def state_layer(
@@ -139,10 +139,11 @@ def state_layer(
         border[lane, :, column] = np.arange(_IDLE)[None, :] >= most[:, None]
     low = np.zeros_like(border)
     low[:, 1:] = border[:, :-1]
-    look = np.where(border > low, (low << 12) | border, -1)
-    row, x, width, of = merged_runs(look.reshape(-1, look.shape[-1]))
-    y0, y1 = of >> 12, of & 0xFFF
-    rect = np.empty((len(of), 4), np.float32)
+    # Both borders packed into one number; a row of `cells` is one category of one lane.
+    cells = np.where(border > low, (low << 12) | border, -1)
+    row, x, width, packed = merged_runs(cells.reshape(-1, cells.shape[-1]))
+    y0, y1 = packed >> 12, packed & 0xFFF
+    rect = np.empty((len(packed), 4), np.float32)
     rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[row // _IDLE] - y1, width, y1 - y0
     return rect, (row % _IDLE).astype(np.uint16)
 
@@ -161,7 +162,7 @@ def hatch(width: int, dpr: float = 1.0) -> npt.NDArray[np.bool_]:
 
 
 def overlay_tile(
-    parts: TimeBreakdown | npt.NDArray[np.float32],
+    breakdown: TimeBreakdown | npt.NDArray[np.float32],
     scale: Scale,
     theme: Theme,
     overlays: Collection[str],
@@ -172,7 +173,7 @@ def overlay_tile(
 
     Parameters
     ----------
-    parts : TimeBreakdown, or its `state_columns`
+    breakdown : TimeBreakdown, or its `state_columns`
     overlays : collection of str
         "idle" (hatched; copies alone are a lighter tint), "exposed", and "waiting" (hatched the other way).
     waiting : ndarray of float32, shape (width,), optional
@@ -184,29 +185,29 @@ def overlay_tile(
         Premultiplied blue, green, red, alpha. The alpha of a column is its share of that part times the
         strength of the overlay.
     """
-    shares = state_columns(parts, scale) if isinstance(parts, TimeBreakdown) else parts
+    shares = state_columns(breakdown, scale) if isinstance(breakdown, TimeBreakdown) else breakdown
     waits = waiting if "waiting" in overlays else None
     # A pixel of a column looks in one of two ways, on a line or beside it; with the lines of waiting, four.
-    width, looks = shares.shape[1], 2 if waits is None else 4
-    on_line, on_waiting = (np.float32(np.arange(looks)[:, None] // bit % 2) for bit in (1, 2))
-    out = np.zeros((looks, width, 4), np.float32)
+    width, variants = shares.shape[1], 2 if waits is None else 4
+    on_line, on_waiting = (np.float32(np.arange(variants)[:, None] // bit % 2) for bit in (1, 2))
+    colours = np.zeros((variants, width, 4), np.float32)
     if "exposed" in overlays:
-        _lay(out, theme.overlay_exposed, shares[_EXPOSED] * _STRENGTH[_EXPOSED])
+        _lay(colours, theme.overlay_exposed, shares[_EXPOSED] * _STRENGTH[_EXPOSED])
     if "idle" in overlays:
-        _lay(out, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
-        _lay(out, theme.hatch, on_line * shares[_IDLE] * _STRENGTH[_IDLE])
-    look = hatch(width, dpr).astype(np.intp)
+        _lay(colours, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
+        _lay(colours, theme.hatch, on_line * shares[_IDLE] * _STRENGTH[_IDLE])
+    variant = hatch(width, dpr).astype(np.intp)
     if waits is not None:
-        _lay(out, theme.overlay_waiting, on_waiting * waits * _WAITING_STRENGTH)
-        look += 2 * look[::-1]
-    pixels = np.asarray(np.floor(out * 255 + 0.5), np.uint8).view(np.uint32)[..., 0]
-    return pixels[look, np.arange(width)].view(np.uint8).reshape(*look.shape, 4)
+        _lay(colours, theme.overlay_waiting, on_waiting * waits * _WAITING_STRENGTH)
+        variant += 2 * variant[::-1]
+    pixels = np.asarray(np.floor(colours * 255 + 0.5), np.uint8).view(np.uint32)[..., 0]
+    return pixels[variant, np.arange(width)].view(np.uint8).reshape(*variant.shape, 4)
 
 
-def _lay(out: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:
+def _lay(picture: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:
     """Lay a colour over a premultiplied picture, in place."""
-    out *= (1 - alpha)[..., None]
-    out += _premultiplied(argb) * alpha[..., None]
+    picture *= (1 - alpha)[..., None]
+    picture += _premultiplied(argb) * alpha[..., None]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The two themes: named colours of the frame, the parts and the overlays, as ARGB integers."""
+"""The two themes: named colours of the frame, the categories and the overlays, as ARGB integers."""
 
 from __future__ import annotations
 

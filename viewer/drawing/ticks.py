@@ -38,6 +38,7 @@ def ticks(start_ns: int, end_ns: int, width_px: float, label_px: float = LABEL_P
     """Return the ticks of the window [start_ns, end_ns) over `width_px` logical pixels."""
     step = _round_up((end_ns - start_ns) * label_px / max(width_px, 1.0))
     size, unit = next((s, u) for s, u in _UNITS if step * 10 >= s or s == 1)
+    # The fixed part is whole in the next larger unit; a window over zero needs none.
     above = size * 1000
     origin_ns = 0 if unit == "s" or start_ns < 0 <= end_ns else start_ns // above * above
     decimals = 1 if step % size else 0
@@ -46,8 +47,9 @@ def ticks(start_ns: int, end_ns: int, width_px: float, label_px: float = LABEL_P
         (t, _label(t - origin_ns, size, decimals, bool(_origin_text(origin_ns))))
         for t in range(first, end_ns + 1, step)
     )
-    small = _minor_step(step)
-    minor = tuple(t for t in range(-(-start_ns // small) * small, end_ns + 1, small) if t % step)
+    minor_step = _minor_step(step)
+    first_minor = -(-start_ns // minor_step) * minor_step
+    minor = tuple(t for t in range(first_minor, end_ns + 1, minor_step) if t % step)
     return Ticks(_origin_text(origin_ns), unit, major, minor)
 
 

@@ -1,4 +1,4 @@
-"""How a time or a range of time is typed: on the command line, and in the window."""
+"""Times and ranges as people type them, on the command line and in the window."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def parse_ns(text: str, default_unit: str = "") -> int:
     TimeError
         If `text` is no time, or finer than 1 ns.
     """
-    found = _TIME.fullmatch(_SEPARATORS.sub("", text.strip()))
-    if found is None:
+    match = _TIME.fullmatch(_SEPARATORS.sub("", text.strip()))
+    if match is None:
         raise TimeError(f"'{text}' is not a time; write 812ms, 2.1s, 350us or 1200ns")
-    sign, digits, unit = found.groups()
+    sign, digits, unit = match.groups()
     number = Decimal(digits)
     unit = unit or default_unit
     if not unit and number:
@@ -66,6 +66,6 @@ def parse_range(text: str, window_ns: tuple[int, int]) -> tuple[int, int]:
 
 
 def parse_iteration(text: str) -> int | None:
-    """Return 7 for "iteration 7" or "iteration 7", None for anything else."""
-    found = re.fullmatch(r"\s*(?:iteration|lap)\s+(\d+)\s*", text, re.IGNORECASE)
-    return int(found.group(1)) if found else None
+    """Return 7 for "iteration 7" or "lap 7", None for anything else."""
+    match = re.fullmatch(r"\s*(?:iteration|lap)\s+(\d+)\s*", text, re.IGNORECASE)
+    return int(match.group(1)) if match else None

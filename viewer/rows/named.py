@@ -1,4 +1,4 @@
-"""The names of a row's events where they are picked from tables: looked up, not copied."""
+"""Names of events that are picked from tables: looked up, not copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = tuple(Kind)
 
 
 class Named:
-    """An array of ids of names, shape (n,), that is made of what is asked for.
+    """An array of ids of names, shape (n,), of which only the requested part is ever made.
 
     Parameters
     ----------
@@ -35,19 +35,19 @@ class Named:
     def __len__(self) -> int:
         return len(self._index)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, positions: Any) -> Any:
         """Return the id at a position, or an array of those at many."""
-        index = self._index[at]
+        index = self._index[positions]
         if isinstance(self._kind, Kind):
             return self._tables[self._kind].name_id[index]
-        kind = self._kind[at]
+        kind = self._kind[positions]
         if not np.ndim(kind):
             return self._tables[_KINDS[int(kind)]].name_id[index]
-        out = np.empty(len(index), np.uint32)
-        for position in np.flatnonzero(np.bincount(kind)).tolist():
-            mine = kind == position
-            out[mine] = self._tables[_KINDS[position]].name_id[index[mine]]
-        return out
+        names = np.empty(len(index), np.uint32)
+        for code in np.flatnonzero(np.bincount(kind)).tolist():
+            mask = kind == code
+            names[mask] = self._tables[_KINDS[code]].name_id[index[mask]]
+        return names
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> UInt32:
         return np.asarray(self[:], dtype)

@@ -1,4 +1,4 @@
-"""Which lane of its row an event lies in: by nesting, and greedily where events overlap without nesting."""
+"""Lanes of the events of a row: by nesting, and greedily where events overlap without nesting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from viewer.analysis.launches.projection import nesting_depth
 from viewer.trace.events import Int64
 
 LAST_LANE = 255
-"""Lanes are numbered to here; all that lies deeper is counted as this one, which is never drawn."""
+"""The last number of a lane: all that lies deeper counts as this one, which is never drawn."""
 
 
 def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
@@ -29,6 +29,8 @@ def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
     if not (start_ns[1:] < end_ns[:-1]).any():
         return None
     lane = nesting_depth(start_ns, end_ns)
+    # Two neighbours of one lane that overlap show that depth alone does not separate their cluster: a
+    # cluster is a run of events without an instant between them at which nothing runs.
     order = np.argsort(lane, kind="stable")
     same = (lane[order[1:]] == lane[order[:-1]]) & (lane[order[1:]] < LAST_LANE)
     clash = order[1:][same & (start_ns[order[1:]] < end_ns[order[:-1]])]
@@ -43,7 +45,7 @@ def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
 
 
 def _greedy(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8]:
-    """Give each event the first free lane: a lane takes the next of those that are left when it is free."""
+    """Give each event the first free lane: a lane takes, whenever it is free, the next event without one."""
     lane = np.full(len(start_ns), LAST_LANE, np.uint8)
     left = np.arange(len(start_ns))
     for number in range(LAST_LANE):
@@ -51,10 +53,10 @@ def _greedy(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8]:
             break
         free = np.searchsorted(start_ns[left], end_ns[left], side="left")
         after = np.maximum(free, np.arange(1, len(left) + 1)).tolist()
-        at, taken = 0, []
-        while at < len(after):
-            taken.append(at)
-            at = after[at]
+        event, taken = 0, []
+        while event < len(after):
+            taken.append(event)
+            event = after[event]
         lane[left[taken]] = number
         left = np.delete(left, taken)
     return lane

@@ -1,4 +1,4 @@
-"""The outline of a process: the one lane of NVTX ranges that says most, for the eight-lane view."""
+"""The outline of a process: the one lane of NVTX ranges that tells most, for the view of one lane a GPU."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def outline(trace: Trace, process: int) -> RowEvents:
     if best is None:
         return of_slice(trace, Kind.NVTX, slice(0, 0))
     events = best[1]
-    at = _at_depth(events, 0)
+    positions = _at_depth(events, 0)
     for depth in range(1, MAX_OPENED + 1):
-        at, again = _opened(trace, events, at, depth)
+        positions, again = _opened(trace, events, positions, depth)
         if not again:
             break
-    return _taken(events, at)
+    return _picked(events, positions)
 
 
 def _at_depth(events: RowEvents, depth: int) -> Positions:
@@ -54,44 +54,53 @@ def _at_depth(events: RowEvents, depth: int) -> Positions:
     return np.flatnonzero(events.depth == depth)
 
 
-def _total(events: RowEvents, at: Positions) -> int:
-    return int((events.end_ns[at] - events.start_ns[at]).sum())
+def _total(events: RowEvents, positions: Positions) -> int:
+    return int((events.end_ns[positions] - events.start_ns[positions]).sum())
 
 
-def _opened(trace: Trace, events: RowEvents, at: Positions, depth: int) -> tuple[Positions, bool]:
+def _opened(trace: Trace, events: RowEvents, outer: Positions, depth: int) -> tuple[Positions, bool]:
     """Replace the range that takes nearly all the time by its children, at `depth`.
 
     Also return whether it was opened and was a single one, so that what is in it may be opened too.
     """
-    main = _main_range(trace, events, at)
+    main = _main_range(trace, events, outer)
     inner = _at_depth(events, depth)
     if not len(main) or not len(inner):
-        return at, False
+        return outer, False
+    # The last main range that begins before each inner one; it holds this one if it also ends after it.
     around = np.searchsorted(events.start_ns[main], events.start_ns[inner], side="right") - 1
-    held = (around >= 0) & (events.end_ns[inner] <= events.end_ns[main[np.maximum(around, 0)]])
-    children = inner[held]
+    is_inside = (around >= 0) & (events.end_ns[inner] <= events.end_ns[main[np.maximum(around, 0)]])
+    children = inner[is_inside]
     single = len(main) == 1
     too_many = len(children) > (MAX_IN_SINGLE if single else MAX_CHILDREN * len(main))
     if too_many or _total(events, children) < FILLED_SHARE * _total(events, main):
-        return at, False
-    opened = main[np.unique(around[held])]
-    return np.sort(np.concatenate((np.setdiff1d(at, opened), children))), single
+        return outer, False
+    opened = main[np.unique(around[is_inside])]
+    return np.sort(np.concatenate((np.setdiff1d(outer, opened), children))), single
 
 
-def _main_range(trace: Trace, events: RowEvents, at: Positions) -> Positions:
+def _main_range(trace: Trace, events: RowEvents, positions: Positions) -> Positions:
     """Return the ranges of the text (its numbers apart) that takes nearly all the time, else none."""
-    ids, code = np.unique(events.name_id[at], return_inverse=True)
+    ids, code = np.unique(events.name_id[positions], return_inverse=True)
     if not 0 < len(ids) <= _MAX_NAMES:
-        return at[:0]
+        return positions[:0]
     texts, text_of = np.unique([normalise_numbers(t) for t in trace.names.take(ids)], return_inverse=True)
     sums = np.zeros(len(texts), np.int64)
-    np.add.at(sums, text_of[code], events.end_ns[at] - events.start_ns[at])
+    np.add.at(sums, text_of[code], events.end_ns[positions] - events.start_ns[positions])
     most = int(sums.argmax())
-    return at[text_of[code] == most] if sums[most] >= OPEN_SHARE * sums.sum() > 0 else at[:0]
+    is_main = sums[most] >= OPEN_SHARE * sums.sum() > 0
+    return positions[text_of[code] == most] if is_main else positions[:0]
 
 
-def _taken(events: RowEvents, at: Positions) -> RowEvents:
-    held = events.index
-    index = np.arange(held.start, held.stop, dtype=np.int32)[at] if isinstance(held, slice) else held[at]
-    argb = events.argb[at] if events.argb is not None else None
-    return RowEvents(events.start_ns[at], events.end_ns[at], events.name_id[at], Kind.NVTX, index, None, argb)
+def _picked(events: RowEvents, positions: Positions) -> RowEvents:
+    table = events.index
+    index = np.arange(table.start, table.stop, dtype=np.int32) if isinstance(table, slice) else table
+    return RowEvents(
+        events.start_ns[positions],
+        events.end_ns[positions],
+        events.name_id[positions],
+        Kind.NVTX,
+        index[positions],
+        None,
+        events.argb[positions] if events.argb is not None else None,
+    )

@@ -1,4 +1,4 @@
-"""A row of the timeline, and the events it holds."""
+"""Rows of the timeline, and the events that they hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.trace.lazy import cached_property
 
 @dataclass(frozen=True, slots=True)
 class EventRef:
-    """One event of the trace: its table, its index there, and the row it was met in."""
+    """One event of the trace: its table, its index there, and the key of the row that showed it."""
 
     kind: Kind
     index: int
@@ -83,14 +83,14 @@ class Row:
     gpu, process, stream, thread : int or None
         Indices into the trace, where the row belongs to one.
     share : float or None
-        The figure nsys-ui prints (docs/definitions.md, section 2), in [0, 1], over the whole trace.
+        The percentage that nsys-ui prints (docs/definitions.md, section 2), in [0, 1], over the whole trace.
     load : callable or None
         Makes the row's events; None where the row has none of its own.
     load_samples : callable or None
         Makes the table of a counter row.
     children : list of Row
     drawn : dict
-        What `viewer.drawing.layout` has worked out once for the row, folded (False) and unfolded.
+        What `viewer.drawing.layout` keeps for the row, folded (False) and unfolded.
     """
 
     key: str

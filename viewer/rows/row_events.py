@@ -1,4 +1,4 @@
-"""Row events made from the tables of a trace."""
+"""The events of rows, made from the tables of a trace."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from viewer.trace import Kind, Trace
 _KINDS = tuple(Kind)
 
 
-def of_slice(trace: Trace, kind: Kind, held: slice) -> RowEvents:
+def of_slice(trace: Trace, kind: Kind, part: slice) -> RowEvents:
     """Return the events of one owner; the arrays are views of the table."""
     events = trace.events[kind]
-    start, end = events.start_ns[held], events.end_ns[held]
+    start, end = events.start_ns[part], events.end_ns[part]
     argb = events.columns.get("argb")
-    own = np.asarray(argb[held], np.uint32) if argb is not None else None
-    return RowEvents(start, end, events.name_id[held], kind, held, lanes(start, end), own)
+    colours = np.asarray(argb[part], np.uint32) if argb is not None else None
+    return RowEvents(start, end, events.name_id[part], kind, part, lanes(start, end), colours)
 
 
 def of_several(trace: Trace, parts: Sequence[tuple[Kind, npt.NDArray[np.int32]]]) -> RowEvents:
     """Return events of one or several tables, each given by indices in any order."""
     start = np.concatenate([trace.events[kind].start_ns[index] for kind, index in parts])
     end = np.concatenate([trace.events[kind].end_ns[index] for kind, index in parts])
+    # A stable sort by start keeps the order of `parts` among equal ones; lanes need the longest first there.
     order = np.argsort(start, kind="stable")
     if (np.diff(start[order]) == 0).any():
         order = np.lexsort((-end, start))
