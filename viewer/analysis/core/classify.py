@@ -38,9 +38,18 @@ _HEADING = re.compile(r"\[(.+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: kernels whose name `pattern` is found in are of `kernel_class`, a position in `CLASSES`.
+    """A pattern and the class of the kernels in whose name it is found.
 
-    `full` rules see the whole demangled name, the others the qualified base name. `line` is where it stands.
+    Attributes
+    ----------
+    kernel_class : int
+        Position in `CLASSES`.
+    pattern : Pattern
+        Searched for, in any case.
+    full : bool
+        Whether it sees the whole demangled name; the others see the qualified base name.
+    line : int
+        Number of its line in the table, from 1.
     """
 
     kernel_class: int
@@ -54,7 +63,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleError:
-    """A line of a rule table that cannot be understood."""
+    """A line of a rule table that is no rule, its number (from 1) and why."""
 
     line: int
     text: str
@@ -66,16 +75,16 @@ class RuleError:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A table of rules; the first that matches wins.
+    """A table of rules; the first that matches a kernel decides its class.
 
     Attributes
     ----------
     origin : str
         "builtin", or the path of the user's table.
     errors : tuple of RuleError
-        The lines that were left out.
+        The lines that are no rules; classification ignores them.
     hash : str
-        Twelve hex digits that are the same for the same rules in the same order, whatever the comments.
+        Twelve hex digits: equal for equal rules in equal order, whatever the comments.
     """
 
     rules: tuple[Rule, ...]
@@ -85,7 +94,7 @@ class Rules:
 
     @classmethod
     def parse(cls, text: str, origin: str) -> Rules:
-        """Read a table; lines that cannot be understood become `errors`."""
+        """Read a table; lines that are no rules become `errors`."""
         rules: list[Rule] = []
         errors: list[RuleError] = []
         heading: int | None = None
@@ -95,14 +104,15 @@ class Rules:
                 continue
             try:
                 if match := _HEADING.fullmatch(line):
+                    # An unknown heading raises: the rules below it must not fall to the class above it.
                     heading = None
                     heading = _class_named(match[1])
                 else:
                     rules.append(_rule(line, heading, number))
             except (ValueError, re.error) as problem:
                 errors.append(RuleError(number, line, str(problem)))
-        facts = "\n".join(f"{CLASSES[r.kernel_class]}\t{r}" for r in rules)
-        return cls(tuple(rules), tuple(errors), origin, hashlib.sha256(facts.encode()).hexdigest()[:12])
+        content = "\n".join(f"{CLASSES[rule.kernel_class]}\t{rule}" for rule in rules)
+        return cls(tuple(rules), tuple(errors), origin, hashlib.sha256(content.encode()).hexdigest()[:12])
 
     @classmethod
     def builtin(cls) -> Rules:
@@ -111,7 +121,7 @@ class Rules:
 
     @classmethod
     def load(cls, path: Path) -> Rules:
-        """Read a table from a file; what is wrong with it stands in `errors`.
+        """Read a table from a file; its lines that are no rules become `errors`.
 
         Raises
         ------
@@ -130,12 +140,12 @@ class Rules:
 
     @staticmethod
     def user_path() -> Path:
-        """Return where the user's own table lies, whether or not there is one."""
+        """Return the path of the user's own table, whether or not the file exists."""
         return Path(user_config_dir("lightbox", appauthor=False)) / _FILE
 
     @classmethod
     def user_copy(cls) -> Path:
-        """Return the user's own table, to be edited; at first a copy of the built-in one."""
+        """Return the path of the user's own table; create it from the built-in one if it is missing."""
         path = cls.user_path()
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,14 +163,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class KernelClasses:
-    """What the rules say of every name that a kernel has.
+    """The class of every kernel name (docs/definitions.md, section 3).
 
     Attributes
     ----------
     class_of : ndarray of uint8, shape (names,)
         Position in `CLASSES`; "other" for names that no rule matches or that no kernel has.
     rule_of : ndarray of int16, shape (names,)
-        Position in ``rules.rules`` of the rule that fired, -1 for none.
+        Position in ``rules.rules`` of the rule that matched first, -1 for none.
     held : tuple of str
         The classes that kernels of the trace have, in order of `CLASSES`.
     """
@@ -171,7 +181,7 @@ class KernelClasses:
     held: tuple[str, ...]
 
     def is_comm(self, name_id: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        """Return which kernels are communication, by their names."""
+        """Return which of some names are communication kernels', a mask of the shape of `name_id`."""
         return np.asarray(self.class_of[name_id] == COMMUNICATION)
 
     def class_name(self, name_id: int) -> str:
@@ -179,20 +189,24 @@ class KernelClasses:
         return CLASSES[self.class_of[name_id]]
 
     def rule(self, name_id: int) -> Rule | None:
-        """Return the rule that fired for one kernel name."""
-        fired = int(self.rule_of[name_id])
-        return self.rules.rules[fired] if fired >= 0 else None
+        """Return the rule that gave one kernel name its class, None for "other"."""
+        position = int(self.rule_of[name_id])
+        return self.rules.rules[position] if position >= 0 else None
 
 
 def classify(trace: Trace, rules: Rules) -> KernelClasses:
-    """Apply the rules to every kernel name of a trace, each once."""
+    """Return the class of every kernel name of a trace.
+
+    The rules see each distinct name once, however many kernels have it.
+    """
     used = np.flatnonzero(np.bincount(trace.kernels.name_id, minlength=len(trace.names)))
     rule_of = np.full(len(trace.names), -1, np.int16)
     rule_of[used] = [rules.match(name) for name in trace.names.take(used)]
-    table = np.array([*(r.kernel_class for r in rules.rules), OTHER], np.uint8)
-    class_of = table[rule_of]
-    held = tuple(CLASSES[number] for number in np.unique(class_of[used]))
-    return KernelClasses(rules, class_of, rule_of, held)
+    # "Other" stands last, where the -1 of a name without a rule points.
+    class_of_rule = np.array([*(rule.kernel_class for rule in rules.rules), OTHER], np.uint8)
+    class_of = class_of_rule[rule_of]
+    present = tuple(CLASSES[number] for number in np.unique(class_of[used]))
+    return KernelClasses(rules, class_of, rule_of, present)
 
 
 def _class_named(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Texts of NVTX ranges: which are a library's own, and which name a phase, a checkpoint or an evaluation."""
+"""What the texts of NVTX ranges tell: a library's own, a phase, a checkpoint, an evaluation."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ EVALUATION = (
 
 @cache
 def _libraries() -> tuple[re.Pattern[str], str]:
-    """Return the pattern of whole domain names, and that of texts, from the list in resources/."""
+    """Return the pattern of whole domain names, and that of texts, from the list in resources/.
+
+    The second one is RE2 text for pyarrow, which searches all names of a trace at once.
+    """
     sections: dict[str, list[str]] = {"domains": [], "texts": []}
-    held: list[str] = []
+    section: list[str] = []
     for line in asset(_FILE).read_text("utf-8").splitlines():
         if line.startswith("[") and line.rstrip().endswith("]"):
-            held = sections[line.strip()[1:-1]]
+            section = sections[line.strip()[1:-1]]
         elif line.strip() and not line.startswith("#"):
-            held.append(line)
+            section.append(line)
     return re.compile("|".join(sections["domains"]), re.IGNORECASE), "(?i)" + "|".join(sections["texts"])
 
 
@@ -52,18 +55,21 @@ def is_library_domain(domain: str) -> bool:
 
 
 def matching(names: Names, ids: npt.NDArray[np.uint32], pattern: str) -> npt.NDArray[np.bool_]:
-    """Return which of some texts a pattern is found in (RE2 syntax), shape (len(ids),)."""
+    """Return in which of some texts a pattern is found, a mask of shape (len(ids),).
+
+    `pattern` has RE2 syntax: no look-around, no back-references.
+    """
     return np.asarray(
         pc.match_substring_regex(names.array.take(pa.array(ids)), pattern).to_numpy(False), bool
     )
 
 
 def users_own(names: Names, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Return which texts are neither an operator's nor a library's nor empty, shape (len(ids),)."""
+    """Return which texts are the user's: not empty, no operator's, no library's; shape (len(ids),)."""
     return np.asarray((ids != 0) & ~matching(names, ids, _libraries()[1]))
 
 
 def in_phase(names: Names, ids: npt.NDArray[np.uint32], phase: str) -> npt.NDArray[np.bool_]:
-    """Return which texts name a phase: "forward", "backward" or "optimizer"."""
+    """Return which texts name a phase ("forward", "backward" or "optimizer"), shape (len(ids),)."""
     named = matching(names, ids, PHASES[phase]) & ~matching(names, ids, _NO_PHASE)
     return np.asarray(named & users_own(names, ids))

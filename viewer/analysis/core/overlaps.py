@@ -1,4 +1,4 @@
-"""Which events overlap which of some disjoint slices of time, and by how much."""
+"""Which events overlap which stalls, and by how much."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Overlaps:
-    """Pairs of a slice and an event that share time.
+    """Pairs of a stall and an event that share time.
 
     Attributes
     ----------
     stalls : int
-        How many slices there are.
+        How many stalls there are.
     stall_at, event_at : ndarray of int64, shape (pairs,)
-        Positions in the arrays given.
+        Positions in the arrays that `overlaps` was given.
     length_ns : ndarray of int64, shape (pairs,)
-        What they share, more than 0.
+        Time that the two share, more than 0.
     """
 
     stalls: int
@@ -32,28 +32,32 @@ class Overlaps:
     length_ns: Int64
 
     def longest(self) -> tuple[Positions, Int64]:
-        """Return for each slice the event that shares most with it (-1: none), and how much, ns."""
+        """Return for each stall the event that shares most time with it (-1: none), and that time in ns.
+
+        Of events that share equally much, the first in the array counts. Shape (stalls,) each.
+        """
         event = np.full(self.stalls, -1, np.int64)
         length = np.zeros(self.stalls, np.int64)
-        # Written in rising order of length, the last one stays; of equals the first.
+        # Several pairs write to one stall, and the last to write stays: so the longest comes last, and of
+        # equally long ones the first event.
         order = np.lexsort((-self.event_at, self.length_ns))
         event[self.stall_at[order]] = self.event_at[order]
         length[self.stall_at[order]] = self.length_ns[order]
         return event, length
 
     def counts(self) -> Int64:
-        """Return how many events overlap each slice, shape (slices,)."""
+        """Return how many events overlap each stall, shape (stalls,)."""
         return np.bincount(self.stall_at, minlength=self.stalls).astype(np.int64)
 
     def sums(self, values: Int64) -> Int64:
-        """Return the sum of the events' values over each slice, shape (slices,)."""
-        out = np.zeros(self.stalls, np.int64)
-        np.add.at(out, self.stall_at, values[self.event_at])
-        return out
+        """Return the sum of the events' values over each stall, shape (stalls,)."""
+        sums = np.zeros(self.stalls, np.int64)
+        np.add.at(sums, self.stall_at, values[self.event_at])
+        return sums
 
 
 def overlaps(stall_start: Int64, stall_end: Int64, start_ns: Int64, end_ns: Int64) -> Overlaps:
-    """Pair slices with events.
+    """Return the pairs of stalls and events that share time.
 
     Parameters
     ----------
@@ -62,12 +66,15 @@ def overlaps(stall_start: Int64, stall_end: Int64, start_ns: Int64, end_ns: Int6
     start_ns, end_ns : ndarray of int64, shape (m,)
         In any order; they may overlap one another.
     """
-    low = np.searchsorted(stall_end, start_ns, side="right")
-    high = np.maximum(np.searchsorted(stall_start, end_ns, side="left"), low)
-    count = high - low
+    # The stalls are sorted and disjoint, so that an event meets a run of them: those from `first` to `stop`.
+    first = np.searchsorted(stall_end, start_ns, side="right")
+    stop = np.maximum(np.searchsorted(stall_start, end_ns, side="left"), first)
+    count = stop - first
+    # One entry a pair, shape (count.sum(),): the event, and the stall as first + place within the run.
     event = np.repeat(np.arange(len(start_ns)), count)
-    before = np.cumsum(count) - count
-    at = np.arange(len(event)) - before[event] + low[event]
-    length = np.minimum(stall_end[at], end_ns[event]) - np.maximum(stall_start[at], start_ns[event])
-    real = length > 0
-    return Overlaps(len(stall_start), at[real], event[real], length[real])
+    pairs_before = np.cumsum(count) - count
+    stall = np.arange(len(event)) - pairs_before[event] + first[event]
+    length = np.minimum(stall_end[stall], end_ns[event]) - np.maximum(stall_start[stall], start_ns[event])
+    # Empty stalls and events of length zero lie inside a run and share no time.
+    shares_time = length > 0
+    return Overlaps(len(stall_start), stall[shares_time], event[shares_time], length[shares_time])

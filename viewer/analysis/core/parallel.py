@@ -1,4 +1,4 @@
-"""Calculations for several GPUs or processes, two at once: NumPy lets other threads run while it works."""
+"""Calculations for several GPUs or processes, two at once: NumPy releases the GIL while it works."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ B = TypeVar("B")
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """Return what `work` makes of each item, in their order; what it raises is raised here."""
+    """Return the results of `work` in the order of the items.
+
+    Raises
+    ------
+    Exception
+        The first one that `work` raises.
+    """
     with ThreadPoolExecutor(_THREADS, "lightbox-analysis") as pool:
         return list(pool.map(work, items))

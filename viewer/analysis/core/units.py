@@ -1,4 +1,4 @@
-"""How a duration is said in a sentence."""
+"""Durations as text for sentences."""
 
 from __future__ import annotations
 
