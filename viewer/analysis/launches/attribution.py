@@ -1,4 +1,4 @@
-"""Operations of a process by the thread and the call that launched them: what ranges are matched with."""
+"""Launched operations by thread and call, and which of them an NVTX range covers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from viewer.trace.lazy import cached_property
 
 Indices = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger[Any]]
-"""Indices that are kept, in half the room."""
+"""Indices that are kept: int32 where they fit."""
 Mask = npt.NDArray[np.bool_]
 
 MARK = 34
-"""The event type of an NVTX mark, which is no range."""
+"""nsys's event type of an NVTX mark, which has no length and is no range."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class LaunchedOperations:
         Index into the table of that kind.
     gpu : ndarray of int32, shape (n,)
     start_ns, end_ns : ndarray of int64, shape (n,)
-        The operation.
+        From where to where the operation runs.
     name_id : ndarray of uint32, shape (n,)
     call_start_ns, call_end_ns : ndarray of int64, shape (n,)
         The innermost API call that launched it (docs/definitions.md, section 4).
-    threads : mapping of int to stall
-        The operations that each thread launched.
+    threads : dict of int to slice
+        The operations that each thread launched, by index of the thread.
     busy_ns : int
-        Sum of the durations of all operations of the process, those without a launch record included.
+        Sum of the durations of all operations of the process, those without a launch record too.
     """
 
     kind: npt.NDArray[np.uint8]
@@ -62,7 +62,7 @@ class LaunchedOperations:
 
 
 def launched_operations(launches: Launches, process: int) -> LaunchedOperations:
-    """Return the launched operations of a process."""
+    """Return the operations of a process that have a launch record."""
     trace, api = launches.trace, launches.trace.api
     pieces: list[tuple[npt.NDArray[Any], ...]] = [_NO_LAUNCHES]
     busy = 0
@@ -75,19 +75,22 @@ def launched_operations(launches: Launches, process: int) -> LaunchedOperations:
             rows = rows_of_gpu(trace, kind, gpu.index)
             busy += int((events.end_ns[rows] - events.start_ns[rows]).sum())
             index = rows[api_of[rows] >= 0].astype(np.int64)
-            of_kind = np.full(len(index), position, np.uint8)
-            of_gpu = np.full(len(index), gpu.index, np.int32)
+            kind_column = np.full(len(index), position, np.uint8)
+            gpu_column = np.full(len(index), gpu.index, np.int32)
             start, end, name = events.start_ns[index], events.end_ns[index], events.name_id[index]
-            pieces.append((api_of[index], of_kind, index, of_gpu, start, end, name))
+            pieces.append((api_of[index], kind_column, index, gpu_column, start, end, name))
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     # Calls are grouped by thread and sorted by start in the table, so the index of the call is the sort key.
     order = np.argsort(columns[0], kind="stable")
     call, kinds, indices, gpus, starts, ends, names = (column[order] for column in columns)
-    # Only the threads of the process have calls among these.
-    owned = [t.index for t in trace.threads_of(process)]
-    low, high = (np.searchsorted(call, api.offsets[np.array(owned, np.int64) + at]) for at in (0, 1))
-    edges = zip(owned, low.tolist(), high.tolist(), strict=True)
-    threads = {t: slice(first, last) for t, first, last in edges if last > first}
+    # The calls of thread t are those from api.offsets[t] to api.offsets[t + 1], and only the threads of the
+    # process have calls among these.
+    own_threads = [thread.index for thread in trace.threads_of(process)]
+    first, stop = (
+        np.searchsorted(call, api.offsets[np.array(own_threads, np.int64) + edge]) for edge in (0, 1)
+    )
+    edges = zip(own_threads, first.tolist(), stop.tolist(), strict=True)
+    threads = {thread: slice(low, high) for thread, low, high in edges if high > low}
     called, returned = api.start_ns[call], api.end_ns[call]
     return LaunchedOperations(kinds, indices, gpus, starts, ends, names, called, returned, threads, busy)
 
@@ -96,11 +99,11 @@ _NO_LAUNCHES = tuple(
     np.empty(0, dtype)
     for dtype in (np.int32, np.uint8, np.int64, np.int32, np.int64, np.int64, np.uint32)
 )  # fmt: skip
-"""The call and the columns of `LaunchedOperations` that operations have themselves."""
+"""No rows of the columns that `launched_operations` joins: what it returns without any operation."""
 
 
 def outermost(starts: Int64, ends: Int64, call_starts: Int64, call_ends: Int64) -> Indices:
-    """Return the outermost range that wholly holds each call, -1 for none.
+    """Return the outermost range that contains each call from start to end, -1 for none.
 
     Parameters
     ----------
@@ -111,21 +114,26 @@ def outermost(starts: Int64, ends: Int64, call_starts: Int64, call_ends: Int64) 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Of the ranges that begin no later than the call, the one that reaches farthest, if it reaches the
-        call's end: where ranges are disjoint, simply the one around the call.
+        Positions in `starts`. Of the ranges that begin no later than the call it is the one that ends last,
+        if that is not before the call ends; where ranges are disjoint, simply the one around the call.
     """
     if not len(starts):
         return np.full(len(call_starts), -1, np.int64)
-    reach = np.maximum.accumulate(ends)
-    is_record = np.concatenate(([True], ends[1:] > reach[:-1]))
-    farthest = np.maximum.accumulate(np.where(is_record, np.arange(len(starts)), 0))
-    at = np.searchsorted(starts, call_starts, side="right") - 1
-    held = (at >= 0) & (reach[np.maximum(at, 0)] >= call_ends)
-    return np.where(held, farthest[np.maximum(at, 0)], -1)
+    # The latest end so far, and which range has it. A range that ends no later than one before it lies inside
+    # that one, so it is never the outermost.
+    latest_end = np.maximum.accumulate(ends)
+    is_latest = np.concatenate(([True], ends[1:] > latest_end[:-1]))
+    range_of_latest = np.maximum.accumulate(np.where(is_latest, np.arange(len(starts)), 0))
+    # The last range that begins no later than the call; -1 before the first, which the mask takes out.
+    last = np.searchsorted(starts, call_starts, side="right") - 1
+    is_inside = (last >= 0) & (latest_end[np.maximum(last, 0)] >= call_ends)
+    return np.where(is_inside, range_of_latest[np.maximum(last, 0)], -1)
 
 
 class Cover:
-    """Which operations of a process a range covers, by its own thread or by adoption (section 5).
+    """Which operations of a process an NVTX range covers (docs/definitions.md, section 5).
+
+    A range covers what its own thread launched inside it; it may adopt what other threads launched meanwhile.
 
     Parameters
     ----------
@@ -138,11 +146,12 @@ class Cover:
         self.launched = launched_operations(launches, process)
 
     def callers(self, thread: int, domain: str, mode: str, low_ns: int, high_ns: int) -> Iterator[Indices]:
-        """Yield positions in `launched`, by start of the call, that a range of thread and domain may cover.
+        """Yield positions in `launched`, by start of the call, that ranges of a thread and domain may cover.
 
-        By "thread", the calls of that thread alone; by "process", also the calls of the other threads that
-        do not lie inside a range of another domain on their own thread. Only calls that begin in
-        [low, high], where the ranges lie, are looked at, so that many threads do not cost their square.
+        Mode "thread" yields the calls of that thread alone; mode "process" also those of the other threads
+        that do not lie inside a range of another domain on their own thread. Only calls that begin in
+        [low, high], where the ranges lie, are yielded, so that the cost does not grow with the square of the
+        number of threads.
         """
         if thread in self.launched.threads:
             yield self._own(thread, low_ns, high_ns)
@@ -150,8 +159,8 @@ class Cover:
             for pool in (self._pools.get(_IN_NONE), self._pools.get(domain)):
                 if pool is not None:
                     positions, begin = pool
-                    held = positions[_between(begin, low_ns, high_ns)]
-                    yield held[self._thread_of[held] != thread]
+                    near = positions[_between(begin, low_ns, high_ns)]
+                    yield near[self._thread_of[near] != thread]
 
     def outermost(self, thread: int, domain: str, starts: Int64, ends: Int64, mode: str) -> Indices:
         """Return the outermost of some ranges of one thread and domain around each operation, -1 for none.
@@ -161,60 +170,65 @@ class Cover:
         ndarray of int64, shape (len(launched),)
             Position in `starts`, which are sorted by (start, -end).
         """
-        found = np.full(len(self.launched), -1, np.int64)
-        for at, around in self.around(thread, domain, starts, ends, mode):
-            found[at] = around
-        return found
+        range_of = np.full(len(self.launched), -1, np.int64)
+        for positions, around in self.around(thread, domain, starts, ends, mode):
+            range_of[positions] = around
+        return range_of
 
     def around(
         self, thread: int, domain: str, starts: Int64, ends: Int64, mode: str
     ) -> Iterator[tuple[Indices, Indices]]:
-        """Yield positions in `launched` and the outermost range around each of them, as `outermost`."""
+        """Yield positions in `launched` and the outermost range around each of them, -1 for none."""
         if len(starts):
-            for at in self.callers(thread, domain, mode, int(starts[0]), int(ends.max())):
-                called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
-                yield at, outermost(starts, ends, called, returned)
+            for positions in self.callers(thread, domain, mode, int(starts[0]), int(ends.max())):
+                called = self.launched.call_start_ns[positions]
+                returned = self.launched.call_end_ns[positions]
+                yield positions, outermost(starts, ends, called, returned)
 
     def _own(self, thread: int, low_ns: int, high_ns: int) -> Indices:
-        """Return what a thread launched by calls that begin in [low, high]; nothing is copied but that."""
+        """Return positions of what a thread launched by calls that begin in [low, high]; copies no more."""
         rows = self.launched.threads[thread]
-        held = _between(self.launched.call_start_ns[rows], low_ns, high_ns)
-        return np.arange(rows.start + held.start, rows.start + held.stop)
+        near = _between(self.launched.call_start_ns[rows], low_ns, high_ns)
+        return np.arange(rows.start + near.start, rows.start + near.stop)
 
     @cached_property
     def _thread_of(self) -> Indices:
-        """The thread that launched each operation."""
+        """The thread that launched each operation, shape (len(launched),)."""
         threads = self.launched.threads
         return np.repeat(list(threads), [rows.stop - rows.start for rows in threads.values()])
 
     @cached_property
     def _pools(self) -> dict[str | None, tuple[Indices, Int64]]:
-        """By domain: operations whose call lies in ranges of that domain alone on its own thread, or of none.
+        """What other threads' ranges may adopt, by domain: (positions in `launched`, starts of the calls).
 
-        Each with the starts of the calls, by these. Those inside ranges of several are nobody's to adopt.
+        An operation is in the pool of a domain if its call lies in ranges of that domain alone on its own
+        thread, in that of `_IN_NONE` if it lies in no range, and in no pool if the ranges around it are of
+        several domains. Each pool is sorted by start of the call.
         """
-        nvtx, domains = self.trace.nvtx, dict[str, int]()
-        held = np.full(len(self.launched), -1, np.int64)
+        nvtx, codes = self.trace.nvtx, dict[str, int]()
+        # The domain around each operation as a code, -1 for none, `_IN_SEVERAL` for more than one.
+        code_of = np.full(len(self.launched), -1, np.int64)
         for thread in self.launched.threads:
             for track in self.trace.tracks_of(thread):
-                code = domains.setdefault(track.domain, len(domains))
+                code = codes.setdefault(track.domain, len(codes))
                 ranges = ranges_of(self.trace, track.index)
                 if len(ranges):
                     starts, ends = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
-                    at = self._own(thread, int(starts[0]), int(ends.max()))
-                    called, returned = self.launched.call_start_ns[at], self.launched.call_end_ns[at]
-                    at = at[outermost(starts, ends, called, returned) >= 0]
-                    held[at] = np.where((held[at] == -1) | (held[at] == code), code, _IN_SEVERAL)
-        order = np.lexsort((self.launched.call_start_ns, held))
-        codes, first = np.unique(held[order], return_index=True)
-        named: dict[int, str | None] = {-1: _IN_NONE} | {code: domain for domain, code in domains.items()}
-        pieces = zip(codes.tolist(), np.split(order, first[1:]), strict=True)
+                    own = self._own(thread, int(starts[0]), int(ends.max()))
+                    called, returned = self.launched.call_start_ns[own], self.launched.call_end_ns[own]
+                    own = own[outermost(starts, ends, called, returned) >= 0]
+                    is_free = (code_of[own] == -1) | (code_of[own] == code)
+                    code_of[own] = np.where(is_free, code, _IN_SEVERAL)
         begin = self.launched.call_start_ns
-        return {named[code]: (piece, begin[piece]) for code, piece in pieces if code != _IN_SEVERAL}
+        order = np.lexsort((begin, code_of))
+        present, first = np.unique(code_of[order], return_index=True)
+        domain_of: dict[int, str | None] = {-1: _IN_NONE} | {code: domain for domain, code in codes.items()}
+        pools = zip(present.tolist(), np.split(order, first[1:]), strict=True)
+        return {domain_of[code]: (pool, begin[pool]) for code, pool in pools if code != _IN_SEVERAL}
 
 
 def _between(begin: Int64, low_ns: int, high_ns: int) -> slice:
-    """Return which of some sorted times lie in [low, high]."""
+    """Return which of some sorted times lie in [low, high], as a slice."""
     return slice(int(np.searchsorted(begin, low_ns)), int(np.searchsorted(begin, high_ns, side="right")))
 
 
@@ -223,7 +237,7 @@ _IN_SEVERAL = -2
 
 
 def ranges_of(trace: Trace, track: int) -> Indices:
-    """Return the ranges of a track (no marks), indices into `trace.nvtx`, by (start, -end)."""
+    """Return the ranges of an NVTX track, without marks: indices into `trace.nvtx`, by (start, -end)."""
     rows = trace.nvtx.of(track)
     types = trace.nvtx.columns.get("event_type")
     return np.flatnonzero(types[rows] != MARK) + rows.start if types is not None else np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Launch latency: how far the CPU runs ahead of a GPU, over time (docs/definitions.md, section 4)."""
+"""How long the operations of a GPU were queued, over time (docs/definitions.md, section 4)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
 
 MIN_IDLE_NS = 10_000
+"""Shorter idle stalls do not count as an empty queue."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,12 @@ class LaunchLatency:
     Attributes
     ----------
     times_ns : ndarray of int64, shape (n,)
-        Starts of the operations, rising.
+        Starts of the operations, increasing.
     queued_ns : ndarray of int32 or int64, shape (n,)
+        Their queue times.
     dry_ns : ndarray of int64, shape (m,)
         Starts of the operations that end an idle stall of 10 µs or more and were not queued: there the
-        queue had run dry.
+        queue was empty.
     """
 
     times_ns: Int64
@@ -35,36 +37,51 @@ class LaunchLatency:
     dry_ns: Int64
 
     def at(self, time_ns: int) -> int | None:
-        """Return how long the operation that started last was queued, None before the first."""
-        at = int(np.searchsorted(self.times_ns, time_ns, side="right")) - 1
-        return int(self.queued_ns[at]) if at >= 0 else None
+        """Return the queue time in ns of the operation that started last, None before the first."""
+        last = int(np.searchsorted(self.times_ns, time_ns, side="right")) - 1
+        return int(self.queued_ns[last]) if last >= 0 else None
 
     def columns(self, start_ns: int, end_ns: int, width: int) -> tuple[Int64, Int64]:
-        """Return the least and the most queued time in each of `width` columns, -1 where nothing starts."""
+        """Return the shortest and the longest queue time in each pixel column, -1 where nothing starts.
+
+        Shape (width,) each, ns; the columns cut [start, end) into equal pieces.
+        """
         edges = start_ns + (end_ns - start_ns) * np.arange(width + 1, dtype=np.int64) // width
-        at = np.searchsorted(self.times_ns, edges, side="left")
+        position = np.searchsorted(self.times_ns, edges, side="left")
         low, high = np.full(width, -1, np.int64), np.full(width, -1, np.int64)
-        full = np.flatnonzero(at[1:] > at[:-1])
-        if len(full):
-            held = self.queued_ns[at[0] : at[-1]]
-            first = at[full] - at[0]
-            low[full], high[full] = np.minimum.reduceat(held, first), np.maximum.reduceat(held, first)
+        # `reduceat` of an empty column would return its first element: it sees only the columns that hold
+        # operations, whose positions follow one another without a gap.
+        filled = np.flatnonzero(position[1:] > position[:-1])
+        if len(filled):
+            queued = self.queued_ns[position[0] : position[-1]]
+            first = position[filled] - position[0]
+            low[filled], high[filled] = np.minimum.reduceat(queued, first), np.maximum.reduceat(queued, first)
         return low, high
 
 
 def launch_latency(launches: Launches, order: GpuOrder, idle: Intervals) -> LaunchLatency:
-    """Return the launch latency of a GPU."""
+    """Return the queue times of the operations of a GPU.
+
+    Parameters
+    ----------
+    launches : Launches
+    order : GpuOrder
+        The operations of the GPU, by start.
+    idle : Intervals
+        The idle stalls of the GPU.
+    """
     queued = np.full(len(order), UNKNOWN, np.int64)
     for position, kind in enumerate(GPU_KINDS):
-        mine = order.kind == position
-        if mine.any():
-            queued[mine] = launches.queued_ns(kind, order.index[mine])
+        of_kind = order.kind == position
+        if of_kind.any():
+            queued[of_kind] = launches.queued_ns(kind, order.index[of_kind])
     times, known = order.start_ns, queued != UNKNOWN
     if not known.all():
         times, queued = times[known], queued[known]
     ends = idle.end_ns[idle.lengths >= MIN_IDLE_NS]
+    # The operation that ends an idle stall starts where the stall ends, if it has a launch record at all.
     first = np.searchsorted(times, ends, side="left")
-    held = first < len(times)
-    ends, first = ends[held], first[held]
+    has_next = first < len(times)
+    ends, first = ends[has_next], first[has_next]
     is_dry = (times[first] == ends) & (queued[first] < NEAR_ZERO_NS)
     return LaunchLatency(times, narrowed(queued), ends[is_dry])
