@@ -90,7 +90,8 @@ def compiled(*options: str) -> tuple[list[str], str]:
     UnreachedError
     """
     command = ["pip", "compile", "pyproject.toml", "--quiet", "--no-header", "--no-annotate"]
-    done = uv(*command, "--only-binary", ":all:", *options)
+    # Otherwise uv asks every Python of this machine for its version.
+    done = uv(*command, "--python", sys.executable, "--only-binary", ":all:", *options)
     if done.returncode == 0:
         return done.stdout.split("\n")[:-1], ""
     if UNREACHED.search(done.stderr):
