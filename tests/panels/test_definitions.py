@@ -12,12 +12,14 @@ from PySide6.QtWidgets import QWidget
 
 import viewer.panels
 from viewer import definitions
+from viewer.analysis.summary.compare import compare
 from viewer.analysis.summary.reconcile import reconcile
 from viewer.analysis.summary.sections import ITERATIONS, SECTIONS
 from viewer.analysis.summary.summary import summary
 from viewer.drawing.number_tables import numbers_table
 from viewer.drawing.summary_tables import section_tables
 from viewer.drawing.theme import LIGHT
+from viewer.panels.comparison_panel import comparison_frame
 from viewer.panels.event_columns import COLUMNS
 from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.reconcile_page import reading_grid
@@ -112,3 +114,16 @@ def test_a_header_asks_what_its_numbers_mean(qtbot):
     dialog = window.findChild(DefinitionsDialog)
     assert dialog.page.extraSelections()[0].cursor.selectedText().startswith("stalls.share")
     assert table.horizontalHeader().contextMenuPolicy() == Qt.ContextMenuPolicy.CustomContextMenu
+
+
+def test_a_compared_number_leads_to_its_metric(demo_study, qtbot):
+    numbers = summary(demo_study, demo_study.iterations())
+    table = FrameTable([TableColumn("name", "Number")], "Comparison")
+    qtbot.addWidget(table)
+    table.set_frame(comparison_frame(compare(numbers, numbers)))
+    assert [table.definition_of(row, 0) for row in range(3)] == [
+        "compute_only",
+        "hidden_comm",
+        "exposed_comm",
+    ]
+    assert table.definition_of(-1, 0) == "comparison.name"

@@ -17,8 +17,8 @@ class Compared:
 
     Attributes
     ----------
-    section, name, definition : str
-        The metric's section, title and definition.
+    key, section, name, definition : str
+        The metric's key, section, title and definition.
     how : str
         "per iteration and GPU" where totals were divided so that runs of another length compare, else "".
     first, second : int, float, str or None
@@ -31,6 +31,7 @@ class Compared:
         Of the time of all GPUs.
     """
 
+    key: str
     section: str
     name: str
     how: str
@@ -68,6 +69,7 @@ def _compared(
     difference = None if isinstance(x, str | None) or isinstance(y, str | None) else y - x
     change = difference / x if difference is not None and x and not isinstance(x, str) else None
     return Compared(
+        key=known.key,
         section=known.section.key,
         name=known.title,
         how=PER_ITERATION if divided else "",
