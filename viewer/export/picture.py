@@ -118,7 +118,7 @@ class PicturePage:
 
     def _legend(self) -> footer.Block:
         theme, palette = self.view.theme, self.scene.palette
-        classes = self.view.study.classes.held
+        classes = self.view.study.classes.present
 
         def paint(painter: QPainter, rect: QRect) -> None:
             legend.paint_legend(painter, rect, theme, palette, classes)

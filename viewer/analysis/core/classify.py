@@ -171,14 +171,14 @@ class KernelClasses:
         Position in `CLASSES`; "other" for names that no rule matches or that no kernel has.
     rule_of : ndarray of int16, shape (names,)
         Position in ``rules.rules`` of the rule that matched first, -1 for none.
-    held : tuple of str
+    present : tuple of str
         The classes that kernels of the trace have, in order of `CLASSES`.
     """
 
     rules: Rules
     class_of: npt.NDArray[np.uint8]
     rule_of: npt.NDArray[np.int16]
-    held: tuple[str, ...]
+    present: tuple[str, ...]
 
     def is_comm(self, name_id: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """Return which of some names are communication kernels', a mask of the shape of `name_id`."""

@@ -1,4 +1,4 @@
-"""Iterations ("iterations"): start to start on each GPU, and which of them are steady.
+"""Iterations, start to start on each GPU, and which of them are steady.
 
 See docs/definitions.md, section 6.
 """
@@ -17,6 +17,7 @@ from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
 TOLERANCE_PERCENT = 5
+"""How far an iteration may lie from the median and still be steady."""
 WARM_UP, CHECKPOINT, EVALUATION, OUTLIER = "warm-up", "checkpoint", "evaluation", "outlier"
 
 Reason = tuple[str, str]
@@ -25,7 +26,7 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The iterations that numbers are taken from: those within 5 % of the median of all after the warm-up."""
+    """The steady iterations, within 5 % of the median of all after the warm-up; their own median length."""
 
     indices: tuple[int, ...]
     median_ns: int
@@ -33,7 +34,10 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class IterationShare:
-    """How long a range is against the iteration that holds its middle; `iterations`: those it touches."""
+    """The length of a range as a share of that of the iteration around its middle.
+
+    `iteration` is that iteration, `iterations` are all that the range touches.
+    """
 
     iteration: int
     share: float
@@ -42,29 +46,29 @@ class IterationShare:
 
 @dataclass(frozen=True, eq=False)
 class Iterations:
-    """The iterations by one marker. They tile: numbers over iterations sum exactly.
+    """The iterations by one marker. Each ends where the next one starts, so that numbers over them add up.
 
     Attributes
     ----------
     marker : str
-        What marks them, numbers as ``#``.
+        The text that marks them, with ``#`` for numbers.
     guess : bool
-        Whether that is a guess from the rhythm of the operations.
+        Whether no text marks them: then the operations that come back regularly do.
     names : tuple of str
         The marker's own text of each iteration.
     starts : ndarray of int64, shape (gpus, iterations + 1)
-        Each GPU's own boundaries: iteration ``k`` runs from ``starts[g, k]`` to ``starts[g, k + 1]``. It
-        begins with the first operation launched in the marker; the last one ends with its last operation.
+        Each GPU's own boundaries in ns: iteration ``k`` runs from ``starts[g, k]`` to ``starts[g, k + 1]``.
+        It begins with the first operation launched in the marker; the last one ends with its last operation.
     has_own : ndarray of bool, shape (gpus,)
-        False where the marker launched nothing on that GPU: it has the earliest boundaries of the others.
+        False where the marker launched nothing on a GPU: it has the earliest boundaries of the others.
     flags, why : tuple, shape (iterations,)
-        None, "warm-up", "checkpoint", "evaluation" or "outlier"; and the reason, "" without a flag.
+        The flag (None, "warm-up", "checkpoint", "evaluation" or "outlier") and its reason ("" without one).
     warm_up : int
-        How many leading iterations are warm-up.
+        How many iterations at the beginning are warm-up.
     steady : Steady or None
         None where there is no steady state.
     notes : tuple of str
-        What the ranks do not agree on, how ranges were split, and the like.
+        Where the ranks disagree, how ranges were split, and the like.
     """
 
     marker: str
@@ -85,18 +89,18 @@ class Iterations:
 
     @cached_property
     def edges_ns(self) -> Int64:
-        """Earliest boundary over the GPUs, shape (iterations + 1,); the last is the latest end."""
+        """Earliest boundary over the GPUs, of the last end the latest; shape (iterations + 1,), ns."""
         own = self.starts[self.has_own]
         return np.append(own[:, :-1].min(axis=0), own[:, -1].max())
 
     @cached_property
     def duration_ns(self) -> Int64:
-        """Length of each iteration, from its earliest start to the next one's, shape (iterations,)."""
+        """Length of each iteration, from its earliest start to the next one's, shape (iterations,), ns."""
         return np.diff(self.edges_ns)
 
     @cached_property
     def skew_ns(self) -> Int64:
-        """Latest start over the GPUs less the earliest, shape (iterations,)."""
+        """Latest start over the GPUs minus the earliest, shape (iterations,), ns."""
         own = self.starts[self.has_own][:, :-1]
         return np.asarray(own.max(axis=0) - own.min(axis=0))
 
@@ -111,32 +115,33 @@ class Iterations:
         return self.steady.indices if self.steady else self.after_warm_up
 
     def start_ns(self, iteration: int) -> int:
-        """Return when an iteration starts, the earliest over the GPUs."""
+        """Return when an iteration starts, the earliest over the GPUs, ns."""
         return int(self.edges_ns[iteration])
 
     def end_ns(self, iteration: int) -> int:
-        """Return when an iteration ends: when the next one starts."""
+        """Return when an iteration ends, which is when the next one starts, ns."""
         return int(self.edges_ns[iteration + 1])
 
     def windows(self, gpu: int) -> tuple[Int64, Int64]:
-        """Return the starts and the ends of a GPU's iterations, shape (iterations,) each."""
+        """Return the starts and the ends of a GPU's iterations, shape (iterations,) each, ns."""
         return self.starts[gpu, :-1], self.starts[gpu, 1:]
 
     def iteration_at(self, time_ns: int) -> int | None:
-        """Return the iteration that holds an instant, by the earliest boundaries; None outside all."""
+        """Return the iteration around an instant, by the earliest boundaries; None outside all."""
         iteration = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
         return iteration if 0 <= iteration < self.count else None
 
     def inside(self, start_ns: int, end_ns: int) -> list[int]:
         """Return the iterations that lie wholly inside a range."""
-        held = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
-        return [int(iteration) for iteration in np.flatnonzero(held)]
+        is_inside = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
+        return [int(iteration) for iteration in np.flatnonzero(is_inside)]
 
     def share(self, start_ns: int, end_ns: int) -> IterationShare | None:
-        """Return the length of a range over that of the iteration that holds its middle, None outside all."""
+        """Return the length of a range over that of the iteration around its middle, None outside all."""
         iteration = self.iteration_at((start_ns + end_ns) // 2)
         if iteration is None or not self.duration_ns[iteration]:
             return None
+        # The range may begin before the first iteration and end after the last.
         first = self.iteration_at(max(start_ns, self.start_ns(0)))
         last = self.iteration_at(min(end_ns, self.end_ns(self.count - 1)) - 1)
         low, high = (iteration if first is None else first), (iteration if last is None else last)
@@ -154,17 +159,19 @@ class Iterations:
         Returns
         -------
         DataFrame
-            `iteration`, `name`, `flag`, `why`, `gpu`, `start_ns`, `end_ns`, `duration_ns` (of that GPU),
-            `deviation` (of the iteration's length from the median, a share), `skew_ns` and the five parts in
-            ns.
+            `lap` (the iteration), `name`, `flag`, `why`, `gpu`, `start_ns`, `end_ns`, `duration_ns` (of that
+            GPU), `deviation` (of the iteration's length from the median, a share), `skew_ns` and the five
+            categories, `compute_only_ns` and so on.
         """
+        # Iteration by iteration, GPU by GPU within: the transposed boundaries in one line.
         gpus = len(self.starts)
         starts, ends = self.starts[:, :-1].T.ravel(), self.starts[:, 1:].T.ravel()
         iteration = np.repeat(np.arange(self.count), gpus)
         gpu = np.tile(np.arange(gpus), self.count)
         parts = np.zeros((len(iteration), len(CATEGORIES)), np.int64)
-        for g, of_gpu in enumerate(breakdowns):
-            parts[gpu == g] = of_gpu.totals(starts[gpu == g], ends[gpu == g])
+        for position, breakdown in enumerate(breakdowns):
+            of_gpu = gpu == position
+            parts[of_gpu] = breakdown.totals(starts[of_gpu], ends[of_gpu])
         median = self.median_ns
         return pd.DataFrame(
             {
@@ -183,7 +190,10 @@ class Iterations:
         )
 
     def mean_parts(self, breakdowns: Sequence[TimeBreakdown]) -> pd.DataFrame:
-        """Return the five categories of each iteration in whole ns, as means over the GPUs."""
+        """Return the five categories of each iteration as means over the GPUs, rounded to whole ns.
+
+        One row an iteration, the index `lap`; columns as in `table`.
+        """
         parts = [f"{part}_ns" for part in CATEGORIES]
         means = self.table(breakdowns).groupby("lap")[parts].mean()
         return means.round().astype(np.int64)
@@ -207,10 +217,12 @@ def make_iterations(
     guess: bool = False,
     notes: tuple[str, ...] = (),
 ) -> Iterations:
-    """Make the iterations, and say which are warm-up, special, outliers and steady.
+    """Return the iterations with their flags: warm-up, special, outliers; the rest may be steady.
 
     Parameters
     ----------
+    marker, names, starts, has_own, guess, notes
+        See `Iterations`.
     special : mapping of int to (flag, why), optional
         Iterations that contain a checkpoint or an evaluation.
     """
@@ -226,14 +238,18 @@ def make_iterations(
             reasons[iteration] = special[iteration]
         elif not _within(duration, median):
             reasons[iteration] = (OUTLIER, _deviation(duration, median, iteration == len(names) - 1))
-    flags = tuple(reasons[iteration][0] if iteration in reasons else None for iteration in range(len(names)))
-    why = tuple(reasons[iteration][1] if iteration in reasons else "" for iteration in range(len(names)))
+    numbers = range(len(names))
+    flags = tuple(reasons[number][0] if number in reasons else None for number in numbers)
+    why = tuple(reasons[number][1] if number in reasons else "" for number in numbers)
     steady = steady_iterations(durations, warm, frozenset(reasons))
     return Iterations(marker, guess, tuple(names), starts, has_own, flags, why, warm, steady, notes)
 
 
 def warm_up(durations_ns: Int64) -> int:
-    """Return how many leading iterations, at most a quarter, exceed 1.05 times the median of those after."""
+    """Return how many iterations at the beginning are longer than 1.05 times the median of those after them.
+
+    At most a quarter of all are warm-up.
+    """
     count = 0
     while count < len(durations_ns) // 4:
         rest = float(np.median(durations_ns[count + 1 :]))
@@ -246,19 +262,23 @@ def warm_up(durations_ns: Int64) -> int:
 def steady_iterations(
     durations_ns: Int64, warm: int, left_out: frozenset[int] = frozenset()
 ) -> Steady | None:
-    """Return the iterations after warm-up within 5 % of their median; None if fewer than half, or than 3."""
+    """Return the steady iterations: after the warm-up, within 5 % of the median of all that come after it.
+
+    None if they are fewer than three, or fewer than half. `left_out` are never steady, but count for the
+    median.
+    """
     rest = durations_ns[warm:]
     if not len(rest):
         return None
     median = int(np.median(rest))
-    held = [
+    steady = [
         iteration
         for iteration, duration in enumerate(rest.tolist(), start=warm)
         if _within(duration, median) and iteration not in left_out
     ]
-    if len(held) < 3 or 2 * len(held) < len(rest):
+    if len(steady) < 3 or 2 * len(steady) < len(rest):
         return None
-    return Steady(tuple(held), int(np.median(durations_ns[held])))
+    return Steady(tuple(steady), int(np.median(durations_ns[steady])))
 
 
 def _within(duration: int, median: int) -> bool:
@@ -267,7 +287,7 @@ def _within(duration: int, median: int) -> bool:
 
 def _deviation(duration: int, median: int, is_last: bool) -> str:
     share = abs(duration - median) / max(median, 1)
-    said = f"{share:.1%} {'longer' if duration > median else 'shorter'} than the median"
+    text = f"{share:.1%} {'longer' if duration > median else 'shorter'} than the median"
     if is_last and duration < median:
-        return said + "; the last iteration ends with its last operation"
-    return said
+        return text + "; the last iteration ends with its last operation"
+    return text

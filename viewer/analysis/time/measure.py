@@ -1,4 +1,4 @@
-"""All numbers of a range of time: what the selection card shows, and the report's classes."""
+"""The numbers of a time range: those of the selection card, and the kernel classes of the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.analysis.core.classify import CLASSES, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.analysis.core.intervals import NONE, union
+from viewer.analysis.core.intervals import union
 from viewer.analysis.core.prefix_sums import PrefixSums
 from viewer.analysis.time.iteration_bounds import Iterations, IterationShare
 from viewer.analysis.time.stream_gaps import StreamGapNumbers, StreamGaps
@@ -20,7 +20,7 @@ from viewer.trace.events import Int64
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Kernels of one short name in a range: durations clipped to it, and their share of all kernels'."""
+    """The kernels of one short name: durations clipped to the range, and their share of all kernels'."""
 
     name: str
     sum_ns: int
@@ -29,18 +29,18 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class GpuNumbers:
-    """One GPU in a range of time.
+    """One GPU in a time range.
 
     Attributes
     ----------
     kernels : int
-        Kernels that touch the range: of those that straddle an edge, too, and of those of length zero.
+        How many kernels touch the range, those across an edge and those of length zero included.
     launches : int
-        API calls whose operations on this GPU, from the first's start to the last's end, touch the range.
+        How many API calls launched work here that touches the range, first start to last end.
     families : tuple of Family
-        The three with most time, most first.
+        The three with most time, that with most first.
     gap_stream : int or None
-        Stream number of the compute stream, to which `stream_gaps` belong.
+        CUDA's number of the compute stream, to which `stream_gaps` belong.
     """
 
     gpu: int
@@ -53,18 +53,18 @@ class GpuNumbers:
 
 @dataclass(frozen=True, slots=True)
 class RangeNumbers:
-    """A range of time on all GPUs (docs/definitions.md, section 1).
+    """A time range on all GPUs (docs/definitions.md, section 1).
 
     Attributes
     ----------
     start_ns, end_ns : int
-        The range, clipped to the recording; `clipped` says that it was.
+        The range, clipped to the recording; `clipped` tells whether that changed it.
     parts_ns : ndarray of int64, shape (gpus, 5)
         In order of `CATEGORIES`; each row sums to the length.
     families : tuple of Family
         The three with most time over all GPUs.
     iteration : IterationShare or None
-        The range beside the iteration that holds its middle, where there is one.
+        The range as a share of the iteration around its middle, where there is one.
     """
 
     start_ns: int
@@ -77,33 +77,33 @@ class RangeNumbers:
 
     @property
     def length_ns(self) -> int:
-        """The length of the range."""
+        """The length of the range, ns."""
         return self.end_ns - self.start_ns
 
     @property
     def all_ns(self) -> Int64:
-        """The five parts summed over the GPUs, shape (5,); percentages are of gpus x length."""
+        """The five categories summed over the GPUs, shape (5,), ns; percentages are of gpus x length."""
         return np.asarray(self.parts_ns.sum(axis=0))
 
     @property
     def no_kernel_ns(self) -> Int64:
-        """Time in which no kernel runs on any stream: copy only and idle, shape (gpus,)."""
+        """Time in which no kernel runs on any stream, copy only and idle, shape (gpus,), ns."""
         return without_kernel(self.parts_ns)
 
     @property
     def kernels(self) -> int:
-        """Kernels over all GPUs that touch the range."""
+        """How many kernels of all GPUs touch the range."""
         return sum(g.kernels for g in self.gpus)
 
     @property
     def launches(self) -> int:
-        """Launches over all GPUs; a call that launched on two counts twice."""
+        """How many launches of all GPUs touch the range; a call that launched on two GPUs counts twice."""
         return sum(g.launches for g in self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassNumbers:
-    """The kernels of one class in a window: sum and union of what is inside, and how many touch it."""
+    """The kernels of one class in a window: sum and union of the time inside, and how many touch it."""
 
     name: str
     sum_ns: int
@@ -112,14 +112,14 @@ class ClassNumbers:
 
 
 def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, bool]:
-    """Clip a window to the recording; the third value says whether that changed it.
+    """Return a window clipped to the recording, start and end in ns, and whether that changed it.
 
     See docs/definitions.md, section 1.
 
     Raises
     ------
     ValueError
-        If nothing of it lies inside, or it is empty.
+        If nothing of the window lies inside the recording, or it is empty.
     """
     low, high = trace.span_ns
     start, end = max(start_ns, low), min(end_ns, high)
@@ -131,8 +131,9 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
 
 
 def parts_of(breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int) -> Int64:
-    """Return the five parts of every GPU in [start, end), shape (gpus, 5), in ns."""
-    before = np.array([b.cumulative((start_ns, end_ns)) for b in breakdowns], np.int64)
+    """Return the five categories of every GPU in [start, end), shape (gpus, 5), ns."""
+    # Shape (gpus, 5, 2), also without any GPU: what lies before the start and before the end.
+    before = np.array([breakdown.cumulative((start_ns, end_ns)) for breakdown in breakdowns], np.int64)
     return np.diff(before.reshape(-1, len(CATEGORIES), 2), axis=2)[..., 0]
 
 
@@ -208,7 +209,7 @@ def measure(
 def class_numbers(
     trace: Trace, classes: KernelClasses, gpu: int, start_ns: int, end_ns: int
 ) -> tuple[ClassNumbers, ...]:
-    """Return the kernels of a GPU by class inside [start, end), all of `CLASSES`.
+    """Return the kernels of a GPU inside [start, end) by class, one entry for each of `CLASSES`.
 
     See docs/definitions.md, section 3.
     """
@@ -216,18 +217,22 @@ def class_numbers(
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]
     touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
-    of = classes.class_of[kernels.name_id[rows[touches]]]
+    class_of = classes.class_of[kernels.name_id[rows[touches]]]
     start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
-    held = np.bincount(of, minlength=len(CLASSES))
+    count = np.bincount(class_of, minlength=len(CLASSES))
     numbers = []
     for position, name in enumerate(CLASSES):
-        s, e = (start[of == position], end[of == position]) if held[position] else (NONE, NONE)
-        numbers.append(ClassNumbers(name, int((e - s).sum()), union(s, e).total(), len(s)))
+        # Most classes are empty in most windows; a mask over all kernels for each would cost more.
+        in_class = class_of == position if count[position] else slice(0)
+        starts, ends = start[in_class], end[in_class]
+        numbers.append(
+            ClassNumbers(name, int((ends - starts).sum()), union(starts, ends).total(), len(starts))
+        )
     return tuple(numbers)
 
 
 def _longest_families(names: Names, sums: dict[int, int]) -> tuple[Family, ...]:
-    """Return the three families with most time."""
+    """Return the three families with most time, from the time of each by the id of its name."""
     total = sum(sums.values())
     best = sorted((-ns, key) for key, ns in sums.items() if ns)[:3]
     return tuple(Family(names[key], -ns, -ns / total) for ns, key in best)

@@ -1,4 +1,4 @@
-"""What numbers are taken over: a range of time, or some iterations with each GPU's own boundaries."""
+"""Scopes: a time range, or some iterations with each GPU's own boundaries, that numbers are taken over."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from viewer.trace.events import Int64
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Time on every GPU that numbers are taken over.
+    """The time on every GPU that numbers are taken over.
 
     Attributes
     ----------
     what : str
-        "steady state: 6 of 10 iterations".
+        Its name, such as "steady state: 6 of 10 iterations".
     within : tuple of Intervals, one per GPU
     time : Intervals
-        The time of the GPUs together, for what belongs to none: CPU threads, the ruler.
+        The union over the GPUs, for what belongs to no GPU: CPU threads, the ruler.
     iterations : tuple of int
-        The iterations that it consists of; () for a range of time.
+        The iterations that it consists of; () for a time range.
     is_steady : bool
-        False where numbers have to be labelled "not steady".
+        False where numbers are labelled "not steady".
     notes : tuple of str
-        What has to be said of it, a line each: that it was clipped, that no GPU does anything in it.
+        Lines for whoever reads its numbers: that it was clipped, that no GPU does anything in it.
     """
 
     what: str
@@ -45,26 +45,26 @@ class Scope:
 
     @property
     def hull(self) -> tuple[int, int]:
-        """From the earliest start to the latest end, ns; (0, 0) of an iteration that lasts no time."""
+        """From the earliest start to the latest end, ns; (0, 0) if the scope holds no time."""
         if not len(self.time):
             return 0, 0
         return int(self.time.start_ns[0]), int(self.time.end_ns[-1])
 
     def of(self, gpu: int | None) -> Intervals:
-        """Return the time of one GPU, for None that of all together."""
+        """Return the time of one GPU, for None that of all GPUs together."""
         return self.time if gpu is None else self.within[gpu]
 
     def iterations_of(self, iterations: Iterations) -> tuple[int, ...]:
-        """Return the iterations that medians are taken over: its own, of a range those wholly inside."""
+        """Return the iterations that medians are taken over: its own, or those wholly inside a time range."""
         return self.iterations or tuple(iterations.inside(*self.hull))
 
     def length_ns(self, gpu: int) -> int:
-        """Return the time of one GPU, ns."""
+        """Return the length of the time of one GPU, ns."""
         return self.within[gpu].total()
 
     @property
     def total_ns(self) -> int:
-        """The time of all GPUs together, ns."""
+        """The lengths of the time of all GPUs, added up, ns."""
         return sum(w.total() for w in self.within)
 
     def stalls(self, breakdowns: Sequence[TimeBreakdown], gpu: int, *categories: str) -> Intervals:
@@ -76,11 +76,11 @@ class Scope:
         return breakdowns[gpu].intervals(*categories, start_ns=start, end_ns=end) & within
 
     def parts(self, breakdowns: Sequence[TimeBreakdown]) -> Int64:
-        """Return the five parts of each GPU inside, shape (gpus, 5), ns."""
+        """Return the five categories of each GPU inside the scope, shape (gpus, 5), ns."""
         return np.array(
             [
-                of_gpu.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
-                for of_gpu, within in zip(breakdowns, self.within, strict=True)
+                breakdown.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
+                for breakdown, within in zip(breakdowns, self.within, strict=True)
             ],
             np.int64,
         ).reshape(-1, 5)
@@ -89,9 +89,9 @@ class Scope:
 def range_scope(
     trace: Trace, breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int, what: str = "range"
 ) -> Scope:
-    """Return the same range of time on every GPU, clipped to the recording.
+    """Return the same time range on every GPU, clipped to the recording.
 
-    This is the one place where ranges that are asked for are clipped, for whatever is counted over them.
+    Every range that a user asks for is clipped here, whatever is counted over it.
 
     Raises
     ------
@@ -114,12 +114,12 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 
 def iteration_scope(iterations: Iterations, chosen: Collection[int] | None = None) -> Scope:
-    """Return some iterations with each GPU's own boundaries.
+    """Return some iterations as a scope, with each GPU's own boundaries.
 
     Parameters
     ----------
     chosen : collection of int, optional
-        The user's own choice; by default the steady iterations, without a steady state all after the warm-up.
+        What the user chose; by default the steady iterations, without a steady state all after the warm-up.
     """
     picked = tuple(iterations.basis if chosen is None else sorted(chosen))
     within = []
@@ -146,7 +146,7 @@ def _what(iterations: Iterations, chosen: Collection[int] | None, picked: tuple[
 def left_out(
     trace: Trace, breakdowns: Sequence[TimeBreakdown], iterations: Iterations | None, scope: Scope
 ) -> str:
-    """Return in a line which iterations numbers over several leave out; "" where none is left out."""
+    """Return a line about the iterations that a scope of several leaves out; "" if it leaves out none."""
     if iterations is None or not 1 < len(scope.iterations) < iterations.count:
         return ""
     rest = tuple(sorted(set(range(iterations.count)) - set(scope.iterations)))
@@ -154,8 +154,8 @@ def left_out(
     length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), trace.span_ns
     idle = int(time.parts(breakdowns)[:, IDLE].sum()) / max(time.total_ns, 1)
     flags = Counter(flag for iteration in rest if (flag := iterations.flags[iteration])).most_common()
-    of = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
+    by_flag = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
     return (
-        f"Left out: {len(rest)} of {iterations.count} iterations{of}, {duration_text(length)} "
+        f"Left out: {len(rest)} of {iterations.count} iterations{by_flag}, {duration_text(length)} "
         f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
     )

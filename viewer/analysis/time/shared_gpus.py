@@ -14,9 +14,10 @@ from viewer.trace import Trace
 
 @dataclass(frozen=True)
 class SharedGpu:
-    """One board on which several processes run: each of its GPUs is idle while another one works.
+    """A physical GPU on which several processes run: each sees it idle while another one works.
 
-    `gpus` are indices into `Trace.gpus`; `parts` are those of all of them together.
+    `physical` is its number on its host, `gpus` are indices into `Trace.gpus`, `parts` the five categories of
+    all of them together.
     """
 
     physical: int
@@ -25,9 +26,9 @@ class SharedGpu:
 
 
 def shared_gpus(trace: Trace, coverage: Callable[[int], BusyIntervals]) -> tuple[SharedGpu, ...]:
-    """Return the boards that more than one GPU of the trace maps to, by number; most traces have none.
+    """Return the physical GPUs that more than one GPU of the trace maps to, by number; mostly none.
 
-    Boards are numbered anew on every host.
+    `coverage` returns when a GPU is busy, see `Study.coverage`.
     """
     by_physical_gpu: dict[tuple[int, int], list[int]] = defaultdict(list)
     for gpu in trace.gpus:

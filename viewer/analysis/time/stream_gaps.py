@@ -1,4 +1,4 @@
-"""Stream gaps: what the rest of a GPU does while its compute stream is empty.
+"""Stream gaps: what the other streams of a GPU do while its compute stream is idle.
 
 See docs/definitions.md, section 1.
 """
@@ -14,9 +14,11 @@ from viewer.analysis.core.intervals import EMPTY, NONE, Intervals, runs, sweep, 
 from viewer.analysis.core.prefix_sums import PrefixSums
 from viewer.analysis.time.time_breakdown import BusyIntervals
 from viewer.trace import GPU_KINDS, Kind, Trace
+from viewer.trace.events import Int64
 
 _OCCUPIED, _COMPUTE, _COMMUNICATION, _COPY, _NOTHING = range(5)
-# Bit 1 compute, bit 2 communication, bit 4 copies, bit 8 the compute stream itself.
+# The state by what runs, as a sum: 1 compute, 2 communication, 4 copies, 8 the compute stream itself. The
+# compute stream comes first, then compute before communication before copies, as in the five categories.
 _STATE_OF_BITS = np.array(
     [_NOTHING, _COMPUTE, _COMMUNICATION, _COMPUTE, _COPY, _COMPUTE, _COMMUNICATION, _COMPUTE]
     + [_OCCUPIED] * 8,
@@ -26,10 +28,10 @@ _STATE_OF_BITS = np.array(
 
 @dataclass(frozen=True, slots=True)
 class StreamGapNumbers:
-    """The time in which the compute stream is empty, in ns; the other four sum to it.
+    """The time in which the compute stream is idle, `empty_ns`; the other four sum to it.
 
     `compute_ns` is computation on other streams, `communication_ns` and `copy_ns` are those that no
-    computation hides; only `idle_ns` is a true hole.
+    computation hides; only in `idle_ns` the GPU does nothing.
     """
 
     empty_ns: int
@@ -48,10 +50,9 @@ class StreamGaps:
     stream : int or None
         Index of the stream with most time in compute kernels, None for a GPU without any.
     own : tuple of PrefixSums
-        What occupies the stream, disjoint.
+        The operations on the stream, disjoint: their sums are the time in which it is not idle.
     states : tuple of Intervals
-        What the other streams do where it is not occupied: compute, communication without compute, copies
-        without either.
+        When the stream is idle and the others compute, communicate without compute, copy without either.
     """
 
     stream: int | None
@@ -59,31 +60,43 @@ class StreamGaps:
     states: tuple[Intervals, ...]
 
     def totals(self, start_ns: int, end_ns: int) -> StreamGapNumbers:
-        """Return what the compute stream's gaps inside [start, end) are made of."""
+        """Return what fills the compute stream's gaps inside [start, end)."""
         compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
         empty = end_ns - start_ns - sum(int(own.sums(start_ns, end_ns).sum()) for own in self.own)
         return StreamGapNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
 
 
 def find_stream_gaps(trace: Trace, classes: KernelClasses, covered: BusyIntervals, gpu: int) -> StreamGaps:
-    """Find the compute stream of a GPU and what fills its gaps."""
+    """Return the compute stream of a GPU and what fills its gaps."""
     stream = _compute_stream(trace, classes, gpu)
-    rows = [] if stream is None else [(e := trace.events[k], e.of(stream)) for k in GPU_KINDS]
-    tables = [(events.start_ns[held], events.end_ns[held]) for events, held in rows]
-    own = union(*(np.concatenate([NONE, *column]) for column in zip(*tables, strict=True))) if rows else EMPTY
+    tables = [] if stream is None else [_times_on(trace, kind, stream) for kind in GPU_KINDS]
+    own = EMPTY
+    if tables:
+        own = union(*(np.concatenate([NONE, *column]) for column in zip(*tables, strict=True)))
     times, bits = sweep((covered.compute, covered.communication, covered.copies, own))
     state = _STATE_OF_BITS[bits]
-    first, last = runs(state)
-    kept = [np.flatnonzero(state[first] == one) for one in (_COMPUTE, _COMMUNICATION, _COPY)]
-    states = tuple(Intervals(times[first[of]], times[last[of]]) for of in kept)
-    # Operations of a stream follow one another: then the tables say themselves when it is occupied.
+    # A boundary at which the state stays the same ends nothing: each run of one state is one interval. After
+    # the last boundary nothing runs, so that a run of the other states always has an end.
+    first, stop = runs(state)
+    runs_of = [np.flatnonzero(state[first] == wanted) for wanted in (_COMPUTE, _COMMUNICATION, _COPY)]
+    states = tuple(Intervals(times[first[run]], times[stop[run]]) for run in runs_of)
+    # Operations of a stream follow one another, so that the tables, which are in memory already, sum to the
+    # union. Where a trace has overlapping ones, the union is kept instead.
     if own.total() != sum(int((end - start).sum()) for start, end in tables):
         tables = [(own.start_ns, own.end_ns)]
-    tallies = [PrefixSums(start, end, np.zeros(len(start), np.uint8)) for start, end in tables]
-    return StreamGaps(stream, tuple(tallies), states)
+    sums = [PrefixSums(start, end, np.zeros(len(start), np.uint8)) for start, end in tables]
+    return StreamGaps(stream, tuple(sums), states)
+
+
+def _times_on(trace: Trace, kind: Kind, stream: int) -> tuple[Int64, Int64]:
+    """Return the starts and the ends of one kind of operation on a stream, shape (n,) each, ns."""
+    events = trace.events[kind]
+    rows = events.of(stream)
+    return events.start_ns[rows], events.end_ns[rows]
 
 
 def _compute_stream(trace: Trace, classes: KernelClasses, gpu: int) -> int | None:
+    """Return the stream with most time in compute kernels and graphs, the first of equals; None without."""
     best: tuple[int, int] | None = None
     for stream in trace.streams_of(gpu):
         time = 0

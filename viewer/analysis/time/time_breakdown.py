@@ -1,4 +1,4 @@
-"""The five parts of a GPU's time, for any window at the cost of a binary search.
+"""The five categories of a GPU's time, for any time range at the cost of a binary search.
 
 See docs/definitions.md, section 1.
 """
@@ -25,7 +25,10 @@ COPY_ONLY, IDLE = CATEGORIES.index("copy_only"), CATEGORIES.index("idle")
 
 @dataclass(frozen=True)
 class BusyIntervals:
-    """What covers one GPU, as unions over all its streams and contexts."""
+    """When one GPU computes, communicates and copies: unions over all its streams and contexts.
+
+    `compute` includes whole CUDA graphs, which `has_graphs` tells; `copies` includes sets. They may overlap.
+    """
 
     compute: Intervals
     communication: Intervals
@@ -43,17 +46,17 @@ class BusyIntervals:
 
 @dataclass(frozen=True)
 class TimeBreakdown:
-    """The five parts of one GPU's time.
+    """The five categories of one GPU's time: disjoint, and together they fill it.
 
     Attributes
     ----------
     window_ns : (int, int)
-        The trace's window; idle stalls are looked for inside it.
+        First to last GPU operation of the trace; idle stalls lie inside it.
     busy : tuple of Intervals
         The first four of `CATEGORIES`; idle is the rest.
     has_graphs : bool
-        Whether CUDA graphs are recorded as one piece: they may hold communication, so that the exposed
-        communication is a lower bound.
+        Whether CUDA graphs are recorded as one piece. They count as compute and may hold communication, so
+        that the exposed communication is a lower bound.
     """
 
     window_ns: tuple[int, int]
@@ -61,19 +64,19 @@ class TimeBreakdown:
     has_graphs: bool
 
     def cumulative(self, times_ns: npt.ArrayLike) -> Int64:
-        """Return the ns spent in each part before each time, shape (5, *times.shape).
+        """Return the time spent in each category before each instant, shape (5, *times.shape), ns.
 
-        Idle counts from the trace's zero: only differences between two times mean something.
+        Idle counts from the trace's zero, so that only differences between two instants mean something.
         """
-        t = np.asarray(times_ns, np.int64)
-        out = np.empty((len(CATEGORIES), *t.shape), np.int64)
-        for part, covered in enumerate(self.busy):
-            out[part] = covered.before(t)
-        out[IDLE] = t - out[:IDLE].sum(axis=0)
-        return out
+        instants = np.asarray(times_ns, np.int64)
+        before = np.empty((len(CATEGORIES), *instants.shape), np.int64)
+        for category, covered in enumerate(self.busy):
+            before[category] = covered.before(instants)
+        before[IDLE] = instants - before[:IDLE].sum(axis=0)
+        return before
 
     def totals(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Int64:
-        """Return the ns of each part in the windows [start, end), shape (*windows.shape, 5).
+        """Return the time of each category in the windows [start, end), shape (*windows.shape, 5), ns.
 
         The five sum to the length of the window.
 
@@ -83,6 +86,7 @@ class TimeBreakdown:
             If a window ends before it starts.
         """
         edges = np.stack(np.broadcast_arrays(np.asarray(start_ns, np.int64), np.asarray(end_ns, np.int64)))
+        # Shape (5, 2, *windows.shape): category, start or end, window. The category moves to the last axis.
         before = self.cumulative(edges)
         totals = np.moveaxis(before[:, 1] - before[:, 0], 0, -1)
         if (totals < 0).any():
@@ -90,50 +94,54 @@ class TimeBreakdown:
         return totals
 
     def part_at(self, time_ns: int) -> int:
-        """Return the part at an instant, a position in `CATEGORIES`."""
+        """Return the category at an instant, a position in `CATEGORIES`."""
         return int(np.argmax(self.totals(time_ns, time_ns + 1)))
 
-    def intervals(self, *parts: str, start_ns: int | None = None, end_ns: int | None = None) -> Intervals:
-        """Return the maximal intervals of one or several parts together, inside [start, end).
+    def intervals(
+        self, *categories: str, start_ns: int | None = None, end_ns: int | None = None
+    ) -> Intervals:
+        """Return the maximal intervals of some categories together, inside [start, end).
 
-        Without a start or an end: that of the trace's window.
+        The start and the end are by default those of `window_ns`.
         """
         low = self.window_ns[0] if start_ns is None else start_ns
         high = self.window_ns[1] if end_ns is None else end_ns
-        wanted = [self.busy[CATEGORIES.index(p)].clip(low, high) for p in parts if p != CATEGORIES[IDLE]]
-        if CATEGORIES[IDLE] in parts:
-            wanted.append(self._idle(low, high))
-        return reduce(or_, wanted)
+        positions = [CATEGORIES.index(category) for category in categories]
+        pieces = [self._idle(low, high) if p == IDLE else self.busy[p].clip(low, high) for p in positions]
+        return reduce(or_, pieces)
 
     def next_stall(
-        self, parts: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
+        self, categories: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
     ) -> tuple[int, int] | None:
         """Return the next stall that starts after an instant, or (direction -1) the last that starts before.
 
-        A stall is a maximal interval of `parts` together, at least `min_ns` long, inside the trace's window.
+        A stall is a maximal interval of `categories` together, at least `min_ns` long, inside `window_ns`.
+        It is returned as (start, end) in ns, None if there is no such stall.
         """
-        stalls = self.intervals(*parts)
-        long = stalls.lengths >= min_ns
-        start, end = stalls.start_ns[long], stalls.end_ns[long]
+        stalls = self.intervals(*categories)
+        is_long = stalls.lengths >= min_ns
+        start, end = stalls.start_ns[is_long], stalls.end_ns[is_long]
         if direction > 0:
-            at = int(np.searchsorted(start, time_ns, side="right"))
+            position = int(np.searchsorted(start, time_ns, side="right"))
         else:
-            at = int(np.searchsorted(start, time_ns, side="left")) - 1
-        return (int(start[at]), int(end[at])) if 0 <= at < len(start) else None
+            position = int(np.searchsorted(start, time_ns, side="left")) - 1
+        return (int(start[position]), int(end[position])) if 0 <= position < len(start) else None
 
     def _idle(self, low: int, high: int) -> Intervals:
-        """Return what the busy parts, which are disjoint, leave of [low, high)."""
+        """Return what the busy categories leave of [low, high)."""
         if high <= low:
             return EMPTY
-        held = [covered.clip(low, high) for covered in self.busy]
-        start = np.sort(np.concatenate([[low], *(c.end_ns for c in held)]), kind="stable")
-        end = np.sort(np.concatenate([*(c.start_ns for c in held), [high]]), kind="stable")
-        real = end > start
-        return Intervals(start[real], end[real])
+        # The busy categories are disjoint: sorted apart, the k-th of `low` and all ends begins the gap that
+        # the k-th of all starts and `high` ends. Neighbours that touch leave a gap of no length.
+        clipped = [covered.clip(low, high) for covered in self.busy]
+        start = np.sort(np.concatenate([[low], *(covered.end_ns for covered in clipped)]), kind="stable")
+        end = np.sort(np.concatenate([*(covered.start_ns for covered in clipped), [high]]), kind="stable")
+        has_length = end > start
+        return Intervals(start[has_length], end[has_length])
 
 
 def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
-    """Make the three unions of a GPU: compute (with graph launches), communication, copies and sets."""
+    """Return when a GPU computes, communicates and copies."""
     kernels = rows_of_gpu(trace, Kind.KERNEL, gpu)
     graphs = rows_of_gpu(trace, Kind.GRAPH, gpu)
     is_comm = classes.is_comm(trace.kernels.name_id[kernels])
@@ -146,7 +154,7 @@ def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
 
 
 def time_breakdown(trace: Trace, covered: BusyIntervals) -> TimeBreakdown:
-    """Cut a GPU's time into its five parts."""
+    """Return the five categories of a GPU's time."""
     compute, communication = covered.compute, covered.communication
     busy = (
         compute - communication,
@@ -158,7 +166,7 @@ def time_breakdown(trace: Trace, covered: BusyIntervals) -> TimeBreakdown:
 
 
 def without_kernel(parts_ns: Int64) -> Int64:
-    """Return the time without a kernel on any stream, copy only and idle; parts have the shape (..., 5)."""
+    """Return the time in which no kernel runs, copy only and idle, shape (...) of parts (..., 5), ns."""
     return np.asarray(parts_ns[..., COPY_ONLY] + parts_ns[..., IDLE])
 
 

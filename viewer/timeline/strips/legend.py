@@ -42,7 +42,7 @@ class Legend(QWidget):
     def set_palette(self, palette: Palette | None, study: Study | None) -> None:
         """Show the classes of another trace."""
         self._palette = palette
-        self._classes = study.classes.held if study else ()
+        self._classes = study.classes.present if study else ()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
