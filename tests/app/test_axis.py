@@ -59,7 +59,9 @@ def test_a_scroll_bar_that_comes_and_goes_moves_no_strip(window, qtbot):
 def test_a_trace_that_is_compared_lies_on_the_same_pixels(window, demo_path, qtbot):
     window.resize(1280, 900)
     window.open(demo_path)
-    qtbot.waitUntil(lambda: not window.opening.is_busy and not window.state.study.partial, timeout=30_000)
+    qtbot.waitUntil(
+        lambda: not window.loader.is_busy and window.state.study.loading.is_complete, timeout=30_000
+    )
     comparison = start_comparison(window, demo_path)
     qtbot.waitUntil(lambda: comparison.dock is not None, timeout=30_000)
     first, second = window.timeline, comparison.timeline

@@ -58,7 +58,7 @@ def looked_at(open_window, hostile, qtbot):
     """A window on it, with an event, a row's events and every panel looked at."""
     window = open_window()
     window.open(hostile)
-    qtbot.waitUntil(lambda: window.state.study is not None and not window.opening.is_busy, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.state.study is not None and not window.loader.is_busy, timeout=WAIT_MS)
     state = window.state
     stream = next(r for root in state.rows.roots for r in root.walk() if r.kind is RowKind.STREAM)
     state.rows.set_expanded([r.key for r in stream.path()], True)

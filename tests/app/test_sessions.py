@@ -39,7 +39,7 @@ def visit(open_window, qtbot):
 
     def go(path):
         window = open_window()
-        with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+        with qtbot.waitSignal(window.loader.finished, timeout=60_000):
             window.open(path)
         return window
 
@@ -108,10 +108,10 @@ def test_the_next_trace_begins_anew_and_the_first_is_kept(visit, trace, tmp_path
     content = bytearray(trace.read_bytes())
     content[60:64] = b"\0\0\0\7"
     other.write_bytes(content)
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.open(other)
     assert (window.state.notes.items, window.state.bookmarks.items) == ((), {})
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.open(trace)
     assert len(window.state.notes.items) == 1
 
@@ -119,7 +119,7 @@ def test_the_next_trace_begins_anew_and_the_first_is_kept(visit, trace, tmp_path
 def test_rules_applied_again_lose_nothing(visit, trace, qtbot):
     window = visit(trace)
     work_on(window)
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.apply_rules()
     assert len(window.state.notes.items) == len(window.state.measurements.items) == 1
     assert window.state.axis.window == (200 * MS, 300 * MS)
@@ -297,7 +297,7 @@ def test_a_dropped_session_opens(open_window, sent, qtbot):
         Qt.MouseButton.LeftButton,
         Qt.KeyboardModifier.NoModifier,
     )
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.dropEvent(drop)
     assert len(window.state.notes.items) == 1
 
@@ -314,7 +314,7 @@ def test_a_missing_trace_is_asked_for(open_window, sent, trace, tmp_path, monkey
 
     monkeypatch.setattr(trace_controller, "ask_for_trace", answer)
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.open(sent)
     assert asked == ["run.sqlite"]
     assert len(window.state.notes.items) == 1
@@ -326,7 +326,7 @@ def test_another_trace_than_the_sessions_is_said(open_window, sent, trace, qtbot
     content[60:64] = b"\0\0\0\7"
     trace.write_bytes(content)
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.open(sent)
     assert "another trace" in window.notice.label.text()
 
@@ -375,10 +375,10 @@ def test_a_session_whose_trace_cannot_be_read_is_not_applied_to_the_next(visit, 
     window.trace_controller.close()
     trace.rename(kept := tmp_path / "kept.sqlite")
     trace.write_bytes(kept.read_bytes()[:9000])
-    with qtbot.waitSignal(window.opening.failed, timeout=60_000):
+    with qtbot.waitSignal(window.loader.failed, timeout=60_000):
         window.open(file)
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
-        window.opening.open(kept)
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
+        window.loader.open(kept)
     window.state.measurements.keep(1, 2)
     window.sessions.end()
     assert [p.name for p in sessions_folder().iterdir()] == [stored_path(fingerprint(kept)).name]

@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QApplication, QDialog
 
 from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, process, write
 from viewer import readers
-from viewer.analysis.study import Study
+from viewer.analysis.study import Loading, Study
 from viewer.app import trace_loader
 from viewer.app.go_to import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.iterations_panel import IterationsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.notes_panel import NotesPanel
-from viewer.panels.panel import GIVEN_UP
+from viewer.panels.panel import CANCELLED
 from viewer.readers import Cancelled
 from viewer.rows import EventRef, RowKind
 from viewer.state import Note
@@ -44,8 +44,8 @@ class Steps:
 
     def let(self, step):
         """Let a step come, and wait for what the reading says."""
-        opening = self.window.opening
-        with self._qtbot.waitSignal(opening.filled if step == ALL_ROWS else opening.ended, timeout=WAIT_MS):
+        loader = self.window.loader
+        with self._qtbot.waitSignal(loader.rows_ready if step == ALL_ROWS else loader.ended, timeout=WAIT_MS):
             for gate in self._gates[: step - 1]:
                 gate.set()
 
@@ -62,14 +62,15 @@ class Steps:
 
     def let_end(self):
         self.release()
-        self.window.opening.shut_down()
+        self.window.loader.shut_down()
 
     @property
     def now(self):
         study = self.window.state.study
         if study is None or study.trace.path != self.path:
             return 0
-        return GPUS if study.trace.partial else ALL_ROWS if study.partial else NUMBERS
+        loading = study.loading
+        return NUMBERS if loading.is_complete else ALL_ROWS if loading.has_all_rows else GPUS
 
 
 @pytest.fixture
@@ -226,7 +227,7 @@ def test_what_waits_for_the_hand_comes_no_more_when_the_trace_is_closed(steps, q
     window.timeline.notes.write(Note(5, 5))
     steps.let(NUMBERS)
     window.trace_controller.close()
-    assert window.trace_controller._next is None
+    assert window.trace_controller._pending is None
     assert window.state.study is None
 
 
@@ -296,13 +297,13 @@ def test_nobody_is_told_that_an_iteration_is_not_there_before_they_are_counted(s
 def test_what_is_cancelled_when_it_has_just_ended_was_not_done(steps):
     window = steps.window
     steps.to(ALL_ROWS)
-    [job] = window.opening._running
+    [job] = window.loader._running
     job.take()
     steps.release()
     assert job.wait(WAIT_MS)
     window.progress.button.click()
     assert "Iterations and sums were not computed" in window.notice.label.text()
-    assert window.state.study.partial
+    assert window.state.study.loading is Loading.CANCELLED_AT_ROWS
     assert window.state.iterations is None
     window.notice.button.click()
     steps.to(NUMBERS)
@@ -344,7 +345,7 @@ def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
     table = window.timeline.cards.selection.table
     told = "Iterations not read" if step == GPUS else "Iterations not counted"
     assert (box.iconText(), table.unknown) == (told, "–")
-    qtbot.waitUntil(lambda: panel._empty.text() == GIVEN_UP)
+    qtbot.waitUntil(lambda: panel._empty.text() == CANCELLED)
     with pytest.raises(TimeError, match="not read"):
         go_to(state, "iteration 1")
     window.notice.button.click()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDropEvent
 
 from tests.timeline.make import study_of, training
 from viewer import readers
-from viewer.analysis.study import Study
+from viewer.analysis.study import Loading, Study
 from viewer.app import trace_loader
 from viewer.app.comparison import start_comparison
 from viewer.app.trace_loader import LoadedTrace
@@ -59,7 +59,7 @@ def test_progress_is_shown_while_the_window_lives(open_window, reader, qtbot):
     assert window.progress.isVisible()
     assert 0 < window.progress.bar.value() < window.progress.bar.maximum()
     assert window.state.study is None
-    with qtbot.waitSignal(window.opening.opened):
+    with qtbot.waitSignal(window.loader.finished):
         reader.go_on["slow"].set()
     assert not window.progress.isVisible()
     assert len(window.state.rows.roots) == 2
@@ -71,7 +71,7 @@ def test_a_failure_leaves_the_present_trace_as_it_was(window, reader, qtbot):
     study, axis = window.state.study, window.state.axis
     axis.go(5_000_000, 9_000_000)
     window.open(Path("bad.sqlite"))
-    with qtbot.waitSignal(window.opening.failed):
+    with qtbot.waitSignal(window.loader.failed):
         reader.go_on["bad"].set()
     assert window.state.study is study
     assert axis.window == (5_000_000, 9_000_000)
@@ -85,10 +85,10 @@ def test_cancelling_leaves_the_present_trace_and_says_nothing(window, reader, qt
     window.open(Path("slow.sqlite"))
     qtbot.waitUntil(reader.begun["slow"].is_set)
     window.progress.button.click()
-    assert not window.opening.is_busy
+    assert not window.loader.is_busy
     assert not window.progress.isVisible()
     reader.go_on["slow"].set()
-    window.opening.shut_down()
+    window.loader.shut_down()
     assert reader.ended == ["slow"]
     assert window.state.study is study
     assert not window.notice.isVisible()
@@ -98,12 +98,12 @@ def test_what_was_overtaken_is_dropped(open_window, reader, qtbot):
     window = open_window()
     window.open(Path("slow.sqlite"))
     qtbot.waitUntil(reader.begun["slow"].is_set)
-    with qtbot.waitSignal(window.opening.opened):
+    with qtbot.waitSignal(window.loader.finished):
         window.open(Path("quick.sqlite"))
         reader.go_on["quick"].set()
     reader.go_on["slow"].set()
-    window.opening.shut_down()
-    qtbot.waitUntil(lambda: not window.opening._running)
+    window.loader.shut_down()
+    qtbot.waitUntil(lambda: not window.loader._running)
     assert len(window.state.rows.roots) == 1
 
 
@@ -112,7 +112,7 @@ def test_an_error_of_ours_is_told_and_can_be_copied(window, crashes, monkeypatch
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(trace_loader, "read", broken)
-    with qtbot.waitSignal(window.opening.failed) as told, qtbot.waitSignal(crashes.happened) as happened:
+    with qtbot.waitSignal(window.loader.failed) as told, qtbot.waitSignal(crashes.happened) as happened:
         window.open(Path("any.sqlite"))
     assert "any.sqlite cannot be opened" in told.args[0]
     assert "ZeroDivisionError" in happened.args[1]
@@ -122,7 +122,7 @@ def test_closing_the_window_waits_for_the_thread(window, reader):
     window.open(Path("slow.sqlite"))
     reader.go_on["slow"].set()
     window.close()
-    assert not window.opening.is_busy
+    assert not window.loader.is_busy
 
 
 def test_a_file_is_opened_by_dropping_it(open_window, reader, qtbot):
@@ -130,7 +130,7 @@ def test_a_file_is_opened_by_dropping_it(open_window, reader, qtbot):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile("/somewhere/quick.sqlite")])
     reader.go_on["quick"].set()
-    with qtbot.waitSignal(window.opening.opened):
+    with qtbot.waitSignal(window.loader.finished):
         window.dropEvent(
             QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
                        Qt.KeyboardModifier.NoModifier)
@@ -141,7 +141,7 @@ def test_a_file_is_opened_by_dropping_it(open_window, reader, qtbot):
 def test_the_demo_is_one_click_away(open_window, qtbot, monkeypatch, demo_path):
     monkeypatch.setattr(trace_loader, "default_demo", lambda: demo_path)
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.welcome.demo_requested.emit()
     assert len(window.state.rows.roots) == 8
     assert window.windowTitle() == "demo — Lightbox"
@@ -160,14 +160,14 @@ def test_nothing_is_offered_while_a_trace_is_opened(open_window, reader, qtbot, 
     if name == "slow":
         window.progress.button.click()
     else:
-        with qtbot.waitSignal(window.opening.failed):
+        with qtbot.waitSignal(window.loader.failed):
             reader.go_on["bad"].set()
     assert welcome.card.isVisible()
 
 
 def test_a_real_file_is_remembered(open_window, qtbot, demo_path):
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         window.open(demo_path)
     assert window.settings.recent() == (demo_path,)
     assert window.windowTitle().startswith(demo_path.name)
@@ -200,9 +200,9 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
     path, go_on = in_two_parts
     window = open_window()
     state = window.state
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.open(path)
-    assert state.study.trace.partial
+    assert state.study.loading is Loading.GPUS
     assert state.iterations is None
     assert window.progress.isVisible()
     assert "all else follows" in window.progress.label.text()
@@ -216,9 +216,9 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
     assert card.gpus == ()
     parts = card.parts_ns
     go_on.set()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         pass
-    assert not state.study.trace.partial
+    assert state.study.loading is Loading.COMPLETE
     assert not window.progress.isVisible()
     assert state.iterations is not None
     assert state.axis.window == seen
@@ -230,35 +230,35 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
 def test_who_cancels_half_way_is_told_what_is_missing(open_window, in_two_parts, qtbot):
     path, go_on = in_two_parts
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.open(path)
     window.progress.button.click()
     assert "Only what the GPUs did was read" in window.notice.label.text()
     go_on.set()
-    window.opening.shut_down()
-    assert window.state.study.trace.partial
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    window.loader.shut_down()
+    assert window.state.study.loading is Loading.CANCELLED_AT_GPUS
+    with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.notice.button.click()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.finished, timeout=60_000):
         pass
-    assert not window.state.study.trace.partial
+    assert window.state.study.loading is Loading.COMPLETE
     assert window.state.iterations is not None
 
 
 def test_what_is_asked_anew_of_half_a_trace_reads_the_rest(open_window, in_two_parts, qtbot):
     path, go_on = in_two_parts
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.open(path)
     window.apply_rules()
     assert "try again" in window.status.currentMessage()
-    assert window.opening.is_busy
+    assert window.loader.is_busy
     window.progress.button.click()
     go_on.set()
-    window.opening.shut_down()
+    window.loader.shut_down()
     window.state.measurements.keep(*window.state.axis.window)
     window.apply_rules()
-    qtbot.waitUntil(lambda: not window.state.study.partial, timeout=60_000)
+    qtbot.waitUntil(lambda: window.state.study.loading.is_complete, timeout=60_000)
     assert len(window.state.measurements.items) == 1
     assert not window.progress.isVisible()
 
@@ -274,10 +274,9 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
         prepare(study)
 
     monkeypatch.setattr(Study, "prepare", wait_and_prepare)
-    with qtbot.waitSignal(window.opening.filled, timeout=60_000):
+    with qtbot.waitSignal(window.loader.rows_ready, timeout=60_000):
         window.open(path)
-    assert state.study.partial
-    assert not state.study.trace.partial
+    assert state.study.loading is Loading.ROWS
     assert state.iterations is None
     assert any(row.kind is RowKind.API for root in state.rows.roots for row in root.walk())
     assert "numbers follow" in window.progress.label.text()
@@ -292,12 +291,12 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     window.progress.button.click()
     assert "Iterations and sums were not computed" in window.notice.label.text()
     count.set()
-    window.opening.shut_down()
-    assert state.study.partial
-    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+    window.loader.shut_down()
+    assert state.study.loading is Loading.CANCELLED_AT_ROWS
+    with qtbot.waitSignal(window.loader.ended, timeout=60_000):
         window.notice.button.click()
     qtbot.waitUntil(lambda: state.iterations is not None)
-    assert not state.study.partial
+    assert state.study.loading is Loading.COMPLETE
     assert first in state.rows.expanded
     assert state.axis.window == (low, low + 1_000_000)
     assert state.selection == (low, low + 500_000)
@@ -326,7 +325,7 @@ def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
     path, go_on = in_two_parts
     go_on.set()
     window = open_window()
-    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+    with qtbot.waitSignal(window.loader.ended, timeout=60_000):
         window.open(path)
     qtbot.waitUntil(lambda: window.state.iterations is not None)
     assert {name for name, _ in counting} == {"candidates", "find_iterations", "_keys", "find_stream_gaps"}
@@ -336,11 +335,11 @@ def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
 def test_what_was_done_to_half_a_trace_is_not_done_to_another(open_window, in_two_parts, opened, qtbot):
     path, go_on = in_two_parts
     window = open_window()
-    with qtbot.waitSignal(window.opening.opened, timeout=60_000):
+    with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.open(path)
     window.state.measurements.keep(*window.state.axis.window)
     window.state.axis.pan(window.state.axis.limits[1])
-    window.opening.cancel()
+    window.loader.cancel()
     window.trace_controller.show(opened)
     low, high = opened.study.trace.window_ns
     assert window.state.axis.window == (low, high)
@@ -353,10 +352,11 @@ def test_reading_goes_on_when_the_window_has_what_there_is_to_show(open_window, 
     window = open_window()
     go_on.set()
     seen = []
-    window.opening.opened.connect(lambda result: seen.append(result.study.trace.partial))
-    with qtbot.waitSignal(window.opening.ended, timeout=60_000):
+    for ready in (window.loader.gpus_ready, window.loader.rows_ready, window.loader.finished):
+        ready.connect(lambda result: seen.append(result.study.loading))
+    with qtbot.waitSignal(window.loader.ended, timeout=60_000):
         window.open(path)
-    qtbot.waitUntil(lambda: seen == [True, False])
+    qtbot.waitUntil(lambda: seen == [Loading.GPUS, Loading.ROWS, Loading.COMPLETE])
 
 
 def test_rows_are_made_ready_after_the_trace_hangs_and_no_more_when_another_is_opened(
@@ -373,10 +373,10 @@ def test_rows_are_made_ready_after_the_trace_hangs_and_no_more_when_another_is_o
     monkeypatch.setattr(trace_loader, "warm_up", endless)
     window = open_window()
     reader.go_on["slow"].set()
-    with qtbot.waitSignal(window.opening.opened):
+    with qtbot.waitSignal(window.loader.finished):
         window.open(Path("slow.sqlite"))
     assert not begun.is_set()
-    assert window.opening.is_warming
+    assert window.loader.is_warming
     qtbot.waitUntil(begun.is_set)
     window.open(Path("quick.sqlite"))
     qtbot.waitUntil(lambda: asked_of == [2])
@@ -397,7 +397,7 @@ def test_who_closes_while_the_gpus_are_about_to_be_shown_waits_for_nobody(
     go_on.set()
     window.open(path)
     assert made.wait(WAIT_S)
-    window.opening.shut_down()
+    window.loader.shut_down()
     assert window.state.study is None
 
 
@@ -415,8 +415,8 @@ def test_who_cancels_just_before_all_rows_are_shown_waits_for_nobody(open_window
     reader.go_on["slow"].set()
     window.open(Path("slow.sqlite"))
     assert made.wait(WAIT_S)
-    jobs = tuple(window.opening._running)
-    window.opening.cancel()
+    jobs = tuple(window.loader._running)
+    window.loader.cancel()
     go_on.set()
     assert all(job.wait(WAIT_S * 1000) for job in jobs)
     assert window.state.study is None
@@ -475,7 +475,7 @@ def test_a_comparison_that_is_still_read_shows_its_progress_when_another_file_ha
     start_comparison(window, Path("slow.sqlite"))
     qtbot.waitUntil(reader.begun["slow"].is_set)
     window.open(Path("bad.sqlite"))
-    with qtbot.waitSignal(window.opening.failed):
+    with qtbot.waitSignal(window.loader.failed):
         reader.go_on["bad"].set()
     assert window.progress.isVisible()
     assert "slow.sqlite" in window.progress.label.text()

@@ -146,7 +146,7 @@ def test_new_rules_keep_the_view(window, qtbot):
     state.rows.set_expanded([state.rows.roots[0].key], True)
     state.axis.go(10 * MS, 20 * MS)
     old, unfolded = state.study, set(state.rows.expanded)
-    with qtbot.waitSignal(window.opening.opened):
+    with qtbot.waitSignal(window.loader.finished):
         window.apply_rules()
     assert state.study is not old
     assert state.axis.window == (10 * MS, 20 * MS)
@@ -228,7 +228,7 @@ def test_what_a_bookmark_key_did_is_said(window):
 
 
 def test_a_failure_looks_like_one(window):
-    window.opening.failed.emit("x.sqlite is no trace.")
+    window.loader.failed.emit("x.sqlite is no trace.")
     assert window.notice.property("severity") == "error"
     window.notice.tell("Saved.")
     assert window.notice.property("severity") == "info"

@@ -19,7 +19,6 @@ from viewer.app.main_window import MainWindow
 from viewer.app.run import be_responsive
 from viewer.app.settings import Settings
 from viewer.app.theme_manager import ThemeManager
-from viewer.app.trace_loader import LoadedTrace
 from viewer.rows.presets import PRESETS
 from viewer.state.jobs import is_anything_running
 from viewer.trace import Kind
@@ -97,11 +96,10 @@ def main(path: Path, which: str) -> None:
         waiting.append(step)
         paints.last = 0.0  # What was painted before shows the step before.
 
-    def opened(result: LoadedTrace) -> None:
-        hung("early" if result.partial else "numbers")
-
-    window.opening.opened.connect(opened)
-    window.opening.filled.connect(lambda _: hung("whole"))
+    loader = window.loader
+    loader.gpus_ready.connect(lambda _: hung("early"))
+    loader.rows_ready.connect(lambda _: hung("whole"))
+    loader.finished.connect(lambda _: hung("numbers"))
     began = time.perf_counter()
     heart.start()
     window.open(path)
@@ -113,7 +111,7 @@ def main(path: Path, which: str) -> None:
         return "numbers" in shown
 
     _wait(is_shown)
-    _wait(lambda: not is_anything_running() and not window.opening.is_warming)
+    _wait(lambda: not is_anything_running() and not window.loader.is_warming)
     sorted_events = time.perf_counter() - began
     blocked, felt = heart.take()
     study = window.state.study

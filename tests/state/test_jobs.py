@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from viewer.state import jobs
-from viewer.state.jobs import Worker, background, is_anything_running, join_all
+from viewer.state.jobs import Worker, is_anything_running, join_all
 
 WAIT_S = 10
 
@@ -96,9 +96,8 @@ def steps(qapp, monkeypatch):
 def begin_background(steps, names, then=lambda _: None):
     """Start work that nobody has asked for; return its workers."""
     steps.workers = {name: Worker() for name in names}
-    with background():
-        for name, held in steps.workers.items():
-            held.start(steps.named(name), then)
+    for name, held in steps.workers.items():
+        held.start(steps.named(name), then, background=True)
     return steps.workers
 
 
@@ -135,8 +134,7 @@ def test_what_is_overtaken_or_cancelled_while_it_waits_never_begins(steps, qtbot
     seen = []
     workers = begin_background(steps, "abc", seen.append)
     qtbot.waitUntil(lambda: steps.told == ["a begins"])
-    with background():
-        workers["b"].start(steps.named("d"), seen.append)
+    workers["b"].start(steps.named("d"), seen.append, background=True)
     workers["c"].cancel()
     for event in steps.go_on.values():
         event.set()
@@ -157,7 +155,11 @@ def test_what_is_asked_for_takes_the_place_of_what_waits(steps, qtbot):
 
 
 def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, worker, qtbot):
-    begin_background(steps, "ab", lambda name: name == "a" and worker.start(steps.named("c"), lambda _: None))
+    def follow(name):
+        if name == "a":
+            worker.start(steps.named("c"), lambda _: None, background=True)
+
+    begin_background(steps, "ab", follow)
     for event in steps.go_on.values():
         event.set()
     qtbot.waitUntil(lambda: not is_anything_running())
@@ -166,8 +168,7 @@ def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, w
 
 def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
     broken, seen = Worker(), []
-    with background():
-        broken.start(lambda asked: 1 // 0, seen.append)
+    broken.start(lambda asked: 1 // 0, seen.append, background=True)
     begin_background(steps, "a", seen.append)
     steps.go_on["a"].set()
     qtbot.waitUntil(lambda: seen == ["a"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from viewer.analysis.time.shared_gpus import SharedGpu, shared_gpus
 from viewer.analysis.time.stream_gaps import StreamGaps, find_stream_gaps
 from viewer.analysis.time.time_breakdown import BusyIntervals, TimeBreakdown, coverage, time_breakdown
 from viewer.trace import GPU_KINDS, Kind, Trace
-from viewer.trace.lazy import cached_property
+from viewer.trace.lazy import OncePerKey, cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
@@ -35,6 +36,48 @@ if TYPE_CHECKING:
     from viewer.analysis.time.iteration_bounds import Iterations
 
 
+class Loading(Enum):
+    """How much of a trace is loaded, and whether the rest follows.
+
+    A large trace goes from `GPUS` (the rows of its GPUs) over `ROWS` (all rows, without iterations and sums)
+    to `COMPLETE`. Where loading is cancelled, or fails, the rows that are there stay: `CANCELLED_AT_GPUS` or
+    `CANCELLED_AT_ROWS`.
+    """
+
+    GPUS = auto()
+    ROWS = auto()
+    COMPLETE = auto()
+    CANCELLED_AT_GPUS = auto()
+    CANCELLED_AT_ROWS = auto()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are there, and the numbers."""
+        return self is Loading.COMPLETE
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether all rows are there, not those of the GPUs alone."""
+        return self not in (Loading.GPUS, Loading.CANCELLED_AT_GPUS)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the rest does not follow."""
+        return self in (Loading.CANCELLED_AT_GPUS, Loading.CANCELLED_AT_ROWS)
+
+    def cancelled(self) -> Loading:
+        """Return the state after loading was cancelled or failed."""
+        if self.is_complete:
+            return self
+        return Loading.CANCELLED_AT_ROWS if self.has_all_rows else Loading.CANCELLED_AT_GPUS
+
+    def resumed(self) -> Loading:
+        """Return the state after loading has begun again."""
+        if self.is_complete:
+            return self
+        return Loading.ROWS if self.has_all_rows else Loading.GPUS
+
+
 class Study:
     """A trace and everything that is computed from it.
 
@@ -48,28 +91,36 @@ class Study:
 
     Attributes
     ----------
-    partial : bool
-        There is more to come, and nobody should wait for the numbers: rows of the trace are still being read,
-        or its iterations and sums computed.
-    was_cancelled : bool
-        Of a partial study: nothing more comes, opening the trace was cancelled or failed.
+    loading : Loading
+        How much of the trace is loaded: the one value that everybody reads. Until it is complete nobody asks
+        for what is still being computed.
+
+    Notes
+    -----
+    Several threads may ask at once. The first one computes a result, the others wait for it: each result is
+    computed once. Only known results are free of waiting.
     """
 
-    def __init__(self, trace: Trace, rules: Rules | None = None, early: Study | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        rules: Rules | None = None,
+        early: Study | None = None,
+        loading: Loading = Loading.COMPLETE,
+    ) -> None:
         self.trace = trace
-        self.partial = trace.partial
-        self.was_cancelled = False
+        self.loading = loading
         self.rules = rules or Rules.current()
-        self._orders: dict[int, GpuOrder] = {}
-        self._stream_gaps: dict[int, StreamGaps] = {}
-        self._families: dict[int, PrefixSums] = {}
-        self._iterations: dict[int, Iterations | None] = {}
-        self._phases: dict[Iterations, Phases] = {}
-        self._projections: dict[Projection, pd.DataFrame] = {}
-        self._stalls: dict[int, Stalls] = {}
-        self._distances: dict[int, LaunchLatency] = {}
+        self._orders: OncePerKey[int, GpuOrder] = OncePerKey()
+        self._stream_gaps: OncePerKey[int, StreamGaps] = OncePerKey()
+        self._families: OncePerKey[int, PrefixSums] = OncePerKey()
+        self._iterations: OncePerKey[int, Iterations | None] = OncePerKey()
+        self._phases: OncePerKey[Iterations, Phases] = OncePerKey()
+        self._projections: OncePerKey[Projection, pd.DataFrame] = OncePerKey()
+        self._stalls: OncePerKey[int, Stalls] = OncePerKey()
+        self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
-            self._orders = {gpu.index: early.order(gpu.index) for gpu in trace.gpus}
+            self._orders = OncePerKey({gpu.index: early.order(gpu.index) for gpu in trace.gpus})
             self.__dict__["parts"] = early.parts
 
     @cached_property
@@ -94,18 +145,16 @@ class Study:
         return Launches(self.trace, self.order)
 
     def other_ends(self, kind: Kind, index: int) -> list[tuple[Kind, int]]:
-        """Return the events at the other end of a launch, see `Launches.other_ends`; none while partial."""
-        return [] if self.partial else self.launches.other_ends(kind, index)
+        """Return the events at the other end of a launch, see `Launches.other_ends`; none until all is loaded."""
+        return self.launches.other_ends(kind, index) if self.loading.is_complete else []
 
     def latency_of(self, kind: Kind, index: int) -> int | None:
-        """Return the latency of a launch in ns, see `Launches.latency_of`; None while partial."""
-        return None if self.partial else self.launches.latency_of(kind, index)
+        """Return the latency of a launch in ns, see `Launches.latency_of`; None until all is loaded."""
+        return self.launches.latency_of(kind, index) if self.loading.is_complete else None
 
     def order(self, gpu: int) -> GpuOrder:
         """Return a GPU's operations over all streams, by start."""
-        if gpu not in self._orders:
-            self._orders[gpu] = gpu_order(self.trace, gpu)
-        return self._orders[gpu]
+        return self._orders.get(gpu, lambda: gpu_order(self.trace, gpu))
 
     @cached_property
     def shared_gpus(self) -> tuple[SharedGpu, ...]:
@@ -114,20 +163,21 @@ class Study:
 
     def stream_gaps(self, gpu: int) -> StreamGaps:
         """Return the gaps of a GPU's compute stream and what fills them."""
-        if gpu not in self._stream_gaps:
-            self._stream_gaps[gpu] = find_stream_gaps(self.trace, self.classes, self.coverage(gpu), gpu)
-        return self._stream_gaps[gpu]
+        return self._stream_gaps.get(
+            gpu, lambda: find_stream_gaps(self.trace, self.classes, self.coverage(gpu), gpu)
+        )
 
     def families(self, gpu: int) -> PrefixSums:
         """Return the kernels of a GPU, summed by family: the id of the short name."""
-        if gpu not in self._families:
-            order, kernels = self.order(gpu), self.trace.kernels
-            is_kernel = order.kind == GPU_KINDS.index(Kind.KERNEL)
-            family = np.zeros(len(order), np.uint32)
-            if len(kernels):
-                family[is_kernel] = kernels.columns["short_id"][order.index[is_kernel]]
-            self._families[gpu] = PrefixSums(order.start_ns, order.end_ns, family, is_kernel)
-        return self._families[gpu]
+        return self._families.get(gpu, lambda: self._sum_families(gpu))
+
+    def _sum_families(self, gpu: int) -> PrefixSums:
+        order, kernels = self.order(gpu), self.trace.kernels
+        is_kernel = order.kind == GPU_KINDS.index(Kind.KERNEL)
+        family = np.zeros(len(order), np.uint32)
+        if len(kernels):
+            family[is_kernel] = kernels.columns["short_id"][order.index[is_kernel]]
+        return PrefixSums(order.start_ns, order.end_ns, family, is_kernel)
 
     def measure(
         self, start_ns: int, end_ns: int, iterations: Iterations | None = None, *, details: bool = True
@@ -139,14 +189,14 @@ class Study:
         iterations : Iterations, optional
             Those that the range is compared with.
         details : bool
-            False: the parts only. So it is while the study is partial, whose launches are not known.
+            False: the parts only. So it is until all is loaded: the launches are not known before.
 
         Raises
         ------
         ValueError
             If nothing of the range lies inside the recording.
         """
-        gpus = range(len(self.trace.gpus)) if details and not self.partial else ()
+        gpus = range(len(self.trace.gpus)) if details and self.loading.is_complete else ()
         sums = (GpuSums(g, self.families(g), self.launches.spans(g), self.stream_gaps(g)) for g in gpus)
         return measure(self.trace, self.parts, sums, (start_ns, end_ns), iterations)
 
@@ -189,15 +239,13 @@ class Study:
         """What may mark the iterations, best first (docs/definitions.md, section 6)."""
         from viewer.analysis.iterations.markers import candidates
 
-        return candidates(self) if not self.trace.partial else ()
+        return candidates(self) if self.loading.has_all_rows else ()
 
     def iterations(self, candidate: int = 0) -> Iterations | None:
         """Return the iterations by one of the `candidates`, None where none is found."""
-        if candidate not in self._iterations:
-            from viewer.analysis.iterations.detect import find_iterations
+        from viewer.analysis.iterations.detect import find_iterations
 
-            self._iterations[candidate] = find_iterations(self, candidate)
-        return self._iterations[candidate]
+        return self._iterations.get(candidate, lambda: find_iterations(self, candidate))
 
     def phases(self) -> Phases | None:
         """Return forward, backward and optimizer over the iterations by the best of the `candidates`."""
@@ -206,11 +254,9 @@ class Study:
 
     def phases_of(self, iterations: Iterations) -> Phases:
         """Return forward, backward and optimizer over some iterations (docs/definitions.md, section 5)."""
-        if iterations not in self._phases:
-            from viewer.analysis.iterations.phases import find_phases
+        from viewer.analysis.iterations.phases import find_phases
 
-            self._phases[iterations] = find_phases(self, iterations)
-        return self._phases[iterations]
+        return self._phases.get(iterations, lambda: find_phases(self, iterations))
 
     @cached_property
     def collectives(self) -> Collectives:
@@ -224,20 +270,18 @@ class Study:
 
         See docs/definitions.md, section 7.
         """
-        if candidate not in self._stalls:
-            from viewer.analysis.stalls.stalls import find_stalls
+        from viewer.analysis.stalls.stalls import find_stalls
 
-            self._stalls[candidate] = find_stalls(self, self.iterations(candidate))
-        return self._stalls[candidate]
+        return self._stalls.get(candidate, lambda: find_stalls(self, self.iterations(candidate)))
 
     def launch_latency(self, gpu: int) -> LaunchLatency:
         """Return how long the operations of a GPU were queued, over time."""
-        if gpu not in self._distances:
-            from viewer.analysis.launches.latency import launch_latency
+        return self._latencies.get(gpu, lambda: self._find_latency(gpu))
 
-            idle = self.parts[gpu].intervals("idle")
-            self._distances[gpu] = launch_latency(self.launches, self.order(gpu), idle)
-        return self._distances[gpu]
+    def _find_latency(self, gpu: int) -> LaunchLatency:
+        from viewer.analysis.launches.latency import launch_latency
+
+        return launch_latency(self.launches, self.order(gpu), self.parts[gpu].intervals("idle"))
 
     @cached_property
     def finder(self) -> Finder:
@@ -262,8 +306,6 @@ class Study:
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (docs/definitions.md, section 5)."""
-        if mode not in self._projections:
-            from viewer.analysis.launches.projection import project
+        from viewer.analysis.launches.projection import project
 
-            self._projections[mode] = project(self.launches, mode)
-        return self._projections[mode]
+        return self._projections.get(mode, lambda: project(self.launches, mode))

@@ -66,11 +66,11 @@ def _trace(w: MainWindow) -> bool:
 
 
 def _all_rows(w: MainWindow) -> bool:
-    return w.state.study is not None and not w.state.study.trace.partial
+    return w.state.study is not None and w.state.study.loading.has_all_rows
 
 
 def _numbers(w: MainWindow) -> bool:
-    return w.state.study is not None and not w.state.study.partial
+    return w.state.study is not None and w.state.study.loading.is_complete
 
 
 def _gpus(w: MainWindow) -> bool:

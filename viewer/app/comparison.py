@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.analysis.study import Loading
 from viewer.app.trace_loader import LoadedTrace, TraceLoader
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
@@ -120,19 +121,19 @@ class ComparisonController(QObject):
         super().__init__(window)
         self._window = window
         self.other = ViewState(self)
-        self.opening = TraceLoader(self)
+        self.loader = TraceLoader(self)
         self.link: AxisLink | None = None
         self.timeline: Timeline | None = None
         self.dock: QDockWidget | None = None
         self.has_ended = False
         self._splitter: QSplitter | None = None
-        opening = self.opening
-        opening.started.connect(window.progress.start)
-        opening.progress.connect(window.progress.set_progress)
-        opening.ended.connect(self._follow_progress)
-        window.opening.ended.connect(self._follow_progress)
-        opening.failed.connect(self._on_failed)
-        opening.opened.connect(self._on_opened)
+        loader = self.loader
+        loader.started.connect(window.progress.start)
+        loader.progress.connect(window.progress.set_progress)
+        loader.ended.connect(self._follow_progress)
+        window.loader.ended.connect(self._follow_progress)
+        loader.failed.connect(self._on_failed)
+        loader.finished.connect(self._show)
         window.progress.cancelled.connect(self._on_cancelled)
         window.state.study_changed.connect(self.end)
         window.look.changed.connect(self._take_theme)
@@ -140,7 +141,7 @@ class ComparisonController(QObject):
 
     def start(self, path: Path | None) -> None:
         """Open the other trace (None: the built-in demo)."""
-        self.opening.open(path)
+        self.loader.open(path)
 
     def end(self) -> None:
         """Leave the window's own trace alone."""
@@ -148,12 +149,12 @@ class ComparisonController(QObject):
         if self.has_ended:
             return
         self.has_ended = True
-        self.opening.shut_down()
+        self.loader.shut_down()
         window.removeEventFilter(self)
         window.state.study_changed.disconnect(self.end)
         window.look.changed.disconnect(self._take_theme)
         window.progress.cancelled.disconnect(self._on_cancelled)
-        window.opening.ended.disconnect(self._follow_progress)
+        window.loader.ended.disconnect(self._follow_progress)
         if self.link is not None:
             self.link.release()
         if self.dock is not None:
@@ -171,12 +172,12 @@ class ComparisonController(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Wait for the reading thread when the window closes."""
         if event.type() == QEvent.Type.Close:
-            self.opening.shut_down()
+            self.loader.shut_down()
         return False
 
     def _follow_progress(self) -> None:
         """Show what is still being opened, here or in the window; nothing else has a strip of its own."""
-        busy = next((o for o in (self._window.opening, self.opening) if o.is_busy), None)
+        busy = next((o for o in (self._window.loader, self.loader) if o.is_busy), None)
         if busy is None:
             self._window.progress.hide()
         else:
@@ -187,23 +188,22 @@ class ComparisonController(QObject):
         self.end()
 
     def _on_cancelled(self) -> None:
-        if self.opening.is_busy:
+        if self.loader.is_busy:
             self.end()
 
-    def _on_opened(self, result: LoadedTrace) -> None:
-        if result.partial:
-            return
-        result.study.partial = False
+    def _show(self, result: LoadedTrace) -> None:
+        result.study.loading = Loading.COMPLETE
         window, other = self._window, self.other
         renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
         self.timeline = Timeline(other, renderer, place=window.timeline.place)
         self.timeline.prepared = result.scene
         self.timeline.set_legend_shown(False)
-        other.set_study(result.study, result.roots)
-        other.rows.apply_preset("lanes")
-        self.link = AxisLink(window.state, other, self)
-        self._split()
-        self._add_dock()
+        with other.restoring():
+            other.set_study(result.study, result.roots)
+            other.rows.apply_preset("lanes")
+            self.link = AxisLink(window.state, other, self)
+            self._split()
+            self._add_dock()
         self._take_theme(window.look.theme)
         window.refresh()
 

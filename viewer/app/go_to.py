@@ -20,10 +20,10 @@ def go_to(state: ViewState, text: str) -> None:
         If it is none of these, or lies outside what is looked at.
     """
     if (iteration := parse_iteration(text)) is not None:
-        if state.study is not None and state.study.partial:
+        if state.study is not None and not state.study.loading.is_complete:
             raise TimeError(
                 "the iterations were not read"
-                if state.study.was_cancelled
+                if state.study.loading.is_cancelled
                 else "iterations are known when all is read and counted"
             )
         if state.iterations is None or iteration >= state.iterations.count:

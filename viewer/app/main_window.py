@@ -87,7 +87,7 @@ class MainWindow(QMainWindow):
         self._layout = QByteArray()
         self.state = ViewState(self)
         self.timeline = Timeline(self.state, renderer)
-        self.opening = TraceLoader(self)
+        self.loader = TraceLoader(self)
         self.sessions = SessionKeeper(self.state, self)
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
@@ -134,7 +134,7 @@ class MainWindow(QMainWindow):
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
-            state.study_changed, state.given_up_changed, state.selection_changed,
+            state.study_changed, state.loading_changed, state.selection_changed,
             state.overlays_changed, state.iterations_changed, state.filter_changed, state.hover_changed,
             state.axis.changed, state.rows.changed, state.measurements.changed,
             state.notes.changed, state.notes.chosen_changed, state.bookmarks.changed,
@@ -297,12 +297,12 @@ class MainWindow(QMainWindow):
         study = self.state.study
         if study is None:
             return
-        if self.opening.is_busy:
+        if self.loader.is_busy:
             self.status.say("A trace is being opened: try again when it is there")
-        elif study.partial:
+        elif not study.loading.is_complete:
             self.trace_controller.read_rest()
         else:
-            self.opening.study(made(study.trace))
+            self.loader.study(made(study.trace))
 
     def _say_findings(self, findings: tuple[Finding, ...]) -> None:
         """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
@@ -374,7 +374,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.HEADER_WIDTH, self.timeline.place.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
         self.trace_controller.leave()
-        self.opening.shut_down()
+        self.loader.shut_down()
         jobs.join_all()
         super().closeEvent(event)
 

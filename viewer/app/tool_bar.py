@@ -101,10 +101,10 @@ class IterationBox(QFrame):
         if iterations is None:
             study = self.state.study
             text, found = "No iterations", "No iterations were found" if study else ""
-            if study is not None and study.partial:
+            if study is not None and not study.loading.is_complete:
                 text, found = "Iterations follow", "Iterations are known when all is read and counted"
-                if study.was_cancelled:
-                    text = f"Iterations not {'read' if study.trace.partial else 'counted'}"
+                if study.loading.is_cancelled:
+                    text = f"Iterations not {'counted' if study.loading.has_all_rows else 'read'}"
                     found = "Opening was given up; open the trace again to read the rest"
             fit.setIconText(text)
             fit.setToolTip(found)

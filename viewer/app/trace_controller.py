@@ -1,46 +1,49 @@
-"""Films: opens traces and sessions, and hangs what was read in the window."""
+"""TraceController: opens traces and sessions, and shows what was loaded."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
+from viewer.analysis.study import Loading, Study
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
 from viewer.app.trace_loader import LoadedTrace
 from viewer.printable import visible
-from viewer.state.jobs import background
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.state.view_snapshot import restore_onto, take_snapshot
+from viewer.trace import Trace
 
 if TYPE_CHECKING:
     from viewer.app.main_window import MainWindow
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
-BUSY_HAND_MS = 100
-"""How often it is looked whether the user has let go."""
+RETRY_MS = 100
+"""How often to look whether the user has finished what he is in the midst of."""
 
 
 @dataclass(frozen=True)
-class _Early:
-    """How a trace was shown of which more follows, and the session file that it was opened through."""
+class _FirstView:
+    """How an incomplete trace was shown at first, and the session file through which it was opened."""
 
-    begun: Session
+    session: Session
     opened: SessionFile | None
 
 
 class TraceController(QObject):
-    """Takes one trace from the light box and hangs another.
+    """Opens one trace after another in a window, and keeps what the user did to each.
 
     Attributes
     ----------
     is_demo : bool
-        Whether the trace that hangs is the built-in demo.
+        Whether the open trace is the built-in demo.
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -48,30 +51,31 @@ class TraceController(QObject):
         self._window = window
         self.is_demo = False
         self._session: SessionFile | None = None
-        self._early: _Early | None = None
-        self._next: LoadedTrace | None = None
-        self._hand = QTimer(self, interval=BUSY_HAND_MS)
-        self._hand.timeout.connect(self._show_next)
-        opening, progress = window.opening, window.progress
-        opening.started.connect(progress.start)
-        opening.progress.connect(progress.set_progress)
-        opening.ended.connect(progress.hide)
-        opening.started.connect(window.welcome.show_opening)
-        opening.ended.connect(window.welcome.show_opening)
-        opening.opened.connect(self._arrive)
-        opening.filled.connect(self._arrive)
-        opening.failed.connect(self._on_failed)
+        self._first_view: _FirstView | None = None
+        self._pending: Callable[[], None] | None = None
+        self._retry = QTimer(self, interval=RETRY_MS)
+        self._retry.timeout.connect(self._show_pending)
+        loader, progress = window.loader, window.progress
+        loader.started.connect(progress.start)
+        loader.progress.connect(progress.set_progress)
+        loader.ended.connect(progress.hide)
+        loader.started.connect(window.welcome.show_opening)
+        loader.ended.connect(window.welcome.show_opening)
+        loader.gpus_ready.connect(partial(self._when_free, self.show_partial))
+        loader.rows_ready.connect(partial(self._when_free, self.show_partial))
+        loader.finished.connect(partial(self._when_free, self.show))
+        loader.failed.connect(self._on_failed)
         progress.cancelled.connect(self._cancel)
 
     def open(self, path: Path | None) -> None:
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
         self._window.notice.hide()
         self._session = None
-        self._drop_next()
+        self._drop_pending()
         if path is not None and is_session(path):
             self._open_session(path)
         else:
-            self._window.opening.open(path)
+            self._window.loader.open(path)
 
     def _open_session(self, path: Path) -> None:
         try:
@@ -87,7 +91,7 @@ class TraceController(QObject):
         trace = session.find_trace() or ask_for_trace(session, FILES, self._window)
         if trace is not None:
             self._session = session
-            self._window.opening.open(trace)
+            self._window.loader.open(trace)
 
     def choose_session(self) -> None:
         """Ask for a session file and open its trace as it says."""
@@ -123,16 +127,16 @@ class TraceController(QObject):
             self.open(Path(name))
 
     def close(self) -> None:
-        """Look at nothing."""
-        if self._early is not None:
-            self._window.opening.cancel()
+        """Close the open trace; the window is empty then."""
+        if self._is_incomplete:
+            self._window.loader.cancel()
         self.leave()
         self._window.state.set_study(None)
         self._window.notice.hide()
         self._window.show_page()
 
     def save(self) -> None:
-        """Save what was done to the trace that hangs, also what is being written; it stays."""
+        """Save what the user did to the open trace, and what is being written."""
         if (focus := self._window.focusWidget()) is not None:
             # What is being written into a cell or a field is kept when that loses the focus.
             focus.clearFocus()
@@ -140,36 +144,36 @@ class TraceController(QObject):
         self._window.sessions.save()
 
     def leave(self) -> None:
-        """Keep what was done to the trace that hangs: it goes, and whatever would have followed of it."""
-        self._drop_next()
-        state, early = self._window.state, self._early
-        self._early = None
+        """Save what the user did to the open trace before it is closed; no more of it is shown."""
+        self._drop_pending()
+        state, first_view = self._window.state, self._first_view
+        self._first_view = None
         state.leave()
-        if early is not None and state.study is not None:
-            self._window.sessions.add(state.study.trace, early.begun, take_session(state), early.opened)
+        if self._is_incomplete and state.study is not None and first_view is not None:
+            trace, left = state.study.trace, take_session(state)
+            self._window.sessions.add(trace, first_view.session, left, first_view.opened)
         self._window.sessions.end()
 
-    def _arrive(self, result: LoadedTrace) -> None:
-        self._next = result
-        self._show_next()
+    def _when_free(self, show: Callable[[LoadedTrace], None], loaded: LoadedTrace) -> None:
+        """Show more of what is loaded; while the user is in the midst of something, when that is done."""
+        self._pending = partial(show, loaded)
+        self._show_pending()
 
-    def _show_next(self) -> None:
-        """Hang what was opened, unless the user has hold of what hangs: then when it is let go."""
-        if self._is_held():
-            self._hand.start()
+    def _show_pending(self) -> None:
+        if self._is_user_busy():
+            self._retry.start()
             return
-        result = self._next
-        self._drop_next()
-        if result is not None:
-            with background():
-                self.show(result)
+        show = self._pending
+        self._drop_pending()
+        if show is not None:
+            show()
 
-    def _drop_next(self) -> None:
-        self._hand.stop()
-        self._next = None
+    def _drop_pending(self) -> None:
+        self._retry.stop()
+        self._pending = None
 
-    def _is_held(self) -> bool:
-        """Say whether a button is down, a note being written, a menu open or a question asked."""
+    def _is_user_busy(self) -> bool:
+        """Return whether a button is down, a note being written, a menu open or a question asked."""
         return (
             QApplication.mouseButtons() != Qt.MouseButton.NoButton
             or self._window.timeline.notes.editor.is_open
@@ -177,87 +181,109 @@ class TraceController(QObject):
             or QApplication.modalWindow() is not None
         )
 
-    def show(self, result: LoadedTrace) -> None:
-        """Show what was opened, as its session left it."""
-        study, state = result.study, self._window.state
-        if result.partial:
-            self._show_partial(result)
-            return
-        study.partial = False
+    @property
+    def _is_incomplete(self) -> bool:
+        """Whether a trace is open that is not loaded completely."""
+        study = self._window.state.study
+        return study is not None and not study.loading.is_complete
+
+    def show(self, loaded: LoadedTrace) -> None:
+        """Show a trace that is loaded completely, as its session left it."""
+        with self._window.state.restoring():
+            self._show(loaded)
+
+    def _show(self, loaded: LoadedTrace) -> None:
+        study, state = loaded.study, self._window.state
         opened, self._session = self._session, None
-        early = self._early
-        if state.study is None or state.study.trace.path != study.trace.path:
-            early = None
-        old = state.study.trace.path if state.study and opened is None and early is None else None
-        is_same = old == study.trace.path and result.fingerprint == self._window.sessions.fingerprint
-        told = [
-            *(f"Class rules, {e}: left out" for e in study.rules.errors),
-            *study.trace.notes,
-        ]
+        shown = self._shown_of(study.trace)
+        is_more = shown is not None and not shown.loading.is_complete
+        # The same content, loaded again without a session file: it stays as it is looked at.
+        is_again = (
+            shown is not None
+            and not is_more
+            and opened is None
+            and loaded.fingerprint == self._window.sessions.fingerprint
+        )
+        # After the comparison above: with all rows the shown study is this one.
+        study.loading = Loading.COMPLETE
+        messages = [*(f"Class rules, {error}: left out" for error in study.rules.errors), *study.trace.notes]
         state.leave()
         left = take_snapshot(state)
-        if is_same:
-            self._take(result)
+        if is_again:
+            self._take(loaded)
             apply_session(state, left.session)
-        elif early is not None:
-            self._early = None
-            self._take(result, left.listed_key)
+        elif is_more:
+            first_view, self._first_view = self._first_view, None
+            assert first_view is not None
+            self._take(loaded, left.listed_key)
             state.rows.show_first()
-            told += self._window.sessions.begin(result.fingerprint, opened)
-            restore_onto(state, early.begun, left)
+            messages += self._window.sessions.begin(loaded.fingerprint, opened)
+            restore_onto(state, first_view.session, left)
         else:
             self.leave()
-            self._take(result)
+            self._take(loaded)
             state.rows.show_first()
-            told += self._window.sessions.begin(result.fingerprint, opened)
-        if not is_same and not result.is_demo:
+            messages += self._window.sessions.begin(loaded.fingerprint, opened)
+        if not is_again and not loaded.is_demo:
             self._window.settings.add_recent(study.trace.path)
-        self.is_demo = result.is_demo
-        if early is None:
+        self.is_demo = loaded.is_demo
+        if not is_more:
             self._window.show_page()
-        if told:
-            self._window.notice.tell("\n".join(told))
+        if messages:
+            self._window.notice.tell("\n".join(messages))
 
-    def _show_partial(self, result: LoadedTrace) -> None:
-        """Show what is there of a trace, unless more of it is shown; what was done meanwhile stays."""
-        state, early = self._window.state, self._early
-        trace, shown = result.study.trace, state.study.trace if state.study else None
-        is_same = shown is not None and shown.path == trace.path
-        if shown is not None and is_same and (early is None or shown.partial < trace.partial):
+    def show_partial(self, loaded: LoadedTrace) -> None:
+        """Show what is loaded of a trace, unless more of it is shown; what the user did meanwhile stays."""
+        with self._window.state.restoring():
+            self._show_partial(loaded)
+
+    def _show_partial(self, loaded: LoadedTrace) -> None:
+        state, trace, loading = self._window.state, loaded.study.trace, loaded.study.loading
+        shown = self._shown_of(trace)
+        if shown is not None and (
+            shown.loading.is_complete or (shown.loading.has_all_rows and not loading.has_all_rows)
+        ):
             return
         state.leave()
-        left = take_snapshot(state)
-        if not is_same:
+        left, before = take_snapshot(state), self._first_view
+        if shown is None:
             self.leave()
-        self._take(result, left.listed_key if is_same else "")
+        self._take(loaded, left.listed_key if shown is not None else "")
         state.rows.show_first()
-        self._early = _Early(take_session(state), self._session)
-        if is_same and early is not None:
-            restore_onto(state, early.begun, left)
-        self.is_demo = result.is_demo
+        self._first_view = _FirstView(take_session(state), self._session)
+        if shown is not None and before is not None:
+            restore_onto(state, before.session, left)
+        self.is_demo = loaded.is_demo
         note = (
-            "the GPUs are shown, all else follows" if trace.partial else "all rows are shown, numbers follow"
+            "all rows are shown, numbers follow"
+            if loading.has_all_rows
+            else "the GPUs are shown, all else follows"
         )
         self._window.progress.set_note(note)
-        if not is_same:
+        if shown is None:
             self._window.show_page()
 
-    def _take(self, result: LoadedTrace, listed_key: str = "") -> None:
-        self._window.timeline.prepared = result.scene
-        self._window.state.set_study(result.study, result.roots, listed_key)
+    def _shown_of(self, trace: Trace) -> Study | None:
+        """Return the study that is shown, where it is one of this trace."""
+        study = self._window.state.study
+        return study if study is not None and study.trace.path == trace.path else None
+
+    def _take(self, loaded: LoadedTrace, listed_key: str = "") -> None:
+        self._window.timeline.prepared = loaded.scene
+        self._window.state.set_study(loaded.study, loaded.roots, listed_key)
 
     def read_rest(self) -> None:
-        """Open again what is open."""
+        """Load the open trace again."""
         study = self._window.state.study
         if study is not None:
-            self._window.state.cancel(False)
+            self._window.state.set_loading(study.loading.resumed())
             self.open(None if self.is_demo else study.trace.path)
-            self._session = self._early.opened if self._early is not None else None
+            self._session = self._first_view.opened if self._first_view is not None else None
 
     def _cancel(self) -> None:
         self._session = None
-        self._drop_next()
-        self._window.opening.cancel()
+        self._drop_pending()
+        self._window.loader.cancel()
         self._say_incomplete("")
 
     def _on_failed(self, reason: str) -> None:
@@ -266,15 +292,15 @@ class TraceController(QObject):
         self._say_incomplete(reason)
 
     def _say_incomplete(self, reason: str) -> None:
-        """Say that what is shown of a trace is not all of it."""
-        if self._early is None or self._window.state.study is None:
+        """Tell the user what is missing of the trace that is shown."""
+        study = self._window.state.study
+        if study is None or study.loading.is_complete:
             return
-        self._window.state.cancel()
-        told = f"{reason} " if reason else ""
-        what = (
-            "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
-            if self._window.state.study.trace.partial
-            else "Iterations and sums were not computed."
+        self._window.state.set_loading(study.loading.cancelled())
+        missing = (
+            "Iterations and sums were not computed."
+            if study.loading.has_all_rows
+            else "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
         )
-        text = f"{told}{what}"
+        text = f"{reason} {missing}".lstrip()
         self._window.notice.tell(text, "Read the rest", self.read_rest, "error" if reason else "warning")

@@ -1,4 +1,4 @@
-"""Opening a trace beside the window's own work: reading, then the numbers and the rows."""
+"""TraceLoader: reads a trace beside the window, then computes its numbers and rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
-from viewer.analysis.study import Study
+from viewer.analysis.study import Loading, Study
 from viewer.app.session_store import fingerprint, read_session, stored_path
 from viewer.demo import default_demo
 from viewer.drawing.scene import Scene
 from viewer.readers import Cancelled, ReadError, read
 from viewer.rows import Row, RowKind
 from viewer.rows.tree import build_rows
-from viewer.state.jobs import REST_MS, Worker, background, end_or_leave
+from viewer.state.jobs import REST_MS, IsCancelled, Worker, end_or_leave
 from viewer.state.memory import give_back
 from viewer.state.session import Session, marker_of
 from viewer.state.session_json import SessionError
@@ -28,23 +28,28 @@ from viewer.trace import Kind, Trace
 log = logging.getLogger("viewer.app")
 READ_SHARE = 0.8
 EARLY_FROM_EVENTS = 500_000
-"""From here on one sees the GPUs while the rest is still being read and computed."""
+"""A trace of so many events is shown in steps: its GPUs while the rest is still being read and computed."""
 
 Progress = Callable[[str, float], None]
-IsCancelled = Callable[[], bool]
 Show = Callable[["LoadedTrace"], None]
 T = TypeVar("T")
 _LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND)
-"""Folded in every preset; there are many, and none is large."""
+"""Kinds of rows that are folded in every preset; there are many, and none is large."""
 
 
 @dataclass(frozen=True)
 class LoadedTrace:
-    """A trace that is ready to be looked at; `fingerprint` tells it by its content, "" by nothing.
+    """A trace that is ready to be shown; ``study.loading`` says how much of it.
 
-    Where `partial` says so, the whole of it follows: its iterations and sums, and all rows but those of the
-    GPUs where ``study.trace.partial`` says so, too. With all rows the study is that of the whole already: who
-    shows the whole says that it is no longer partial.
+    The study of all rows is also that of the complete trace: whoever shows the complete trace sets its
+    `loading`, in the thread of the window.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Identifies the trace by its content; "" where it cannot be read again.
+    scene : Scene or None
+        Prepared for the first view.
     """
 
     study: Study
@@ -52,13 +57,12 @@ class LoadedTrace:
     is_demo: bool = False
     fingerprint: str = ""
     scene: Scene | None = None
-    partial: bool = False
 
 
 def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, show: Show) -> LoadedTrace:
     """Read a trace (None: the built-in demo) and compute what the first view shows.
 
-    Of a large trace `show` gets the GPUs' rows first.
+    `show` is called with the GPUs' rows of a large trace first, then with all of its rows.
 
     Raises
     ------
@@ -75,12 +79,12 @@ def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, sho
 
     def show_early(trace: Trace) -> None:
         if _is_large(trace):
-            study = Study(trace)
+            study = Study(trace, loading=Loading.GPUS)
             roots = build_rows(study)
             _ = study.parts, trace.extent_ns
             early.append(study)
             if not cancelled():
-                show(LoadedTrace(study, roots, path is None, scene=_scene(study, roots), partial=True))
+                show(LoadedTrace(study, roots, path is None, scene=_scene(study, roots)))
 
     trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled, early=show_early)
     return study_trace(trace, progress, cancelled, path is None, early[0] if early else None, show)
@@ -99,9 +103,9 @@ def study_trace(
     Parameters
     ----------
     early : Study, optional
-        That of the partial trace.
+        The study of the same trace when only its GPUs were read.
     show : callable, optional
-        Gets a large trace once all of its rows can be shown, before its iterations and sums are known.
+        Called with a large trace once all of its rows can be shown, before its iterations and sums are known.
 
     Raises
     ------
@@ -121,8 +125,8 @@ def study_trace(
     roots = do(2, "rows", lambda: build_rows(study))
     scene = _scene(study, roots)
     if show is not None and _is_large(trace):
-        study.partial = True
-        show(LoadedTrace(study, roots, is_demo, scene=scene, partial=True))
+        study.loading = Loading.ROWS
+        show(LoadedTrace(study, roots, is_demo, scene=scene))
     do(3, "iterations", study.iterations)
     do(4, "sums for selections", study.prepare)
     print_ = fingerprint(trace.path)
@@ -179,8 +183,8 @@ def warm_up(opened: LoadedTrace, cancelled: IsCancelled) -> None:
 
 class _Job(QThread):
     progress = Signal(str, float)
-    opened = Signal(object)
-    filled = Signal(object)
+    shown = Signal(object)
+    loaded = Signal(object)
     failed = Signal(str)
 
     def __init__(self, work: Callable[[Progress, IsCancelled, Show], LoadedTrace], name: str) -> None:
@@ -191,26 +195,26 @@ class _Job(QThread):
         self.take()
 
     def take(self) -> None:
-        """Say that the window shows what there was to show early, or that nobody wants it any more."""
+        """Go on: the window shows what was handed over, or nobody wants it any more."""
         self._is_taken.set()
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Ask the thread to end."""
         self.requestInterruption()
         self.take()
 
     def _is_unwanted(self) -> bool:
-        """Say whether to end; whoever reads or counts asks, and waits here while the window has its turn."""
+        """Return whether to end; reading and computing wait here while the window has its turn."""
         self._is_taken.wait()
         return self.isInterruptionRequested()
 
     def _show(self, early: LoadedTrace) -> None:
-        """Show a part, and go on when the window has it: both would want Python's lock all the time."""
+        """Hand over a part, and go on when the window shows it: both need Python's lock all the time."""
         self._is_taken.clear()
         if self.isInterruptionRequested():
             self.take()
             return
-        (self.opened if early.study.trace.partial else self.filled).emit(early)
+        self.shown.emit(early)
         self._is_taken.wait()
 
     def run(self) -> None:
@@ -226,30 +230,31 @@ class _Job(QThread):
             log.exception("opening %s", self.name)
             self.failed.emit(f"{self.name} cannot be opened: an error of this program, see the report")
         else:
-            self.opened.emit(result)
+            self.loaded.emit(result)
             return
         give_back()
 
 
 class TraceLoader(QObject):
-    """Opens one trace at a time in a thread; what an overtaken or cancelled one yields is dropped.
+    """Loads one trace at a time in a thread; drops the results of one that was overtaken or cancelled.
 
     Signals
     -------
     started(str), progress(str, float)
-        The name of what is opened; what is being read and the share done, below 0 if not known.
-    opened(Opened), failed(str)
-        How it ended; a cancelled one ends with neither. A large trace comes with its GPUs' rows first.
-    filled(Opened)
-        All rows of a large trace are there; it is still partial, its iterations and sums follow.
+        The name of the file; what is being read and the share done, below 0 if not known.
+    gpus_ready(LoadedTrace), rows_ready(LoadedTrace)
+        The GPUs' rows of a large trace can be shown; then all of its rows. More follows.
+    finished(LoadedTrace), failed(str)
+        How it ended; one that is cancelled ends with neither.
     ended()
-        Nothing is being opened any more.
+        Nothing is being loaded any more.
     """
 
     started = Signal(str)
     progress = Signal(str, float)
-    opened = Signal(object)
-    filled = Signal(object)
+    gpus_ready = Signal(object)
+    rows_ready = Signal(object)
+    finished = Signal(object)
     failed = Signal(str)
     ended = Signal()
 
@@ -261,12 +266,12 @@ class TraceLoader(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being opened."""
+        """Whether a trace is being loaded."""
         return self._job is not None
 
     @property
     def name(self) -> str:
-        """What is being opened, "" for nothing."""
+        """The name of what is being loaded, "" for nothing."""
         return self._job.name if self._job is not None else ""
 
     @property
@@ -280,18 +285,18 @@ class TraceLoader(QObject):
         self._start(lambda progress, cancelled, show: open_file(path, progress, cancelled, show), name)
 
     def study(self, trace: Trace) -> None:
-        """Compute a trace's numbers again: the kernel classes are others."""
+        """Compute a trace's numbers again, as its kernel classes or its times have changed."""
         self._start(lambda progress, cancelled, _: study_trace(trace, progress, cancelled), trace.path.name)
 
     def cancel(self) -> None:
-        """Give up what is being opened."""
+        """Cancel what is being loaded."""
         if self._job is not None:
             self._interrupt()
             self._job = None
             self.ended.emit()
 
     def shut_down(self) -> None:
-        """Give up, and wait until no thread is left but those that hang."""
+        """Cancel, and wait until no thread is left but those that do not answer."""
         self.cancel()
         self._interrupt()
         for job in tuple(self._running):
@@ -302,15 +307,15 @@ class TraceLoader(QObject):
         job = self._job = _Job(work, name)
         self._running.add(job)
         job.progress.connect(self._on_progress)
-        job.opened.connect(self._on_opened)
-        job.filled.connect(self._on_filled)
+        job.shown.connect(self._on_shown)
+        job.loaded.connect(self._on_loaded)
         job.failed.connect(self._on_failed)
         job.finished.connect(self._on_finished)
         self.started.emit(name)
         job.start()
 
     def _interrupt(self) -> None:
-        """Ask what runs to stop, be it to open a trace or to prepare rows of the one that is open."""
+        """Ask the threads to stop that load a trace, and the one that prepares rows of the open one."""
         for job in self._running:
             job.stop()
         self._warmer.cancel()
@@ -322,27 +327,21 @@ class TraceLoader(QObject):
         if not self._is_stale():
             self.progress.emit(what, share)
 
-    def _on_opened(self, result: LoadedTrace) -> None:
+    def _on_shown(self, result: LoadedTrace) -> None:
         job = self._job
         if job is None or self._is_stale():
             return
-        if not result.partial:
-            self._job = None
-            self.ended.emit()
-        else:
-            QTimer.singleShot(REST_MS, job, job.take)
-        with background():
-            self.opened.emit(result)
-            if not result.partial:
-                self._warmer.start(partial(warm_up, result), lambda _: None)
-
-    def _on_filled(self, result: LoadedTrace) -> None:
-        job = self._job
-        if job is None or self._is_stale():
-            return
+        # The thread goes on after the window has painted what the signal below brings.
         QTimer.singleShot(REST_MS, job, job.take)
-        with background():
-            self.filled.emit(result)
+        (self.rows_ready if result.study.loading.has_all_rows else self.gpus_ready).emit(result)
+
+    def _on_loaded(self, result: LoadedTrace) -> None:
+        if self._job is None or self._is_stale():
+            return
+        self._job = None
+        self.ended.emit()
+        self.finished.emit(result)
+        self._warmer.start(partial(warm_up, result), lambda _: None, background=True)
 
     def _on_failed(self, text: str) -> None:
         if not self._is_stale():

@@ -166,7 +166,9 @@ class CollectivesPanel(Panel):
             self.forget()
             self.show_empty(_NONE if study else "Open a trace of several ranks to see who waits for whom.")
             return
-        self._worker.start(lambda _: _made(study), partial(self._show, study))
+        self._worker.start(
+            lambda _: _made(study), partial(self._show, study), background=self.state.is_restoring
+        )
 
     def forget(self) -> None:
         self._worker.cancel()

@@ -78,7 +78,8 @@ class ComparisonPanel(Panel):
         def work(_: object) -> tuple[Summary, Summary]:
             return summary(*inputs), summary(*other_inputs)
 
-        self._worker.start(work, lambda summaries: self._show(*summaries))
+        background = self.state.is_restoring or self.other.is_restoring
+        self._worker.start(work, lambda summaries: self._show(*summaries), background=background)
 
     def _show(self, first: Summary, second: Summary) -> None:
         self.show_empty("")

@@ -152,10 +152,10 @@ class DiagnosticsPanel(Panel):
         """Check the trace beside the window, whether or not the panel is seen."""
         self.findings = None
         self.badge_changed.emit("")
-        if (study := self.state.study) is None or study.partial:
+        if (study := self.state.study) is None or not study.loading.is_complete:
             self._worker.cancel()
         else:
-            self._worker.start(lambda _: study.findings, self._take)
+            self._worker.start(lambda _: study.findings, self._take, background=True)
 
     def _take(self, findings: tuple[Finding, ...]) -> None:
         self.findings = findings

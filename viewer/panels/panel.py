@@ -10,9 +10,9 @@ from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel
 
 PARTIAL = "Only what the GPUs did has been read so far."
-"""What panels say of a partial trace: their numbers would be wrong."""
+"""Shown instead of numbers that would be wrong, as only the GPUs' rows are loaded."""
 COUNTING = "All rows are there; what this shows is being computed."
-GIVEN_UP = "This was not computed: opening the trace was given up. Open it again to read the rest."
+CANCELLED = "This was not computed: opening the trace was cancelled. Open it again to read the rest."
 MEASURING = "Measuring…"
 
 
@@ -59,7 +59,7 @@ class Panel(QWidget):
         self._stale = True
         self._is_behind = False
         state.study_changed.connect(self._look_anew)
-        state.given_up_changed.connect(self.invalidate)
+        state.loading_changed.connect(self.invalidate)
 
     def set_theme(self, theme: Theme) -> None:
         """Take the colours of a theme."""
@@ -100,8 +100,8 @@ class Panel(QWidget):
         if self._stale and self.isVisible() and not (self.lazy and self._is_behind):
             self._stale = False
             study = self.state.study
-            if self.needs_all and study is not None and study.partial:
-                waiting = PARTIAL if study.trace.partial else COUNTING
-                self.show_empty(GIVEN_UP if study.was_cancelled else waiting)
+            if self.needs_all and study is not None and not study.loading.is_complete:
+                waiting = COUNTING if study.loading.has_all_rows else PARTIAL
+                self.show_empty(CANCELLED if study.loading.is_cancelled else waiting)
             else:
                 self.refresh()

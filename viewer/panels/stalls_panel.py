@@ -220,7 +220,9 @@ class StallsPanel(Panel):
             self.gpu.currentData(), least, most, self.state.filter, self._group,
         )  # fmt: skip
         marker = self.state.marker
-        self._worker.start(lambda _: stall_view(study, marker, wanted), self._show)
+        self._worker.start(
+            lambda _: stall_view(study, marker, wanted), self._show, background=self.state.is_restoring
+        )
 
     def _show(self, view: StallView) -> None:
         self.view = view

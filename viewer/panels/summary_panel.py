@@ -132,6 +132,7 @@ class SummaryPanel(Panel):
         self._worker.start(
             lambda _: (summary(study, iterations, scope=scope), palette or Palette(study)),
             lambda done: self._take(*done),
+            background=self.state.is_restoring,
         )
 
     def forget(self) -> None:

@@ -53,8 +53,8 @@ def read(
     cache : bool
         Whether to use and fill the store of parsed traces.
     early : callable, optional
-        Called once, in a thread of its own, with a `Trace.partial` as soon as the operations of the GPUs are
-        read; not for a stored trace, which is there at once.
+        Called once, in a thread of its own, with a trace of what the GPUs did as soon as that is read: calls,
+        ranges and the rest are missing. Not called for a stored trace, which is there at once.
 
     Raises
     ------

@@ -58,8 +58,8 @@ def build(
     path : Path
         What the user opened; `tables` may come from an export of it.
     early : callable, optional
-        Called with a `Trace.partial` as soon as the operations of the GPUs are read, in a thread of its own
-        while the rest is read.
+        Called with a trace of what the GPUs did as soon as that is read, in a thread of its own while the
+        rest is read.
     keep : callable, optional
         Called with each table once it is sorted; returns it from where it is to stay.
     recorded_by : str, optional
@@ -79,7 +79,7 @@ def build(
     with ThreadPoolExecutor(3, "lightbox-beside") as beside:
         tasks = []
         counting = beside.submit(tables.count_unread, cancelled)
-        gpus = assembly.partial()
+        gpus = assembly.gpus_only()
         if early is not None and any(len(raw[kind]) for kind in GPU_KINDS):
             tasks.append(beside.submit(lambda: early(gpus())))
         nvtx = _read_rest(reading, facts, raw, steps, lambda: beside.submit(assembly.calls()))
@@ -104,7 +104,7 @@ class _Assembly:
     sorter: EventSorter
     tables: NewestForms
 
-    def partial(self) -> Callable[[], Trace]:
+    def gpus_only(self) -> Callable[[], Trace]:
         """Return what makes a trace of what the GPUs did, in any thread.
 
         The names of the GPUs' operations get their ids here, and keep them.
@@ -115,7 +115,7 @@ class _Assembly:
         def make() -> Trace:
             events = {kind: Events.empty(kind, identity.owners(kind)) for kind in Kind}
             events |= self.sorter.sort_events(GPU_KINDS, identity, final)
-            return self._trace(identity, names, events, {}, partial=True)
+            return self._trace(identity, names, events, {})
 
         return make
 
@@ -148,7 +148,6 @@ class _Assembly:
         events: dict[Kind, Events],
         domains: Mapping[tuple[int, int], str],
         unread: Mapping[str, int] | None = None,
-        partial: bool = False,
     ) -> Trace:
         reading, tables = self.reading, self.tables
         diagnostics = read_diagnostics(tables, self.facts.shift_ns)
@@ -172,7 +171,6 @@ class _Assembly:
             unread=unread or {},
             notes=tuple(reading.notes + tables.notes),
             source=self.source,
-            partial=partial,
         )
 
 

@@ -122,7 +122,6 @@ def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
         unread=meta["unread"],
         notes=tuple(meta["notes"]),
         source=source,
-        partial=False,
         **owners,
     )
 

@@ -1,8 +1,8 @@
-"""Long work beside the window: calculations in threads, of which only the last one asked for counts.
+"""Jobs: calculations in threads beside the window; of each worker only the last one counts.
 
-What the user asks for starts at once. What is made ready unasked waits until the window has come to rest; it
-is done one after the other, and while nothing else is calculated: each thread more takes its share of
-Python's lock from the window.
+What the user asks for starts at once. Background jobs wait until the window has come to rest; they run one
+after the other, and only while nothing else is calculated: each thread more takes its share of Python's lock
+from the window.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
@@ -23,12 +22,12 @@ from viewer.state.memory import give_back
 log = logging.getLogger("viewer.state")
 
 REST_MS = 30
-"""So long the window has for itself, to paint what is new, before what nobody has asked for goes on."""
+"""How long the window paints undisturbed before the next background job starts."""
 _NICE = 5
 _PATIENCE_MS = 5_000
 
 IsCancelled = Callable[[], bool]
-"""Says whether the result is not wanted any more; long work asks now and then."""
+"""Returns whether the result is not wanted any more; long jobs call it now and then."""
 
 
 def end_or_leave(thread: QThread) -> None:
@@ -38,7 +37,7 @@ def end_or_leave(thread: QThread) -> None:
 
 
 def step_back() -> None:
-    """Let the window's thread go before this one, and before those that it starts, where the system can."""
+    """Lower the priority of this thread, and of those that it starts, below the window's, where possible."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
@@ -46,11 +45,12 @@ def step_back() -> None:
 class _Job(QThread):
     done = Signal(object, object)
 
-    def __init__(self, work: Callable[[IsCancelled], Any], is_background: bool) -> None:
+    def __init__(self, work: Callable[[IsCancelled], Any], name: str, background: bool) -> None:
         super().__init__()
         self._work: Callable[[IsCancelled], Any] | None = work
-        self.is_background = is_background
-        self.is_given_up = False
+        self.name = name
+        self.is_background = background
+        self.is_cancelled = False
 
     def run(self) -> None:
         step_back()
@@ -58,9 +58,11 @@ class _Job(QThread):
         assert work is not None
         result, error = None, None
         try:
-            result = work(lambda: self.is_given_up)
+            result = work(lambda: self.is_cancelled)
         except Exception as caught:  # noqa: BLE001  (handed to the main thread, which logs and shows it)
             error = caught
+        # Logged here, from its own thread: the main thread may be busy for long when it hears of it.
+        log.debug("job %s: %s", self.name, "cancelled" if self.is_cancelled else "finished")
         self.done.emit(result, error)
 
 
@@ -69,7 +71,6 @@ class _Lane(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_background = False
         self._running: set[_Job] = set()
         self._waiting: list[_Job] = []
         self._has_litter = False
@@ -92,7 +93,8 @@ class _Lane(QObject):
         """Ask a job to stop; one that still waits never starts."""
         if job in self._waiting:
             self._waiting.remove(job)
-        job.is_given_up = True
+            log.debug("job %s: cancelled before it started", job.name)
+        job.is_cancelled = True
 
     def join(self) -> None:
         for job in (*self._waiting, *self._running):
@@ -103,6 +105,7 @@ class _Lane(QObject):
         self._running.clear()
 
     def _run(self, job: _Job) -> None:
+        log.debug("job %s: started%s", job.name, " in the background" if job.is_background else "")
         self._running.add(job)
         self._has_litter = True
         job.start()
@@ -120,30 +123,20 @@ class _Lane(QObject):
         if self._waiting:
             self._run(self._waiting.pop(0))
         elif self._has_litter:
-            self.put(_Job(lambda _: give_back(), is_background=False))
+            self.put(_Job(lambda _: give_back(), "give memory back", background=False))
             self._has_litter = False
 
 
 _lane = _Lane()
 
 
-@contextmanager
-def background() -> Iterator[None]:
-    """Whatever is started within, and whatever follows from its results, is not waited for by anybody."""
-    before, _lane.is_background = _lane.is_background, True
-    try:
-        yield
-    finally:
-        _lane.is_background = before
-
-
 class Worker(QObject):
-    """Runs one calculation at a time; what an overtaken one yields is dropped.
+    """Runs one job at a time and drops the result of one that was overtaken.
 
     Signals
     -------
     busy_changed(bool)
-        Something is being calculated, or nothing is any more.
+        Whether a result is awaited.
     """
 
     busy_changed = Signal(bool)
@@ -158,15 +151,22 @@ class Worker(QObject):
         """Whether a result is awaited."""
         return self._job is not None
 
-    def start(self, work: Callable[[IsCancelled], Any], then: Callable[[Any], None]) -> None:
-        """Calculate `work` in a thread and hand its result to `then` in this one.
+    def start(
+        self, work: Callable[[IsCancelled], Any], then: Callable[[Any], None], *, background: bool = False
+    ) -> None:
+        """Run `work` in a thread and pass its result to `then` in this one.
 
-        `work` touches no widget; an exception in it is logged, and `then` is not called.
+        Parameters
+        ----------
+        work : callable
+            Touches no widget. An exception in it is logged, and `then` is not called.
+        background : bool
+            The user has not asked for it: it waits for its turn, and for the window.
         """
         was_busy = self.is_busy
         if self._job is not None:
             _lane.cancel(self._job)
-        job = self._job = _Job(work, _lane.is_background)
+        job = self._job = _Job(work, type(self.parent() or self).__name__, background)
         self._then = then
         job.done.connect(self._on_done)
         _lane.put(job)
@@ -174,7 +174,7 @@ class Worker(QObject):
             self.busy_changed.emit(True)
 
     def cancel(self) -> None:
-        """Await nothing any more."""
+        """Cancel the job that runs or waits; no result is awaited any more."""
         if self._job is not None:
             _lane.cancel(self._job)
             self._job = self._then = None
@@ -187,18 +187,17 @@ class Worker(QObject):
         self._job = self._then = None
         if error is not None:
             log.error("a calculation failed", exc_info=error)
-        elif not job.is_given_up:
-            with background() if job.is_background else nullcontext():
-                then(result)
+        elif not job.is_cancelled:
+            then(result)
         if self._job is None:
             self.busy_changed.emit(False)
 
 
 def is_anything_running() -> bool:
-    """Whether anything is being calculated beside the window, or waits for its turn."""
+    """Return whether any job runs or waits for its turn."""
     return _lane.is_busy
 
 
 def join_all() -> None:
-    """Give up all calculations, and wait until no thread is left."""
+    """Cancel all jobs, and wait until no thread is left."""
     _lane.join()

@@ -158,7 +158,7 @@ def marker_of(study: Study, choice: IterationChoice) -> int | None:
 
 def _apply_iterations(state: ViewState, choice: IterationChoice) -> None:
     # Of a partial study there are no iterations yet, and they would be counted here, while the window waits.
-    if state.study is None or state.study.partial:
+    if state.study is None or not state.study.loading.is_complete:
         return
     marker = marker_of(state.study, choice)
     if marker is None:

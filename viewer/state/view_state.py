@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from viewer.state.time_axis import TimeAxis, Window
 if TYPE_CHECKING:
     from viewer.analysis.find import SearchResult
     from viewer.analysis.iterations.markers import Candidate
-    from viewer.analysis.study import Study
+    from viewer.analysis.study import Loading, Study
     from viewer.analysis.time.iteration_bounds import Iterations
 
 
@@ -35,14 +37,21 @@ class Hover:
 class ViewState(QObject):
     """State of one window on one trace.
 
+    Attributes
+    ----------
+    study : Study or None
+        The open trace and its numbers; ``study.loading`` says how much of it is loaded.
+    is_restoring : bool
+        A trace is being shown as its session left it: whatever starts now runs at background priority.
+
     Signals
     -------
     leaving()
         What is open is about to go: keep what is being written, let go of what is held, ask no more about it.
     study_changed()
         Another trace is open (or none); everything else has been reset.
-    given_up_changed()
-        What would have followed of the trace comes no more, or comes after all.
+    loading_changed()
+        Loading the rest of the trace was cancelled or resumed.
     selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
         That part is another one. `iterations_changed`: marker, iteration in hand or steady choice.
     filter_changed()
@@ -59,7 +68,7 @@ class ViewState(QObject):
 
     leaving = Signal()
     study_changed = Signal()
-    given_up_changed = Signal()
+    loading_changed = Signal()
     selection_changed = Signal()
     event_changed = Signal()
     hover_changed = Signal()
@@ -74,6 +83,7 @@ class ViewState(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.study: Study | None = None
+        self.is_restoring = False
         self.axis = TimeAxis(self)
         self.rows = RowState(self)
         self.history = History(self)
@@ -116,11 +126,20 @@ class ViewState(QObject):
         self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()
 
-    def cancel(self, was_cancelled: bool = True) -> None:
-        """Say that no more of a partial trace comes, or (False) that it comes after all."""
-        if self.study is not None and self.study.was_cancelled != was_cancelled:
-            self.study.was_cancelled = was_cancelled
-            self.given_up_changed.emit()
+    def set_loading(self, loading: Loading) -> None:
+        """Set how much of the open trace is loaded, and whether more follows."""
+        if self.study is not None and self.study.loading is not loading:
+            self.study.loading = loading
+            self.loading_changed.emit()
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Show a trace and its session within: work that starts meanwhile is not what the user asked for."""
+        self.is_restoring = True
+        try:
+            yield
+        finally:
+            self.is_restoring = False
 
     def select(self, selection: Window | None) -> None:
         """Select a range of time, or none. An empty range is none."""
@@ -175,15 +194,15 @@ class ViewState(QObject):
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What may mark the iterations, best first; nothing as long as the study is partial."""
+        """What may mark the iterations, best first; none until the trace is loaded completely."""
         study = self.study
-        return study.candidates if study is not None and not study.partial else ()
+        return study.candidates if study is not None and study.loading.is_complete else ()
 
     @property
     def iterations(self) -> Iterations | None:
         """The iterations by the marker in use, None where there are none."""
         study = self.study
-        return study.iterations(self.marker) if study is not None and not study.partial else None
+        return study.iterations(self.marker) if study is not None and study.loading.is_complete else None
 
     @property
     def steady(self) -> tuple[int, ...]:

@@ -46,24 +46,26 @@ class BackgroundResults(QObject):
         self.collectives = self.stalls = None
         self.doubts = Doubts()
         self.changed.emit()
-        if (study := self.state.study) is not None and not study.partial:
-            self._worker.start(lambda _: (doubts_of(study), study.collectives), self._take_first)
+        if (study := self.state.study) is not None and study.loading.is_complete:
+            self._worker.start(
+                lambda _: (doubts_of(study), study.collectives), self._take_first, background=True
+            )
 
     def _take_first(self, found: tuple[Doubts, Collectives]) -> None:
         study = self.state.study
         if study is not None:
             self.doubts, self.collectives = found
             self.changed.emit()
-            self._find_stalls(study)
+            self._find_stalls(study, background=True)
 
     def _follow_marker(self) -> None:
         study = self.state.study
         if study is not None and self.stalls is not None and self._marker != self.state.marker:
-            self._find_stalls(study)
+            self._find_stalls(study, background=self.state.is_restoring)
 
-    def _find_stalls(self, study: Study) -> None:
+    def _find_stalls(self, study: Study, background: bool) -> None:
         marker = self._marker = self.state.marker
-        self._worker.start(lambda _: study.stalls(marker), self._take_stalls)
+        self._worker.start(lambda _: study.stalls(marker), self._take_stalls, background=background)
 
     def _take_stalls(self, stalls: Stalls) -> None:
         self.stalls = stalls

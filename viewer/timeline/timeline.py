@@ -182,7 +182,7 @@ class Timeline(QWidget):
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)
         state.iterations_changed.connect(self._follow_iterations)
-        state.given_up_changed.connect(self._follow_given_up)
+        state.loading_changed.connect(self._follow_loading)
         state.filter_changed.connect(self._follow_iterations)
         self.headers.moved.connect(self._follow_rows)
         self.pinned_headers.moved.connect(self._follow_pinned)
@@ -238,7 +238,7 @@ class Timeline(QWidget):
         self.overview_corner.update()
         self.cards.place_selection()
 
-    def _follow_given_up(self) -> None:
+    def _follow_loading(self) -> None:
         self.cards.dismiss()
         self.cards.place_selection()
 

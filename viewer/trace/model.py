@@ -144,8 +144,6 @@ class Trace:
         Rows of each table of the file that has some and is not read, by the file's own table names.
     notes : tuple of str
         What the reader had to do to open the file (a newer schema, a column of the wrong type ...).
-    partial : bool
-        Only what the GPUs did has been read so far; calls, ranges and the rest follow.
     """
 
     path: Path
@@ -162,7 +160,6 @@ class Trace:
     unread: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, compare=False)
-    partial: bool = False
 
     @property
     def kernels(self) -> Events:

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
+from viewer.analysis.study import Loading
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
@@ -48,13 +49,13 @@ def test_kernel_without_a_launch_record_says_so():
 def test_what_takes_the_launches_is_not_told_before_they_are_known():
     maker = TraceMaker(session_ns=10_000).range(0, 100, "forward")
     study = study_of(maker.call(10, 20, correlation=1).kernel(500, 700, correlation=1).trace())
-    study.partial = True
+    study.loading = Loading.ROWS
     assert "known when" in lines(study, Kind.KERNEL, 0)["Launched by"]
     assert "known when" in lines(study, Kind.NVTX, 0)["On the GPU"]
     assert "Launched" not in lines(study, Kind.API, 0)
     assert study.other_ends(Kind.KERNEL, 0) == []
     assert study.latency_of(Kind.KERNEL, 0) is None
-    study.partial = False
+    study.loading = Loading.COMPLETE
     assert lines(study, Kind.API, 0)["Launched"] == "gemm"
     assert study.latency_of(Kind.KERNEL, 0) == 490
 

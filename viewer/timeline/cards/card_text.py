@@ -190,11 +190,11 @@ def _launch_shape(row: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _later(study: Study) -> str:
-    return "not read" if study.was_cancelled else "known when all is read and counted"
+    return "not read" if study.loading.is_cancelled else "known when all is read and counted"
 
 
 def _launch(study: Study, ref: EventRef) -> Iterator[Line]:
-    if study.partial:
+    if not study.loading.is_complete:
         yield "Launched by", _later(study)
         return
     trace, launches = study.trace, study.launches
@@ -216,7 +216,7 @@ def _api(study: Study, ref: EventRef, row: Mapping[str, Any]) -> Iterator[Line]:
     yield "Thread", _thread(trace, trace.api.owner_of(ref.index))
     if (value := row.get("returnValue")) is not None:
         yield "Returned", "0  (success)" if value == 0 else str(value)
-    operations = study.launches.ops_of(ref.index) if not study.partial else []
+    operations = study.launches.ops_of(ref.index) if study.loading.is_complete else []
     if operations:
         kind, index = operations[0]
         events = trace.events[kind]
@@ -235,7 +235,7 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
     yield "Thread", _thread(trace, track.thread)
     if (is_open := trace.nvtx.columns.get("is_open")) is not None and is_open[ref.index]:
         yield "Open", "it has no end in the file; shown to the end of the session"
-    if study.partial:
+    if not study.loading.is_complete:
         yield "On the GPU", _later(study)
         return
     projected = _projected(trace, study.launches, track.thread, start_ns, end_ns)

@@ -72,7 +72,7 @@ class RangeTable:
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         self._notes = list(about) or _notes(self.numbers, details)
-        self.unknown = "–" if study.was_cancelled else _AWAITED
+        self.unknown = "–" if study.loading.is_cancelled else _AWAITED
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
