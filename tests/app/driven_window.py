@@ -23,7 +23,7 @@ class DrivenWindow(run.MainWindow):
     def show(self):
         """Show, and begin as soon as all is read."""
         super().show()
-        self._when(lambda: self.state.study is not None and not self.opening.is_busy, self._work)
+        self._when(lambda: self.state.study is not None and not self.loader.is_busy, self._work)
 
     def _when(self, is_ready, then):
         timer = QTimer(self, interval=LOOK_MS)

@@ -1,4 +1,4 @@
-"""What happens when something goes wrong: it is logged, shown once, and never ends the program."""
+"""CrashGuard: exceptions are logged and shown once; they never end the program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import sys
 import threading
 import traceback
-from collections import deque
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
@@ -18,22 +17,9 @@ import PySide6
 from PySide6.QtCore import QObject, Signal, qVersion
 
 from viewer import __version__, private_files
+from viewer.logs import LogRing, log, redact
 
-log = logging.getLogger("viewer")
-LINES_KEPT = 400
 REPORT_LINES = 80
-
-
-class LogRing(logging.Handler):
-    """Keeps the last lines of the log in memory, for a report."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
 
 
 class CrashGuard(QObject):
@@ -53,10 +39,13 @@ class CrashGuard(QObject):
         self._folder = folder or Path(platformdirs.user_state_dir("lightbox", appauthor=False))
         self._shown: set[str] = set()
         self._file: TextIO | None = None
+        self._level = log.level
         self.last_crash = ""
 
     def install(self) -> None:
         """Take over the hooks; read what a hard crash of the last session left."""
+        self._level = log.level
+        log.setLevel(logging.DEBUG)
         log.addHandler(self.ring)
         log.addHandler(_Escalation(self))
         sys.excepthook = self._on_exception
@@ -76,6 +65,7 @@ class CrashGuard(QObject):
         sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
         for handler in [h for h in log.handlers if isinstance(h, LogRing | _Escalation)]:
             log.removeHandler(handler)
+        log.setLevel(self._level)
         if self._file is not None:
             faulthandler.disable()
             self._file.close()
@@ -83,15 +73,14 @@ class CrashGuard(QObject):
             self._file = None
 
     def report(self, what: str) -> str:
-        """Return the text that a person pastes into an issue."""
+        """Return the text that a person pastes into an issue: it names neither the user nor his files."""
         head = [
             f"Lightbox {__version__}",
             f"Python {platform.python_version()}, PySide6 {PySide6.__version__}, Qt {qVersion()}",
             platform.platform(),
         ]
-        return "\n".join(
-            [*head, "", what.rstrip(), "", "Last lines of the log:", *list(self.ring.lines)[-REPORT_LINES:]]
-        )
+        lines = [what.rstrip(), "", "Last lines of the log:", *list(self.ring.lines)[-REPORT_LINES:]]
+        return "\n".join([*head, "", redact("\n".join(lines))])
 
     def show(self, kind: str, line: str, what: str) -> None:
         """Tell the window about an exception, once per kind."""

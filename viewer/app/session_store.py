@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import stat
 import time
@@ -17,6 +18,8 @@ from viewer import __version__, private_files
 from viewer.state.session import Session
 from viewer.state.session_json import SessionError, from_dict, to_dict
 from viewer.state.session_text import plain_values
+
+log = logging.getLogger("viewer.app")
 
 SUFFIX = ".lightbox.json"
 _MEBIBYTE = 2**20
@@ -59,7 +62,8 @@ class SessionFile:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:
+    except OSError as error:
+        log.debug("this is no session: %s", error)
         # A name that is too long, or a folder that may not be looked into.
         return False
 
@@ -97,7 +101,8 @@ def fingerprint(path: Path) -> str:
                 for start in sorted({0, max(0, (size - piece) // 2), max(0, size - piece)}):
                     stream.seek(start)
                     found.update(stream.read(piece))
-    except OSError:
+    except OSError as error:
+        log.debug("no fingerprint: %s", error)
         return ""
     return found.hexdigest()[:32] if files else ""
 
@@ -199,19 +204,20 @@ def clear_parts() -> None:
         try:
             if time.time() - part.stat().st_mtime > _PART_IS_LEFT_S:
                 part.unlink()
-        except OSError:
-            continue
+        except OSError as error:
+            log.debug("a leftover of a session stays: %s", error)
 
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename last; not every system can open a folder for that."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
+    except OSError as error:
+        log.debug("the folder of sessions cannot be synced: %s", error)
         return
     try:
         os.fsync(handle)
-    except OSError:
-        return
+    except OSError as error:
+        log.debug("the folder of sessions cannot be synced: %s", error)
     finally:
         os.close(handle)

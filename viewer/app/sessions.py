@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session
 from viewer.state.session_json import NewerSessionError, SessionError
 from viewer.timeline.plain_text import for_title
+
+log = logging.getLogger("viewer.app")
 
 if TYPE_CHECKING:
     from viewer.trace import Trace
@@ -117,7 +120,8 @@ class SessionKeeper(QObject):
             kept = store.read_session(file).session
         except FileNotFoundError:
             pass
-        except (SessionError, OSError):
+        except (SessionError, OSError) as error:
+            log.warning("what was done to an incomplete trace is not kept: %s", error)
             return
         session = carried_over(kept, begun, left)
         if session != kept:

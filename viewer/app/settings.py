@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QSettings
+
+log = logging.getLogger("viewer.app")
 
 T = TypeVar("T")
 VERSION = 2
@@ -75,7 +78,8 @@ class Settings:
             return setting.default
         try:
             return setting.read(json.loads(str(stored)))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError) as error:
+            log.debug("setting %s is not as expected: %s", setting.key, error)
             return setting.default
 
     def set(self, setting: Setting[T], value: T) -> None:

@@ -117,6 +117,7 @@ def study_trace(
     def do(number: int, what: str, step: Callable[[], T]) -> T:
         if cancelled():
             raise Cancelled
+        log.debug("computing %s", what)
         progress(what, READ_SHARE + (1 - READ_SHARE) * number / 5)
         return step()
 
@@ -167,7 +168,10 @@ def _session_before(trace_fingerprint: str) -> Session | None:
         return None
     try:
         return read_session(stored_path(trace_fingerprint)).session
-    except (OSError, SessionError):
+    except FileNotFoundError:
+        return None
+    except (OSError, SessionError) as error:
+        log.debug("no rows are prepared for the session: %s", error)
         return None
 
 
@@ -221,15 +225,17 @@ class _Job(QThread):
         try:
             result = self._work(self.progress.emit, self._is_unwanted, self._show)
         except Cancelled:
-            pass
+            log.debug("loading: cancelled")
         except ReadError as error:
+            log.debug("loading: failed: %s", error)
             self.failed.emit(str(error))
         except MemoryError:
             self.failed.emit(f"{self.name} needs more memory than this machine has")
         except Exception:
-            log.exception("opening %s", self.name)
+            log.exception("loading failed")
             self.failed.emit(f"{self.name} cannot be opened: an error of this program, see the report")
         else:
+            log.debug("loading: finished")
             self.loaded.emit(result)
             return
         give_back()

@@ -16,6 +16,7 @@ LISTED = 40
 _OVERLAYS = ", ".join(OVERLAYS)
 EPILOG = (
     "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
+    "Every command takes --debug and --log-file FILE. "
     "Exit codes: 0 done, 1 the trace cannot be read or has no such thing, 2 wrong usage."
 )
 
@@ -92,8 +93,12 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Log every step to stderr.")] = False,
+    log_file: Annotated[
+        Path | None, typer.Option("--log-file", metavar="FILE", help="Log every step into a file.")
+    ] = None,
 ) -> None:
-    pass
+    """Hold what stands before any command; `main` takes the options of the log from wherever they stand."""
 
 
 @app.command("open", cls=CliCommand)

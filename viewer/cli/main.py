@@ -11,13 +11,16 @@ from pathlib import Path
 
 import typer
 
+from viewer import __version__
 from viewer.cli.commands import app
 from viewer.cli.usage import HELP, said
+from viewer.logs import log, logging_to
 from viewer.printable import visible
 from viewer.process_end import end
 
 NOT_A_COMMAND = (*HELP, "--version")
 STOPPED = 130
+LOG_FILE = "--log-file"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,8 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(words: list[str]) -> int:
     _prepare_streams()
     try:
-        code = _run(words)
+        words, debug, log_file = _log_options(words)
+        if log_file is not None:
+            _refuse_log(log_file, words)
+        with logging_to(debug, log_file):
+            log.debug("Lightbox %s: %s", __version__, " ".join(map(repr, words)))
+            code = _run(words)
+            log.debug("exit code %d", code)
         sys.stdout.flush()
+    except typer.TyperException as error:
+        complain(said(error))
+        return error.exit_code
     except BrokenPipeError:
         # What reads us has seen enough.
         _let_go()
@@ -52,6 +64,49 @@ def _main(words: list[str]) -> int:
         complain(f"this is an error of the program, please report it: {_where(error)}")
         return 1
     return code
+
+
+def _log_options(words: list[str]) -> tuple[list[str], bool, Path | None]:
+    """Take the options of the log out of the words, wherever they stand.
+
+    Returns
+    -------
+    list of str
+        The other words.
+    bool
+        Whether to log to stderr.
+    Path or None
+        The file to log into.
+
+    Raises
+    ------
+    typer.BadParameter
+        If no file follows `--log-file`.
+    """
+    others: list[str] = []
+    debug, file = False, None
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            others += ["--", *rest]
+        elif word == "--debug":
+            debug = True
+        elif word == LOG_FILE or word.startswith(f"{LOG_FILE}="):
+            name = next(rest, "") if word == LOG_FILE else word.removeprefix(f"{LOG_FILE}=")
+            if not name or name.startswith("-"):
+                raise typer.BadParameter(f"{LOG_FILE} needs the name of a file")
+            file = Path(name)
+        else:
+            others.append(word)
+    return others, debug, file
+
+
+def _refuse_log(path: Path, words: list[str]) -> None:
+    """Refuse a log that would replace one of the files that a command names, or another kind of file."""
+    from viewer.cli.output import refuse_output
+    from viewer.export.kinds import LOG
+
+    refuse_output(path, LOG, [Path(word) for word in words if os.path.lexists(word)], force=False)
 
 
 def _where(error: Exception) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from viewer.demo.export_writer import APPLICATION_ID
+from viewer.logs import HEAD
 
 HEAD_BYTES = 1 << 16
 """So much of a file tells what it is."""
@@ -105,6 +106,7 @@ TABLES = {
     ".md": Kind("a table as Markdown", (".md",), _is_markdown_table),
     ".parquet": Kind("a table as Parquet", (".parquet",), lambda head: head.startswith(b"PAR1")),
 }
+LOG = Kind("a log of Lightbox", (".log", ".txt"), lambda head: head.startswith(HEAD.encode()))
 SESSION = Kind("a session of Lightbox", (".json",), _is_session)
 DEMO = Kind("a demo of Lightbox", (".sqlite", ".sqlite3", ".db"), _is_demo)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from contextlib import suppress
 from pathlib import Path
 
+from viewer.logs import keep_private
 from viewer.readers import cache as store
 from viewer.readers import nsys
 from viewer.readers.build import Early, build
@@ -15,6 +16,8 @@ from viewer.readers.metadata import doctor_facts
 from viewer.readers.open_tables import open_tables
 from viewer.readers.sniff import Container, FileKind, shown, sniff
 from viewer.trace.model import Trace
+
+log = logging.getLogger("viewer.readers")
 
 __all__ = [
     "Cancel",
@@ -72,15 +75,20 @@ def read(
 def _read(
     path: Path, progress: Progress | None, cancelled: Cancel, cache: bool, early: Early | None
 ) -> Trace:
+    keep_private(path)
     kind = sniff(path)
+    log.debug("reading %r: %s", str(path), kind.container.name)
     entry = store.Entry.of(path)
     if cache and (stored := entry.load(path, cancelled)) is not None:
+        log.debug("from the store: %d events", sum(map(len, stored.events.values())))
         return stored
     export, recorded_by = None, kind.version
     if kind.container is Container.REPORT:
         exporting = _part_of(progress, 0.0, _EXPORT_SHARE)
-        with suppress(OSError):
+        try:
             entry.make()
+        except OSError as error:
+            log.debug("no folder in the store: %s", error)
         export = entry.export(cancelled)
         if export is None:
             export = nsys.export(path, kind.version, entry.folder, exporting, cancelled)
@@ -95,6 +103,8 @@ def _read(
             trace = build(path, tables, source, progress, cancelled, early, storing.keep, recorded_by)
             if store.Entry.of(path) == entry:
                 storing.finish(trace)
+            else:
+                log.debug("not stored: the file was changed while it was read")
         return trace
     finally:
         tables.close()

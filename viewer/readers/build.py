@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from viewer.readers.tables import Tables
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
 from viewer.trace.names import Names
+
+log = logging.getLogger("viewer.readers")
 
 Early = Callable[[Trace], None]
 
@@ -187,6 +190,7 @@ class _Steps:
     def begin(self, what: str, table: str | None = None) -> None:
         """Say what comes next; all that was begun before is done."""
         check(self._cancelled)
+        log.debug("%s: %d rows", what, self._rows.get(table or "", 0))
         if self._progress is not None:
             self._progress(f"Reading {what}" if table else "Sorting", self._done / self._all)
         self._done += self._rows.get(table or "", 0)

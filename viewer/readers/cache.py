@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import time
@@ -30,6 +31,8 @@ from viewer.readers.sniff import Container, sniff
 from viewer.readers.source import FileSource
 from viewer.trace.events import Events
 from viewer.trace.model import Trace
+
+log = logging.getLogger("viewer.readers")
 
 _PARSE = f"parse-{cache_format.VERSION}"
 _LONGEST_UNUSED_S = 30 * 86_400
@@ -75,6 +78,7 @@ class Entry:
         files = checksums.unseal(self.folder / _PARSE, cancelled)
         export = self.export(cancelled) if files is not None else None
         if files is None or (export is None and sniff(path).container is Container.REPORT):
+            log.debug("not in the store")
             return None
         trace = cache_format.load(files, path, self.source(path, export))
         # A store that cannot be written to is as good to read from.
@@ -131,8 +135,8 @@ class Storing:
             entry.make()
             self._part = private_files.make_part(entry.folder)
             self._writer = cache_format.CacheWriter(self._part)
-        except OSError:
-            pass
+        except OSError as error:
+            log.debug("nothing is stored: %s", error)
 
     def __enter__(self) -> Self:
         return self
@@ -148,7 +152,8 @@ class Storing:
             return events
         try:
             return writer.put(events)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
+            log.debug("nothing more is stored: %s", error)
             self._writer = None
             return events
 
@@ -160,9 +165,11 @@ class Storing:
             place = self._entry.folder / _PARSE
             self._writer.finish(trace, place)
             self._part.rename(place)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
+            log.debug("not stored: %s", error)
             # Another program may have been faster: what it stored is the same.
             return (self._entry.folder / _PARSE).is_dir()
+        log.debug("stored")
         prune(keep=self._entry.folder)
         return True
 
@@ -182,7 +189,10 @@ def limit() -> int:
     try:
         chosen = json.loads((cache_folder() / _LIMIT).read_text("utf-8"))["largest_bytes"]
         return int(chosen) if isinstance(chosen, int) and chosen >= 0 else _LARGEST_BYTES
-    except (OSError, ValueError, KeyError, TypeError):
+    except FileNotFoundError:
+        return _LARGEST_BYTES
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.debug("the limit of the store cannot be read: %s", error)
         return _LARGEST_BYTES
 
 
@@ -215,8 +225,8 @@ def entries() -> list[StoredTrace]:
             found.append(
                 StoredTrace(folder, size, folder.stat().st_mtime, cache_format.path_in(folder / _PARSE))
             )
-        except OSError:
-            continue
+        except OSError as error:
+            log.debug("an entry of the store cannot be looked at: %s", error)
     return sorted(found, key=lambda entry: -entry.used_s)
 
 
@@ -254,6 +264,7 @@ def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
         total += entry.size_bytes
         old = now - entry.used_s > _LONGEST_UNUSED_S
         if entry.folder != keep and (old or total > most):
+            log.debug("removed from the store: %d bytes, unused for long or too much", entry.size_bytes)
             checksums.remove(entry.folder)
             total -= entry.size_bytes
             continue

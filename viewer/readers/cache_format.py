@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,6 +18,8 @@ from viewer.readers import checksums
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import CaptureSession, Gpu, Process, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
+
+log = logging.getLogger("viewer.readers")
 
 VERSION = 5
 """Raised whenever what is stored, or how it is read from the file, changes."""
@@ -101,7 +104,8 @@ def path_in(folder: Path) -> str:
     """Return the path of the trace that is stored in a folder, "" where it is not told."""
     try:
         return str(json.loads(bytes(checksums.map_plain(folder / _META))).get("path", ""))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError) as error:
+        log.debug("an entry of the store does not name its trace: %s", error)
         return ""
 
 

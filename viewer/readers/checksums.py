@@ -7,6 +7,7 @@ for another. Files are checked as they are mapped: what was checked is what is u
 from __future__ import annotations
 
 import json
+import logging
 import mmap
 import os
 import shutil
@@ -22,6 +23,8 @@ import pyarrow as pa
 
 from viewer import private_files
 from viewer.readers.errors import Cancel, check
+
+log = logging.getLogger("viewer.readers")
 
 Sums = tuple[int, list[int]]
 """A file's size, and the CRC-32 of each of its pieces."""
@@ -83,7 +86,8 @@ def unseal(folder: Path, cancelled: Cancel | None = None) -> dict[str, pa.Buffer
         return None
     try:
         return _checked(folder, cancelled)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.debug("damaged in the store, removed: %s: %s", _name(folder), error)
         remove(folder)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -18,6 +19,8 @@ from viewer.readers.errors import Cancel, Cancelled, Progress, ReadError, check
 from viewer.readers.schema import parse_version
 from viewer.readers.sniff import Container, shown, sniff
 from viewer.readers.subprocess_run import talk
+
+log = logging.getLogger("viewer.readers")
 
 _KNOWN_FOLDERS = (
     "/opt/nvidia/nsight-systems*/*/bin",
@@ -167,7 +170,8 @@ def _version_of(candidate: Path, cancelled: Cancel | None) -> str | None:
 
     try:
         talk([str(candidate), "--version"], None, said.append, is_unwanted)
-    except (OSError, Cancelled):
+    except (OSError, Cancelled) as error:
+        log.debug("%s tells no version: %s", candidate, type(error).__name__)
         return None
     text = b"".join(said).decode("utf-8", "replace")
     match = re.search(r"version (\d+\.\S+)", text)
@@ -186,7 +190,8 @@ def _run(
     if not link.exists():
         try:
             link.symlink_to(report.absolute())
-        except OSError:
+        except OSError as error:
+            log.debug("no link to the report: %s", error)
             link = report.absolute()
     command = [str(nsys.path), "export", "--type", form, "--force-overwrite", "true", "-o", _OUTPUT[form]]
     if progress is not None:
@@ -200,7 +205,9 @@ def _run(
         if progress is not None and percents:
             progress(f"Exporting with nsys {nsys.short}", min(int(percents[-1]) / 100, 1.0))
 
+    log.debug("nsys %s exports as %s", nsys.version, form)
     code = talk([*command, str(link)], part, hear, cancelled)
+    log.debug("nsys ended with %d", code)
     if code == 0:
         return None
     said = output.decode("utf-8", "replace") or "nsys said nothing"
@@ -216,8 +223,8 @@ def _made(part: Path) -> Path | None:
         try:
             if candidate.exists() and sniff(candidate).container is not Container.REPORT:
                 return candidate
-        except ReadError:
-            continue
+        except ReadError as error:
+            log.debug("this is no export: %s", error)
     return None
 
 

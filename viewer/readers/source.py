@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from viewer.readers.file_thread import apart
 from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
 from viewer.readers.tables import Field, Tables
 from viewer.trace.events import AnyArray, Int64, Kind
+
+log = logging.getLogger("viewer.readers")
 
 _T = TypeVar("_T")
 _PATIENCE_S = 10.0
@@ -51,7 +54,8 @@ class FileSource:
             if (table, name) not in self._columns:
                 read = tables.integers(table, [Field(name)])
                 self._columns[table, name] = read.rows, read.values[name]
-        except ReadError:
+        except ReadError as error:
+            log.debug("column %s of %s: %s", name, table, error)
             return None
         rows, values = self._columns[table, name]
         wanted = np.asarray(file_rows).astype(np.int64)
@@ -79,9 +83,10 @@ class FileSource:
         try:
             return apart(lambda _: ask(), lambda: time.monotonic() > ends_at)
         except Cancelled:
+            log.debug("the file does not answer; it is not asked again")
             self._gone = True
-        except ReadError:
-            pass
+        except ReadError as error:
+            log.debug("no answer from the file: %s", error)
         return nothing
 
     def _row(self, kind: Kind, file_row: int) -> dict[str, Any]:
@@ -113,7 +118,8 @@ class FileSource:
         if self._tables is None and not self._gone:
             try:
                 self._tables = self._open()
-            except ReadError:
+            except ReadError as error:
+                log.debug("the file cannot be opened again: %s", error)
                 self._gone = True
         return self._tables
 

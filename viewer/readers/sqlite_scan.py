@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from adbc_driver_manager import Error as AdbcError
 from viewer.readers.errors import Cancel, check
 from viewer.readers.tables import LONGEST_TEXT, Field, RawColumns
 from viewer.trace.events import AnyArray
+
+log = logging.getLogger("viewer.readers")
 
 BATCH_ROWS = 65_536
 HALVES_FROM = 200_000
@@ -61,7 +64,8 @@ class Scan:
         try:
             columns = self._read(present, [quoted(f.name) for f in present], cancelled)
             misfits: list[str] = []
-        except _MisfitError:
+        except _MisfitError as error:
+            log.debug("%s is read again, as its columns have mixed types: %s", self.table, error.__cause__)
             typed = [
                 f"CASE typeof({quoted(f.name)}) WHEN 'integer' THEN {quoted(f.name)} END" for f in present
             ]

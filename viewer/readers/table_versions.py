@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from viewer.printable import visible
 from viewer.readers.errors import Cancel, ReadError, check
 from viewer.readers.schema import is_read, without_version
 from viewer.readers.tables import Field, RawColumns, Tables
+
+log = logging.getLogger("viewer.readers")
 
 _VERSION = re.compile(r"_V(\d+)$", re.IGNORECASE)
 _NEEDED: Mapping[str, frozenset[str]] = {
@@ -62,7 +65,8 @@ class NewestForms:
                 continue
             try:
                 rows = self._tables.count(name, cancelled)
-            except ReadError:
+            except ReadError as error:
+                log.debug("%s: %s", name, error)
                 self.notes.append(f"{visible(name)} is damaged: how many rows it has is not known")
                 continue
             if rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,8 @@ import pyarrow as pa
 
 from viewer.readers.errors import Cancel
 from viewer.trace.events import Int64
+
+log = logging.getLogger("viewer.readers")
 
 Column = npt.NDArray[Any]
 """A column as read; of what type, its `Field` says."""
@@ -108,5 +111,6 @@ def _as_text(chunk: pa.Array) -> pa.Array:
     try:
         return chunk.cast(pa.large_string())
     except pa.ArrowInvalid:
+        log.debug("text that is not UTF-8: its odd bytes are replaced")
         texts = [(value or b"").decode("utf-8", "replace") for value in chunk.to_pylist()]
         return pa.array(texts, pa.large_string())

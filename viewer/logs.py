@@ -1,0 +1,114 @@
+"""The log: where its lines go, a ring of the last of them, and what a report must not say of its user."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+import platform
+import re
+import sysconfig
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from viewer import private_files
+
+log = logging.getLogger("viewer")
+"""The logger of the whole program; each package has one below it: "viewer.readers", "viewer.app", …"""
+FORMAT = "%(asctime)s %(levelname)s %(name)s [%(threadName)s]: %(message)s"
+HEAD = "Lightbox log"
+"""What the first line of a log file begins with."""
+LINES_KEPT = 400
+
+_private: set[str] = set()
+_PATH = re.compile(r"(?<![\w/\\.<>])(?:~|[A-Za-z]:)?[\\/](?![\s\\/])[^\s'\"<>|:,;()]+")
+_QUOTED_PATH = re.compile(r"(['\"])(?:~|[A-Za-z]:|\.{1,2})?[\\/](?:(?!\1)[^\n])*\1")
+_SHORTEST_NAME = 3
+
+
+class LogRing(logging.Handler):
+    """Keeps the last lines of the log in memory, for a report."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self.setFormatter(logging.Formatter(FORMAT))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        self.lines.append(self.format(record))
+
+
+@contextmanager
+def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
+    """Write all lines of the log, those for debugging too, to stderr or into a file, or both.
+
+    Parameters
+    ----------
+    file : Path or None
+        Replaced, and readable by its user alone: it names the files that were opened.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    handlers: list[logging.Handler] = []
+    if file is not None:
+        with suppress(FileNotFoundError):
+            file.unlink()
+        private_files.create(file).close()
+        handlers.append(logging.FileHandler(file, "a", "utf-8", errors="backslashreplace"))
+    if stderr:
+        handlers.append(logging.StreamHandler())
+    level = log.level
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter(FORMAT))
+        log.addHandler(handler)
+    if handlers:
+        log.setLevel(logging.DEBUG)
+        if file is not None:
+            handlers[0].stream.write(f"{HEAD}, {platform.platform()}\n")  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
+
+
+def keep_private(path: Path) -> None:
+    """Leave a file, its name and its folder out of all reports: whatever is said of it names it."""
+    for text in (str(path), str(path.absolute()), str(path.absolute().parent), path.name):
+        if len(text) >= _SHORTEST_NAME:
+            _private.add(text)
+
+
+def redact(text: str) -> str:
+    """Return a text without names of the user, of the machine, and of files that are not the program's own.
+
+    The program's own files keep their names, from its package on: a report says where it failed.
+    """
+    package = Path(__file__).parent
+    own = {f"{package}{os.sep}": f"{package.name}/"}
+    own |= {f"{sysconfig.get_path(name)}{os.sep}": "" for name in ("purelib", "platlib", "stdlib")}
+    for place in sorted(own, key=len, reverse=True):
+        text = text.replace(place, own[place])
+    for name in sorted(_private, key=len, reverse=True):
+        text = text.replace(name, "<file>")
+    text = _QUOTED_PATH.sub(r"\1<path>\1", text)
+    text = _PATH.sub("<path>", text)
+    for word, sign in ((_user(), "<user>"), (platform.node(), "<host>")):
+        if len(word) >= _SHORTEST_NAME:
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", sign, text, flags=re.IGNORECASE)
+    return text
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
