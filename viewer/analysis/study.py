@@ -145,11 +145,11 @@ class Study:
         return Launches(self.trace, self.order)
 
     def other_ends(self, kind: Kind, index: int) -> list[tuple[Kind, int]]:
-        """Return the events at the other end of a launch, see `Launches.other_ends`; none until all is loaded."""
+        """Return the other ends of a launch, see `Launches.other_ends`; none until all is loaded."""
         return self.launches.other_ends(kind, index) if self.loading.is_complete else []
 
     def latency_of(self, kind: Kind, index: int) -> int | None:
-        """Return the latency of a launch in ns, see `Launches.latency_of`; None until all is loaded."""
+        """Return a launch's latency in ns, see `Launches.latency_of`; None until all is loaded."""
         return self.launches.latency_of(kind, index) if self.loading.is_complete else None
 
     def order(self, gpu: int) -> GpuOrder:
