@@ -27,7 +27,7 @@ def memory(monkeypatch, qapp):
         "Memory", "in use", unit="bytes", meaning="allocated", load=lambda _study, _gpu: Samples(TIMES, USED)
     )
     traits = replace(RowKind.LAUNCHES.traits, name="memory_used", counter=counter, shown_at_first=True)
-    monkeypatch.setattr(RowKind.LAUNCHES, "_value_", traits)
+    monkeypatch.setattr(RowKind.LAUNCHES, "traits", traits)
     return RowKind.LAUNCHES
 
 
@@ -89,7 +89,7 @@ def test_header_and_card_tell_its_scale_and_its_values(memory):
 
 def test_a_process_may_have_one(memory, monkeypatch):
     counter = replace(memory.traits.counter, owner="process", has_row=lambda _study, process: process == 1)
-    monkeypatch.setattr(memory, "_value_", replace(memory.traits, counter=counter))
+    monkeypatch.setattr(memory, "traits", replace(memory.traits, counter=counter))
     state = state_of(training())
     (row,) = [row for root in state.rows.roots for row in root.walk() if row.kind is memory]
     assert (row.process, row.parent.kind) == (1, RowKind.PROCESS)

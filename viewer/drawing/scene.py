@@ -19,7 +19,7 @@ from viewer.drawing.event_bands import EventBands
 from viewer.drawing.hit import HitResult, nearest_edge
 from viewer.drawing.labels import MAX_LABELS, Label
 from viewer.drawing.lanes import Lane
-from viewer.drawing.layout import PlacedRow, bands_in, row_bands
+from viewer.drawing.layout import PlacedRow, row_bands
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.state_bands import StateBands
@@ -42,6 +42,7 @@ class Scene:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._waits: dict[int, Intervals] = {}
+        self._boxes: tuple[object, dict[type[Band], list[BandBox[Any]]]] | None = None
         self._events = EventBands(study, lambda: self.palette)
         self._states = StateBands(study)
         counters = CounterBands(study.trace.span_ns, self._states, lambda: self.palette)
@@ -100,13 +101,25 @@ class Scene:
     def boxes(
         self, band: type[B], placed: Sequence[PlacedRow], dpr: float = 1.0, origin_y: float = 0.0
     ) -> list[BandBox[B]]:
-        """Return the bands of one kind, each with the device rows that it lies on."""
+        """Return the bands of one kind, each with the device rows that it lies on.
+
+        It is the same list as long as no row moves.
+        """
+        key = (tuple((p.row.key, p.y, p.expanded) for p in placed), dpr, origin_y)
+        if self._boxes is None or self._boxes[0] != key:
+            self._boxes = (key, self._all_boxes(placed, dpr, origin_y))
+        return self._boxes[1][band]
+
+    def _all_boxes(
+        self, placed: Sequence[PlacedRow], dpr: float, origin_y: float
+    ) -> dict[type[Band], list[BandBox[Any]]]:
         origin = snap_px(origin_y * dpr)
-        boxes = []
-        for row, held in bands_in(placed, band):
-            top = snap_px((origin_y + row.y + held.y) * dpr) - origin
-            bottom = snap_px((origin_y + row.y + held.y + held.height) * dpr) - origin
-            boxes.append(BandBox(held, top, max(bottom, top + 1)))
+        boxes: dict[type[Band], list[BandBox[Any]]] = {band: [] for band in self._drawers}
+        for row in placed:
+            for band in row_bands(row.row, row.expanded):
+                y = origin_y + row.y + band.y
+                top, bottom = snap_px(y * dpr) - origin, snap_px((y + band.height) * dpr) - origin
+                boxes[type(band)].append(BandBox(band, top, max(bottom, top + 1)))
         return boxes
 
     def waiting_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:

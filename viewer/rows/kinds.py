@@ -114,10 +114,9 @@ class RowKind(Enum):
     CPU = RowTraits("cpu", table=Kind.ON_CPU, is_previewed=True)
     OVERHEAD = RowTraits("overhead", lanes=Lanes.NESTED, table=Kind.OVERHEAD)
 
-    @property
-    def traits(self) -> RowTraits:
-        """What this kind is."""
-        return self.value
+    def __init__(self, traits: RowTraits) -> None:
+        # Read for every label of a frame: `value` would take longer.
+        self.traits = traits
 
     def __repr__(self) -> str:
         return f"RowKind.{self.name}"

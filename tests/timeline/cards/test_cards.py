@@ -51,7 +51,7 @@ def test_what_takes_the_launches_is_not_told_before_they_are_known():
     study = study_of(maker.call(10, 20, correlation=1).kernel(500, 700, correlation=1).trace())
     study.loading = Loading.ROWS
     assert "known when" in lines(study, Kind.KERNEL, 0)["Launched by"]
-    assert "known when" in lines(study, Kind.NVTX, 0)["On the GPU"]
+    assert "known when" in lines(study, Kind.NVTX, 0)["GPU projection"]
     assert "Launched" not in lines(study, Kind.API, 0)
     assert study.other_ends(Kind.KERNEL, 0) == []
     assert study.latency_of(Kind.KERNEL, 0) is None
@@ -73,7 +73,7 @@ def test_range_says_where_it_lies_on_the_gpu():
     maker.call(120, 130, correlation=2).kernel(800, 900, correlation=2)
     said = lines(study_of(maker.trace()), Kind.NVTX, 0)
     assert said["Domain"] == "mine"
-    assert said["On the GPU"] == "200 ns  (1 operation, same thread)"
+    assert said["GPU projection"] == "200 ns  (1 operation, own thread)"
 
 
 def test_range_says_what_other_threads_launched_for_it():
@@ -81,8 +81,8 @@ def test_range_says_what_other_threads_launched_for_it():
     maker.call(10, 20, tid=2, correlation=1).kernel(500, 700, correlation=1)
     maker.call(30, 40, tid=2, correlation=2).kernel(700, 900, correlation=2)
     said = lines(study_of(maker.trace()), Kind.NVTX, 0)
-    assert said["On the GPU"] == "launched nothing from this thread"
-    assert said["Whole process"] == "400 ns  (2 operations)"
+    assert said["GPU projection"] == "launched nothing from this thread"
+    assert said["All threads"] == "400 ns  (2 operations)"
 
 
 def test_cut_sees_what_began_long_before_on_the_same_stream():

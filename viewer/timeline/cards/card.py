@@ -30,7 +30,7 @@ def beside(size: QSize, span: QRect, bounds: QRect, free: QRect | None = None) -
     Parameters
     ----------
     span : QRect
-        What the card speaks of; with `free`, all rows above that are in its columns.
+        What the card is about; with `free`, all rows above that are in its columns.
     free : QRect, optional
         The part of `bounds` below the rows.
     """

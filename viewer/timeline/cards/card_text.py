@@ -1,4 +1,4 @@
-"""What a card says of an event, of many in one column, and of an instant. Texts only; nothing is painted."""
+"""Texts of the cards: one event, and what every GPU does at an instant. Nothing is painted here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from viewer.trace.names import base_name, short_name
 
 CATEGORY_TITLES = ("Compute", "Hidden communication", "Exposed communication", "Copy only", "Idle")
 TITLE_CHARACTERS = 300
-_AT_ONCE = 64
-"""So many of the operations that began last on a stream are looked at for those that still run."""
+_LAST_BEGUN = 64
+"""How many of the operations that began last on a stream are searched for those that still run."""
 
 Line = tuple[str, str]
 
@@ -37,7 +37,7 @@ class CardText:
 
 
 def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> CardText:
-    """Return everything that is known of one event; of a collective with who waited, where that is known."""
+    """Return everything known about one event; of a collective also who waited, where that is known."""
     trace = study.trace
     events = trace.events[ref.kind]
     start, end = int(events.start_ns[ref.index]), int(events.end_ns[ref.index])
@@ -74,7 +74,7 @@ def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:
             last = rows.start + int(np.searchsorted(events.start_ns[rows], time_ns, side="right"))
             names += [
                 short_name(trace.names[int(events.name_id[i])])
-                for i in range(max(rows.start, last - _AT_ONCE), last)
+                for i in range(max(rows.start, last - _LAST_BEGUN), last)
                 if events.end_ns[i] > time_ns
             ]
     return study.parts[gpu].part_at(time_ns), names
@@ -135,9 +135,9 @@ def _operation(study: Study, ref: EventRef, row: Mapping[str, Any], length_ns: i
     name_id = int(events.name_id[ref.index])
     if ref.kind is Kind.KERNEL:
         rule = study.classes.rule(name_id)
-        fired = f"rule “{rule}”" if rule else "no rule matches"
+        source = f"rule “{rule}”" if rule else "no rule matches"
         name = study.classes.class_name(name_id)
-        yield "Class", f"{CLASS_LABELS.get(name, name)}  ({fired})"
+        yield "Class", f"{CLASS_LABELS.get(name, name)}  ({source})"
         yield from _launch_shape(row)
     if "bytes" in events.columns:
         size = int(events.columns["bytes"][ref.index])
@@ -236,20 +236,21 @@ def _nvtx(study: Study, ref: EventRef, start_ns: int, end_ns: int) -> Iterator[L
     if (is_open := trace.nvtx.columns.get("is_open")) is not None and is_open[ref.index]:
         yield "Open", "it has no end in the file; shown to the end of the session"
     if not study.loading.is_complete:
-        yield "On the GPU", _later(study)
+        yield "GPU projection", _later(study)
         return
     projected = _projected(trace, study.launches, track.thread, start_ns, end_ns)
     if projected is None:
-        yield "On the GPU", "launched nothing from this thread"
+        yield "GPU projection", "launched nothing from this thread"
     else:
         first, last, count = projected
         operations = f"{format_count(count)} operation{'' if count == 1 else 's'}"
-        yield "On the GPU", f"{format_ns(last - first)}  ({operations}, same thread)"
+        yield "GPU projection", f"{format_ns(last - first)}  ({operations}, own thread)"
         yield "From", f"{format_instant(first)} to {format_instant(last)}"
     adopted = _adopted(study, ref.index)
     if adopted is not None and adopted != projected:
         first, last, count = adopted
-        yield "Whole process", f"{format_ns(last - first)}  ({format_count(count)} operations)"
+        operations = f"{format_count(count)} operation{'' if count == 1 else 's'}"
+        yield "All threads", f"{format_ns(last - first)}  ({operations})"
         if projected is None or projected[:2] != (first, last):
             yield "From", f"{format_instant(first)} to {format_instant(last)}"
 

@@ -1,4 +1,4 @@
-"""The two cards over the timeline: of what is under the pointer, and of the selection."""
+"""The two cards over the timeline: one for what is under the pointer, one for the selection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOW_PX = 320
 
 
 class Cards(QObject):
-    """Says when a card is shown, with what, and where.
+    """Decides when a card is shown, with what, and where.
 
     Attributes
     ----------
@@ -121,18 +121,18 @@ class Cards(QObject):
             self.hover.raise_()
 
     def _make_room(self) -> None:
-        """Hide the hover card where it would lie on the selection's, which was asked for."""
+        """Hide the hover card where it would lie on the selection's card, which the user asked for."""
         both = self.hover.isVisible() and self.selection.isVisible()
         if both and self.hover.geometry().intersects(self.selection.geometry()):
             self.hover.hide()
 
     def _is_selected(self, strip: TimeStrip, pos: QPointF) -> bool:
-        """Return whether a point lies in the selection, whose own card says more than the cut."""
+        """Return whether a point lies in the selection, whose own card tells more than the cut."""
         selection = self._timeline.state.selection
         return selection is not None and selection[0] <= strip.time_at(pos.x()) <= selection[1]
 
     def _about_selection(self, study: Study) -> Lines:
-        """Return what is known of the selection where it is a stall."""
+        """Return the facts about the selection where it is a stall."""
         stalls, number = self._timeline.background_results.stalls, self._timeline.links.stall_number
         return stall_about(study, stalls, number) if stalls is not None and number is not None else ()
 

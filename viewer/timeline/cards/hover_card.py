@@ -1,4 +1,4 @@
-"""The hover card: everything about the event under the pointer; over many, how many; over none, the cut."""
+"""The hover card: the event, events or value under the pointer; over none of them, what all GPUs do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Item:
 
 
 class HoverCard(Card):
-    """Shows one of three things: an event, a column of many events, or what all GPUs do at an instant."""
+    """Shows what the band under the pointer says, a stall, or what all GPUs do at an instant."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -66,7 +66,7 @@ class HoverCard(Card):
         self.show_beside(span, bounds)
 
     def show_stall(self, study: Study, stalls: Stalls, number: int, span: QRect, bounds: QRect) -> None:
-        """Say what is known of a stall of a GPU."""
+        """Show the facts about a stall of a GPU."""
         key = (id(stalls), number)
         if key != self._shown:
             self._shown = key
@@ -83,7 +83,7 @@ class HoverCard(Card):
         bounds: QRect,
         warnings: Mapping[int, str] = _NO_WARNINGS,
     ) -> None:
-        """Say what every GPU does at an instant, with what makes that doubtful."""
+        """Show what every GPU does at an instant, and what makes that doubtful."""
         key = (id(study), time_ns)
         if key != self._shown:
             self._shown = key

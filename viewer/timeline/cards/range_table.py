@@ -1,4 +1,4 @@
-"""The table of a measured range: the five parts on every GPU. The selection card and pictures paint it."""
+"""The table of a measured range: the five categories on every GPU, for the selection card and pictures."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
-_AWAITED = "…"
+_PENDING = "…"
 _KEPT = "\u00a0"
 """A space at which no line ends."""
 _MAX_GPUS = 16
 _TITLE_HEIGHT, _RULE = 24, 9
 
 _Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
-"""Texts from their (x, baseline), by their look: pixels, ink, weight."""
+"""Texts with their (x, baseline), by their style: pixels, ink, weight."""
 
 
 class RangeTable:
     """The numbers of one range, and how they are laid out; sizes are in logical pixels.
 
-    Parts that no GPU has are left out, and so is "no kernel" where that is the idle time.
+    Categories that no GPU has are left out, and so is "no kernel running" where that is the idle time.
 
     Parameters
     ----------
     most_gpus : int
         GPUs beyond are counted, not listed.
     details : bool
-        False: the parts only, at the cost of a glance; the rest is shown as awaited.
+        False: the categories only, which are computed at once; the rest is shown as pending.
     about : sequence of (str, str)
-        Labels and values of what is said of the range instead of its kernels and its holes.
+        Labels and values to show below the GPUs instead of the range's kernels and stream gaps.
 
     Raises
     ------
@@ -72,17 +72,17 @@ class RangeTable:
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         self._notes = list(about) or _notes(self.numbers, details)
-        self.unknown = "–" if study.loading.is_cancelled else _AWAITED
+        self.unknown = "–" if study.loading.is_cancelled else _PENDING
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
         self._widest, self._most_lines = _ABOUT_WIDTH, 2
         self._column, self._share = _COLUMN, _SHARE
-        self._columns = [at for at, ns in enumerate(self.numbers.all_ns.tolist()) if ns or at == IDLE]
+        self._columns = [part for part, ns in enumerate(self.numbers.all_ns.tolist()) if ns or part == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
     def fit(self, width: int, height: int) -> None:
-        """Leave out shares, second lines, what is said below the GPUs, then GPUs, until the table fits."""
+        """Leave out shares, second lines, the lines below the GPUs, then GPUs, until the table fits."""
         self._widest = width
         if self.size().width() > width:
             self._column, self._share = _NARROW, 0
@@ -112,17 +112,17 @@ class RangeTable:
 
     @property
     def _head_width(self) -> float:
-        """How far right the words begin that stand beside the length."""
+        """How far right of the edge the text beside the length begins."""
         return advance(format_ns(self.numbers.length_ns), 14, STRONG) + 18
 
     @property
     def _note_lines(self) -> list[tuple[str, str]]:
-        """What is said below the GPUs: a label, or none where a line goes on, and a line of text."""
+        """The lines below the GPUs: a label, "" where a text goes on, and a line of text."""
         room = self._width - _NOTE
         return [
-            (label if not at else "", line)
+            (label if not number else "", line)
             for label, value in self._notes
-            for at, line in enumerate(wrapped(value, room, _TEXT, MEDIUM, self._most_lines))
+            for number, line in enumerate(wrapped(value, room, _TEXT, MEDIUM, self._most_lines))
         ]
 
     def _all_label(self) -> str:
@@ -163,14 +163,14 @@ class RangeTable:
     def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
         numbers, texts = self.numbers, _Texts(list)
         unit, size = _unit(numbers.length_ns)
-        headings = [(_HEADINGS[at], "") for at in self._columns]
-        counted = ("no kernel",) * self._no_kernel + ("kernels", "launches")
+        headings = [(_HEADINGS[part], "") for part in self._columns]
+        counted = ("no kernel running",) * self._no_kernel + ("kernels", "launches")
         self._lay_line(texts, rect, theme, y, unit, headings, counted, soft=True)
         y += _LINE
         gpus = len(numbers.parts_ns)
         for gpu in range(min(gpus, self._most)):
-            held = numbers.gpus[gpu] if numbers.gpus else None
-            counts = _counts(held.kernels, held.launches) if held else (self.unknown,) * 2
+            details = numbers.gpus[gpu] if numbers.gpus else None
+            counts = _counts(details.kernels, details.launches) if details else (self.unknown,) * 2
             cells, counts = self._cells(
                 numbers.parts_ns[gpu].tolist(),
                 int(numbers.no_kernel_ns[gpu]),
@@ -196,17 +196,17 @@ class RangeTable:
         tint.setAlpha(20)
         painter.fillRect(rect.left() - 4, y, rect.width() + 8, _LINE, tint)
         self._lay_line(texts, rect, theme, y, self._all_label(), cells, counts)
-        for look, alike in texts.items():
-            marks.paint_texts(painter, alike, *look)
+        for style, alike in texts.items():
+            marks.paint_texts(painter, alike, *style)
         return y + _LINE
 
     def _cells(
-        self, parts_ns: list[int], no_kernel_ns: int, whole_ns: int, size: int, counts: tuple[str, ...]
+        self, parts_ns: list[int], no_kernel_ns: int, length_ns: int, size: int, counts: tuple[str, ...]
     ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
         """Return the texts of a line: values with shares, and what is only counted."""
         cells = [
-            (_value(parts_ns[at], size), _short_share(parts_ns[at] / whole_ns) if parts_ns[at] else "")
-            for at in self._columns
+            (_value(parts_ns[part], size), _short_share(parts_ns[part] / length_ns) if parts_ns[part] else "")
+            for part in self._columns
         ]
         return cells, ((_value(no_kernel_ns, size),) if self._no_kernel else ()) + counts
 
@@ -221,7 +221,7 @@ class RangeTable:
         counts: tuple[str, ...],
         soft: bool = False,
     ) -> None:
-        """Add the texts of a line to those of the same look: to change the look costs as much as a text."""
+        """Add the texts of a line to those of the same style: to change the style costs as much as a text."""
         base = marks.text_baseline(y, _LINE, _TEXT)
         ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
         room = self._label_width
@@ -232,8 +232,8 @@ class RangeTable:
             if share and self._share:
                 x = right - self._share + _GAP
                 texts[_SHARE_TEXT, theme.text_faint, REGULAR].append((x, base, share))
-            look = _TEXT, theme.text_faint if value == "–" else ink, weight
-            texts[look].append((right - self._share - advance(value, _TEXT, weight), base, value))
+            style = _TEXT, theme.text_faint if value == "–" else ink, weight
+            texts[style].append((right - self._share - advance(value, _TEXT, weight), base, value))
         for count in counts:
             right += _COUNT
             texts[_TEXT, ink, REGULAR].append((right - advance(count, _TEXT), base, count))
@@ -261,21 +261,21 @@ def _counts(kernels: int, launches: int) -> tuple[str, ...]:
 
 def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
     if not details:
-        return [("Most kernel time", _AWAITED), ("Compute stream empty", _AWAITED)]
+        return [("Most kernel time", _PENDING), ("Compute stream idle", _PENDING)]
     notes = []
     if numbers.families:
         most = "   ".join(f"{short_name(f.name)}{_KEPT}{format_share(f.share)}" for f in numbers.families)
         notes.append(("Most kernel time", most))
-    held = [g.stream_gaps for g in numbers.gpus if g.gap_stream is not None]
-    if empty := sum(h.empty_ns for h in held):
+    gaps = [gpu.stream_gaps for gpu in numbers.gpus if gpu.gap_stream is not None]
+    if empty := sum(gap.empty_ns for gap in gaps):
         filled = (
-            ("compute elsewhere", sum(h.compute_ns for h in held)),
-            ("communication", sum(h.communication_ns for h in held)),
-            ("copy", sum(h.copy_ns for h in held)),
-            ("idle", sum(h.idle_ns for h in held)),
+            ("compute elsewhere", sum(gap.compute_ns for gap in gaps)),
+            ("communication", sum(gap.communication_ns for gap in gaps)),
+            ("copy", sum(gap.copy_ns for gap in gaps)),
+            ("idle", sum(gap.idle_ns for gap in gaps)),
         )
         made_of = ", ".join(f"{what} {format_ns(ns)}" for what, ns in filled if ns)
-        notes.append(("Compute stream empty", f"{format_ns(empty)}: {made_of}"))
+        notes.append(("Compute stream idle", f"{format_ns(empty)}: {made_of}"))
     return notes
 
 
@@ -290,9 +290,10 @@ def between(numbers: RangeNumbers, iterations: Iterations) -> tuple[int, int] | 
     ):
         return None
     inner = iterations.starts[:, 1 : iterations.count]
-    held = (inner >= numbers.start_ns) & (inner <= numbers.end_ns)
-    found = np.flatnonzero(held.any(axis=0))
-    return (int(found[0]), int(found[0]) + 1) if len(found) == 1 else None
+    is_inside = (inner >= numbers.start_ns) & (inner <= numbers.end_ns)
+    # `inner` begins with iteration 1: column k is the boundary between iterations k and k + 1.
+    boundaries = np.flatnonzero(is_inside.any(axis=0))
+    return (int(boundaries[0]), int(boundaries[0]) + 1) if len(boundaries) == 1 else None
 
 
 def _where(numbers: RangeNumbers, iterations: Iterations | None) -> str:

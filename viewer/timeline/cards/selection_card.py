@@ -1,4 +1,4 @@
-"""The selection card: the five parts of the selected range on every GPU, exactly."""
+"""The selection card: the five categories of the selected range on every GPU, exactly."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HINT = "Enter keeps the measurement · Shift while dragging: no snapping"
 
 
 class SelectionCard(Card):
-    """Measures the selection. While it is dragged the parts follow the pointer, the rest in a pause."""
+    """Measures the selection: the categories follow every step of a drag, the rest waits for a pause."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.table: RangeTable | None = None
         self._cost_s = 0.0
-        self._asked: tuple[Study, Window, Iterations | None] | None = None
+        self._shown_range: tuple[Study, Window, Iterations | None] | None = None
         self._about: tuple[tuple[str, str], ...] = ()
         self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
@@ -44,12 +44,12 @@ class SelectionCard(Card):
     ) -> None:
         """Show the numbers of a range beside the place where it is selected (`show_beside`).
 
-        `about` is what is known of it as a stall.
+        `about` are the facts about it where it is a stall.
         """
         asked = (study, window, iterations)
-        known = self._asked == asked and self._about == about
+        known = self._shown_range == asked and self._about == about
         place = (span, bounds, free)
-        self._asked, self._about = asked, about
+        self._shown_range, self._about = asked, about
         if known and self.table is not None and place[1].size() == self._place[1].size():
             self._place = place
             self.show_beside(*self._place)
@@ -64,7 +64,7 @@ class SelectionCard(Card):
     def dismiss(self) -> None:
         """Hide the card; there is no selection."""
         self._pause.stop()
-        self._asked = self.table = None
+        self._shown_range = self.table = None
         self.hide()
 
     def _measure(self) -> None:
@@ -73,10 +73,10 @@ class SelectionCard(Card):
         self._cost_s = time.perf_counter() - began
 
     def _make(self, details: bool) -> None:
-        if self._asked is None:
+        if self._shown_range is None:
             return
         try:
-            self.table = RangeTable(*self._asked, details=details, about=self._about)
+            self.table = RangeTable(*self._shown_range, details=details, about=self._about)
         except ValueError:
             self.dismiss()
             return

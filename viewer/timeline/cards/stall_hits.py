@@ -1,4 +1,4 @@
-"""The stall of a GPU that lies under the pointer, and what a card says of it."""
+"""The stall of a GPU under the pointer, and the texts of its card."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewer.timeline.paint.paint_rows import gpu_of
 MIN_PX = 2
 STALL_TITLES = {"idle": "Idle", "copy_only": "Copy only", "exposed_comm": "Exposed communication"}
 _OVERLAY_OF = {"idle": "idle", "copy_only": "idle", "exposed_comm": "exposed"}
-_SAID_ABOVE = ("Stall", "GPU", "Iteration")
+_IN_HEADING = ("Stall", "GPU", "Iteration")
 _MOST_LINES = 12
 
 Lines = tuple[tuple[str, str], ...]
@@ -53,11 +53,11 @@ def stall_heading(study: Study, stalls: Stalls, number: int) -> tuple[str, str]:
 
 
 def stall_lines(study: Study, stalls: Stalls, number: int) -> Lines:
-    """Return what is known of a stall besides its heading, label and value; a repeated label is left out."""
+    """Return the facts about a stall that are not in its heading, label and value; a repeated label is ""."""
     lines: list[tuple[str, str]] = []
     last = ""
     for label, value in stall_facts(study, stalls, number):
-        if label not in _SAID_ABOVE and len(lines) < _MOST_LINES:
+        if label not in _IN_HEADING and len(lines) < _MOST_LINES:
             lines.append(("" if label == last else label, value))
             last = label
     return tuple(lines)
@@ -66,9 +66,9 @@ def stall_lines(study: Study, stalls: Stalls, number: int) -> Lines:
 def stall_about(study: Study, stalls: Stalls, number: int) -> Lines:
     """Return the lines for the card of a selection that is a stall: as few as will do."""
     title, where = stall_heading(study, stalls, number)
-    held: dict[str, list[str]] = {}
+    facts: dict[str, list[str]] = {}
     for label, value in stall_facts(study, stalls, number):
-        held.setdefault(label, []).append(value)
+        facts.setdefault(label, []).append(value)
     lines = [(title.split("  ")[0], where)]
     for labels, between in (
         (("Cause",), ""),
@@ -79,7 +79,7 @@ def stall_about(study: Study, stalls: Stalls, number: int) -> Lines:
         (("Before", "After"), " → "),
         (("Launched by",), ""),
     ):
-        values = [value for label in labels for value in held.get(label, ())]
+        values = [value for label in labels for value in facts.get(label, ())]
         if values:
             lines.append((", ".join(labels).capitalize(), between.join(values)))
     return tuple(lines)

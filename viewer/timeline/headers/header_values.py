@@ -1,4 +1,4 @@
-"""The figures of row headers: what stands at the right, and what the tooltip says."""
+"""Numbers of row headers: the percentage at the right, the value at the cursor, the tooltip."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def cursor_value(state: ViewState, row: Row) -> str:
 
 
 def bases(scope: Scope | None) -> tuple[str, str]:
-    """Return what the two kinds of figures are counted over, for the head of their column."""
+    """Return what the two kinds of percentages are counted over, for the head of their column."""
     over = "whole trace" if scope is None else scope.what
     return "busy: of the time in view", f"others: share of siblings, {over}"
 
 
 def row_tip(state: ViewState, row: Row) -> str:
-    """Return the tooltip of a header: full path, share among the siblings, occupancy."""
+    """Return the tooltip of a header: full path, share among the siblings, coverage."""
     lines, study, scope = [row.text_path], state.study, state.filter
     if study is None:
         return lines[0]

@@ -84,7 +84,7 @@ def label_line(placed: PlacedRow, rect: QRect) -> QRect:
     return QRect(rect.left(), rect.top() + max(0, centre - LINE // 2), rect.width(), min(LINE, rect.height()))
 
 
-def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, look: HeaderStyle) -> None:
+def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, style: HeaderStyle) -> None:
     """Paint the header of a row.
 
     Parameters
@@ -94,56 +94,58 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     """
     row = placed.row
     line = label_line(placed, rect)
-    left = rect.left() + (1 if look.as_path else len(row.path())) * INDENT
-    _paint_ground(painter, row, rect, theme, look)
-    if look.foldable and not look.as_path:
+    left = rect.left() + (1 if style.as_path else len(row.path())) * INDENT
+    _paint_ground(painter, row, rect, theme, style)
+    if style.foldable and not style.as_path:
         _paint_arrow(painter, left - INDENT / 2, line.center().y() + 0.5, placed.expanded, theme)
     room = line.right() + 1 - RIGHT - _scale_width(row)
-    if look.figure:
+    if style.figure:
         painter.setFont(font(DETAIL_PX))
         is_busy = row.kind in (RowKind.PROCESS, RowKind.GPU)
         painter.setPen(QColor.fromRgba(theme.text_soft if is_busy else theme.text_faint))
         box = QRectF(left, line.top(), room - left, line.height())
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, look.figure)
-        room -= round(metrics(DETAIL_PX).horizontalAdvance(look.figure)) + GAP
-    if look.hovered or look.pinned:
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, style.figure)
+        room -= round(metrics(DETAIL_PX).horizontalAdvance(style.figure)) + GAP
+    if style.hovered or style.pinned:
         pin = pin_rect(line)
-        _paint_pin(painter, QRectF(pin), look.pinned, theme)
+        _paint_pin(painter, QRectF(pin), style.pinned, theme)
         room = min(room, pin.left() - GAP // 2)
-    if look.warning:
+    if style.warning:
         marks.paint_warning(painter, QRectF(room - 13, line.center().y() - 6, 13, 13), theme)
         room -= 13 + GAP // 2
-    if look.sign:
+    if style.sign:
         sign = sign_rect(line)
-        marks.paint_sign(painter, sign, look.sign, theme)
+        marks.paint_sign(painter, sign, style.sign, theme)
         room = min(room, round(sign.left()) - GAP // 2)
-    for held, column, colour in ((look.own, 0, theme.event), (look.other, 1, theme.link)):
+    for held, column, colour in ((style.own, 0, theme.event), (style.other, 1, theme.link)):
         if held:
             edge = rect.right() + 1 - MARK * (2 - column)
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
-    _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, look)
+    _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, style)
     for band in row_bands(row, placed.expanded):
         if (paint := _BESIDE.get(type(band))) is not None:
             paint(painter, placed, band, rect, left, theme)
 
 
-def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, look: HeaderStyle) -> None:
-    painter.fillRect(rect, QColor.fromRgba(theme.line_soft if look.as_path and look.pinned else theme.panel))
-    if look.hovered or look.current:
+def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, style: HeaderStyle) -> None:
+    painter.fillRect(
+        rect, QColor.fromRgba(theme.line_soft if style.as_path and style.pinned else theme.panel)
+    )
+    if style.hovered or style.current:
         tint = QColor.fromRgba(theme.accent)
-        tint.setAlphaF(0.14 if look.current and look.focused else 0.07)
+        tint.setAlphaF(0.14 if style.current and style.focused else 0.07)
         painter.fillRect(rect, tint)
-    if look.current and look.focused:
+    if style.current and style.focused:
         painter.fillRect(QRect(rect.left(), rect.top(), 2, rect.height()), QColor.fromRgba(theme.accent))
-    edge = theme.line if row.kind == RowKind.PROCESS or look.as_path else theme.line_soft
+    edge = theme.line if row.kind == RowKind.PROCESS or style.as_path else theme.line_soft
     painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), QColor.fromRgba(edge))
 
 
-def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: HeaderStyle) -> None:
-    strong = row.kind == RowKind.PROCESS or look.as_path
+def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, style: HeaderStyle) -> None:
+    strong = row.kind == RowKind.PROCESS or style.as_path
     weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
     x, room = float(box.left()), float(box.width())
-    for text, pixels, text_weight, colour in _texts(row, weight, theme, look):
+    for text, pixels, text_weight, colour in _texts(row, weight, theme, style):
         shown = (squeezed if row.kind.traits.is_kernel else cropped)(text, room, pixels, text_weight)
         if not shown:
             return
@@ -155,14 +157,14 @@ def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, look: He
         x, room = x + used, room - used
 
 
-def _texts(row: Row, weight: int, theme: Theme, look: HeaderStyle) -> list[tuple[str, int, int, int]]:
+def _texts(row: Row, weight: int, theme: Theme, style: HeaderStyle) -> list[tuple[str, int, int, int]]:
     """Return (text, pixels, weight, colour) of what stands in a header, from left to right."""
     texts = [
         (row.label, LABEL_PX, weight, theme.text),
-        (look.value, DETAIL_PX, MEDIUM, theme.text),
+        (style.value, DETAIL_PX, MEDIUM, theme.text),
         (row.detail, DETAIL_PX, REGULAR, theme.text_soft),
     ]
-    if look.as_path and row.parent is not None:
+    if style.as_path and row.parent is not None:
         rank = row.path()[0]
         texts.insert(0, (f"{rank.label} {PATH_SIGN}", LABEL_PX, weight, theme.text))
     return [t for t in texts if t[0]]

@@ -96,7 +96,7 @@ class PinnedHeaders(QWidget):
             for placed in self.visible_rows():
                 key = placed.row.key
                 own, other = self._marks_of(placed.row)
-                look = HeaderStyle(
+                style = HeaderStyle(
                     figure=figure(self.state, placed.row),
                     value=cursor_value(self.state, placed.row),
                     hovered=key == self._hovered,
@@ -108,7 +108,7 @@ class PinnedHeaders(QWidget):
                     own=own,
                     other=other,
                 )
-                paint_header(painter, placed, self._rect(placed), self.theme, look)
+                paint_header(painter, placed, self._rect(placed), self.theme, style)
         painter.end()
 
     def update_values(self, placed: Iterable[PlacedRow]) -> None:

@@ -177,7 +177,7 @@ class RowHeaders(QTreeView):
             self._late.start()
 
     def _paint_figures(self) -> None:
-        """Paint anew what tells of the window in view: how busy GPUs are, and where the other end is."""
+        """Paint again what depends on the window in view: how busy GPUs are, and where the other end is."""
         if self._points_elsewhere:
             self.viewport().update()
             return
@@ -217,7 +217,7 @@ class RowHeaders(QTreeView):
         with guard("painting a row header"):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
-            look = HeaderStyle(
+            style = HeaderStyle(
                 figure=figure(self._state, row),
                 value=cursor_value(self._state, row),
                 foldable=self._rows.hasChildren(index),
@@ -228,12 +228,12 @@ class RowHeaders(QTreeView):
                 **self._location_of(row),
             )
             placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
-            paint_header(painter, placed, rect, self.theme, look)
+            paint_header(painter, placed, rect, self.theme, style)
 
     def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and where both ends of what is selected are."""
         self.links = links
-        self._rows.told = links.told
+        self._rows.more_tip = links.told
         links.changed.connect(self.viewport().update)
 
     def _location_of(self, row: Row) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class RowModel(QAbstractItemModel):
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = state
-        self.told: Callable[[Row], str] = lambda _: ""
+        self.more_tip: Callable[[Row], str] = lambda _: ""
         self._sizes: WeakKeyDictionary[Row, dict[bool, QSize]] = WeakKeyDictionary()
         self._number_rows()
 
@@ -90,7 +90,7 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{row.text_path}, {figure(self.state, row)}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip("\n".join(filter(None, (row_tip(self.state, row), self.told(row)))))
+            return tip("\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row)))))
         return None
 
     def _size(self, row: Row, expanded: bool) -> QSize:

@@ -1,4 +1,4 @@
-"""What belongs to what is selected: the two ends of a launch, or what a stall's cause is made of."""
+"""The events linked to the selection: the two ends of a launch, or the calls that explain a stall."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
         for side in ("before", "after")
         if int(row[f"{side}_index"]) >= 0
     ]
-    told = ("drained_by", "blocking_call", "other_call", "awaited", "launch")
-    calls = dict.fromkeys(int(row[name]) for name in told if int(row[name]) >= 0)
+    columns = ("drained_by", "blocking_call", "other_call", "awaited", "launch")
+    calls = dict.fromkeys(int(row[name]) for name in columns if int(row[name]) >= 0)
     thread = int(row["followed"]) if int(row["followed"]) >= 0 else int(row["thread"])
     others = [EventRef(Kind.API, call) for call in calls]
     if int(row["os_call"]) >= 0:
@@ -148,8 +148,8 @@ def position_of(study: Study, row: Row, event: EventRef) -> int | None:
     for position in range(first, min(first + _SAME_START, len(events))):
         if events.start_ns[position] != start:
             return None
-        found = events.ref(position)
-        if found.kind is event.kind and found.index == event.index:
+        ref = events.ref(position)
+        if ref.kind is event.kind and ref.index == event.index:
             return position
     return None
 

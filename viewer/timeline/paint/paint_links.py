@@ -47,7 +47,7 @@ def paint_ends(
 def _paint_line(
     painter: QPainter, ends: Ends, own: list[QRect], others: list[QRect], theme: Theme, dpr: float
 ) -> None:
-    """Draw the line; a latency below zero is one that cannot be, and is said on it."""
+    """Draw the line; where the latency is below zero, which cannot be, write it on the line."""
     marks.paint_link(painter, own, others, theme, dpr)
     if ends.latency_ns is None or ends.latency_ns >= 0 or not own or not others:
         return

@@ -1,4 +1,4 @@
-"""What the canvas says where there is nothing to see: no row, or no GPU work."""
+"""Texts of an empty canvas: no row is shown, or no GPU work was recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from viewer.drawing.format import format_count
 from viewer.state.rows import RowState
 from viewer.trace import Kind, Trace
 
-_TOLD = {
+_NAMES = {
     Kind.API: ("CUDA API call", "CUDA API calls"),
     Kind.NVTX: ("NVTX range", "NVTX ranges"),
     Kind.OSRT: ("OS runtime call", "OS runtime calls"),
@@ -19,15 +19,15 @@ def no_gpu_text(trace: Trace | None) -> str:
     """Return that nothing of a GPU was recorded, what was, and what to do; "" for a trace with a GPU."""
     if trace is None or trace.gpus:
         return ""
-    counts = {kind: len(trace.events[kind].start_ns) for kind in _TOLD}
-    held = [f"{format_count(n)} {_TOLD[kind][n != 1]}" for kind, n in counts.items() if n]
+    counts = {kind: len(trace.events[kind].start_ns) for kind in _NAMES}
+    recorded = [f"{format_count(n)} {_NAMES[kind][n != 1]}" for kind, n in counts.items() if n]
     return "\n".join(
         (
             "No GPU work was recorded in this trace.",
-            f"It holds {', '.join(held)}." if held else "Nothing else was recorded either.",
+            f"It holds {', '.join(recorded)}." if recorded else "Nothing else was recorded either.",
             "",
             "Record with nsys profile -t cuda,nvtx, on a machine that lets nsys trace its GPUs;",
-            "lightbox doctor and the Diagnostics dock say what this recording lacks.",
+            "lightbox doctor and the Diagnostics dock list what this recording lacks.",
         )
     )
 

@@ -29,7 +29,7 @@ _FLAG_APART_PX = 3
 
 
 class Overview(Strip):
-    """Five colours a GPU over the whole trace; each pixel column is the mixture of its parts.
+    """Five colours a GPU over the whole trace; each pixel column is the mixture of its categories.
 
     The handle is the window in view: its body moves it, its edges resize it, a press beside it
     brings it there.
@@ -38,11 +38,11 @@ class Overview(Strip):
     def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(state, place, parent)
         self.setFixedHeight(HEIGHT)
-        self._held: tuple[str, float, tuple[int, int]] | None = None
+        self._drag: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
         self._kept_flags: tuple[object, list[tuple[float, str]]] = (None, [])
         state.found_changed.connect(self.refresh)
-        state.leaving.connect(self._let_go)
+        state.leaving.connect(self._end_drag)
 
     def window_ns(self) -> tuple[int, int]:
         """Return the whole trace."""
@@ -66,10 +66,11 @@ class Overview(Strip):
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )
 
-    def _paint_hits(self, painter: QPainter, grid: DeviceGrid, found: SearchResult) -> None:
-        """Mark the pixel columns in which something found begins, at the upper edge."""
-        held = found.bins(*self.window_ns(), grid.columns) > 0
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], held, [False])).astype(np.int8)))
+    def _paint_hits(self, painter: QPainter, grid: DeviceGrid, hits: SearchResult) -> None:
+        """Mark the pixel columns in which a hit of the search begins, at the upper edge."""
+        has_hit = hits.bins(*self.window_ns(), grid.columns) > 0
+        # Where the mask changes: the begins and the ends of runs of columns, in turn.
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], has_hit, [False])).astype(np.int8)))
         colour, height = QColor.fromRgba(self.theme.link), round(_HIT_HEIGHT * grid.dpr)
         for left, right in edges.reshape(-1, 2).tolist():
             painter.fillRect(left, 0, right - left, height, colour)
@@ -121,11 +122,11 @@ class Overview(Strip):
         state = self.state
         key = (state.notes.items, state.study, scale, dpr)
         if self._kept_flags[0] != key:
-            found: dict[int, tuple[float, str]] = {}
+            flags: dict[int, tuple[float, str]] = {}
             for note in state.notes.items:
                 x = scale.x(sum(note.span(state.study)) // 2)
-                found.setdefault(int(x // (_FLAG_APART_PX * dpr)), (x, note.colour))
-            self._kept_flags = key, list(found.values())
+                flags.setdefault(int(x // (_FLAG_APART_PX * dpr)), (x, note.colour))
+            self._kept_flags = key, list(flags.values())
         return self._kept_flags[1]
 
     def _handle(self, scale: Scale) -> tuple[float, float]:
@@ -137,7 +138,7 @@ class Overview(Strip):
         return left, right
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Take hold of the handle, or bring it here."""
+        """Begin to drag the handle; a press beside it brings it there first."""
         if self.state.study is None or event.button() != Qt.MouseButton.LeftButton:
             return
         x = event.position().x()
@@ -145,19 +146,19 @@ class Overview(Strip):
         self._drags += 1
         if part == "outside":
             start, end = self.state.axis.window
-            at, half = self.time_at(x), (end - start) // 2
-            self.state.axis.go(at - half, at - half + end - start, f"overview {self._drags}")
+            middle, half = self.time_at(x), (end - start) // 2
+            self.state.axis.go(middle - half, middle - half + end - start, f"overview {self._drags}")
             part = "body"
-        self._held = (part, x, self.state.axis.window)
+        self._drag = (part, x, self.state.axis.window)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Move or resize the window in view."""
         x = event.position().x()
-        if self._held is None:
+        if self._drag is None:
             shapes = {"left": Qt.CursorShape.SizeHorCursor, "right": Qt.CursorShape.SizeHorCursor}
             self.setCursor(shapes.get(self._part_at(x), Qt.CursorShape.ArrowCursor))
             return
-        part, begin, (start, end) = self._held
+        part, begin, (start, end) = self._drag
         shift = self.time_at(x) - self.time_at(begin)
         if part != "body":
             shift_start, shift_end = (shift, 0) if part == "left" else (0, shift)
@@ -167,11 +168,11 @@ class Overview(Strip):
         self.state.axis.go(start, end, f"overview {self._drags}")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Let go."""
-        self._let_go()
+        """End the drag."""
+        self._end_drag()
 
-    def _let_go(self) -> None:
-        self._held = None
+    def _end_drag(self) -> None:
+        self._drag = None
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom the window in view, about its middle or the pointer where that lies in it."""
@@ -191,7 +192,7 @@ class Overview(Strip):
 
 
 def _strips(columns: list[np.ndarray], theme: Theme, height: int, dpr: float) -> QImage:
-    """Mix the parts of each column, one strip a GPU, with a gap where there is room for one."""
+    """Mix the categories of each column, one strip a GPU, with a gap where there is room for one."""
     count, width = len(columns), columns[0].shape[1]
     colours = np.array(
         [[(c >> s) & 0xFF for s in (16, 8, 0)] for c in (*theme.parts[:4], theme.panel)], np.float32
@@ -209,7 +210,7 @@ def _strips(columns: list[np.ndarray], theme: Theme, height: int, dpr: float) ->
 
 
 class OverviewCorner(QWidget):
-    """Left of the overview: what is open, in figures."""
+    """Left of the overview: length, GPUs and iterations of the trace."""
 
     def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

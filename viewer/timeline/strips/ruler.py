@@ -41,19 +41,19 @@ def paint_ruler(
     iterations: Iterations | None,
     iteration: int | None,
 ) -> None:
-    """Paint ticks and iterations in device pixels, `iteration` as the one in hand."""
+    """Paint ticks and iterations in device pixels, `iteration` as the current one."""
     painter.fillRect(0, 0, scale.width, height, QColor(theme.panel))
-    found = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
+    marked = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
     bottom, width = height - 1, marks.line_width(dpr)
     for times, length, colour in (
-        (found.minor, _SMALL_TICK, theme.line),
-        ([t for t, _ in found.major], _TICK, theme.text_faint),
+        (marked.minor, _SMALL_TICK, theme.line),
+        ([t for t, _ in marked.major], _TICK, theme.text_faint),
     ):
         high, ink = round(length * dpr), QColor(colour)
         for t in times:
             painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
     baseline = bottom - (_TICK - 2.5) * dpr
-    for t, label in found.major:
+    for t, label in marked.major:
         marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
     if iterations is not None:
         _paint_iterations(painter, scale, height, theme, dpr, iterations, iteration)
@@ -67,7 +67,7 @@ def _paint_iterations(
     theme: Theme,
     dpr: float,
     iterations: Iterations,
-    iteration_in_hand: int | None,
+    current: int | None,
 ) -> None:
     edges = marks.iteration_edges(iterations)
     if not len(edges):
@@ -96,7 +96,7 @@ def _paint_iterations(
         )
         if text:
             wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
-            tint.setAlpha(70 if iteration == iteration_in_hand else 30)
+            tint.setAlpha(70 if iteration == current else 30)
             chip = QRectF(start, _CHIP_TOP * dpr, min(wide, room - 2), _CHIP_HEIGHT * dpr)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.fillRect(chip, tint)
@@ -151,24 +151,24 @@ def paint_corner(
     window: Window,
     ruler_width: float,
     theme: Theme,
-    figures: Sequence[str] = (),
+    bases: Sequence[str] = (),
 ) -> None:
     """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from.
 
-    `figures` are lines about the figures of the rows, over whose column they stand.
+    `bases` are lines about the percentages of the rows, at the head of their column.
     """
     painter.fillRect(rect, QColor(theme.panel))
-    found = ticks(*window, ruler_width)
+    marked = ticks(*window, ruler_width)
     base = marks.text_baseline(rect.top(), rect.height(), 13)
-    origin = found.origin or "Time"
+    origin = marked.origin or "Time"
     marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
     x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
-    unit = f"+ {found.unit}" if found.origin else f"in {found.unit}"
+    unit = f"+ {marked.unit}" if marked.origin else f"in {marked.unit}"
     unit = cropped(unit, rect.width() - x, 11)
     marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
     x += metrics(11).horizontalAdvance(unit) + 16
-    top = rect.top() + (rect.height() - _NOTE_LINE * len(figures)) / 2
-    for line, text in enumerate(figures):
+    top = rect.top() + (rect.height() - _NOTE_LINE * len(bases)) / 2
+    for line, text in enumerate(bases):
         shown = cropped(text, rect.width() - _NOTE_RIGHT - x, _NOTE)
         right = rect.width() - _NOTE_RIGHT - metrics(_NOTE).horizontalAdvance(shown)
         base = marks.text_baseline(top + line * _NOTE_LINE, _NOTE_LINE, _NOTE)
@@ -256,8 +256,8 @@ class RulerCorner(QWidget):
             self.update()
 
     def _texts(self) -> tuple[object, ...]:
-        found = ticks(*self.state.axis.window, self._place.pixels.width_px)
-        return found.origin, found.unit, bases(self.state.filter)
+        marked = ticks(*self.state.axis.window, self._place.pixels.width_px)
+        return marked.origin, marked.unit, bases(self.state.filter)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -269,9 +269,9 @@ class RulerCorner(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the ruler's corner"):
-                window, figures = self.state.axis.window, bases(self.state.filter)
+                window, lines = self.state.axis.window, bases(self.state.filter)
                 width = self._place.pixels.width_px
-                paint_corner(painter, self.rect(), window, width, self.theme, figures)
+                paint_corner(painter, self.rect(), window, width, self.theme, lines)
                 self._painted = self._texts()
         finally:
             painter.end()
