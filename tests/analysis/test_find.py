@@ -70,7 +70,7 @@ def test_hits_are_those_of_brute_force(events, text):
     for start, name in events:
         maker.kernel(start, start + 1, name)
     study = Study(maker.trace(), Rules.builtin())
-    held = find(study, text).hits
+    held = find(study.trace, text).hits
     wanted = sorted(start for start, name in events if text and text.lower() in name.lower())
     assert [int(t) for h in held for t in h.starts_ns] == wanted
 

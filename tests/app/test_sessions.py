@@ -409,16 +409,17 @@ def test_a_note_in_the_making_is_kept_when_the_window_closes(visit, trace):
 def test_iterations_by_the_marker_of_a_session_are_found_beside_the_window(visit, trace, monkeypatch):
     window = visit(trace)
     window.state.set_marker(1)
+    chosen = window.state.candidates[1].name
     window.state.measurements.keep(1, 2)
     window.close()
     found = []
 
-    def find(study, candidate):
-        found.append((candidate, threading.current_thread() is threading.main_thread()))
-        return original(study, candidate)
+    def find(launches, order_of, marker):
+        found.append((marker.name, threading.current_thread() is threading.main_thread()))
+        return original(launches, order_of, marker)
 
     original = detect.find_iterations
     monkeypatch.setattr(detect, "find_iterations", find)
     assert visit(trace).state.marker == 1
-    assert (1, False) in found
-    assert (1, True) not in found
+    assert (chosen, False) in found
+    assert (chosen, True) not in found

@@ -5,8 +5,6 @@ import pytest
 
 from tests.demo.load import operations, sweep
 from viewer.analysis.collectives.late_ranks import compare_ranks
-from viewer.analysis.collectives.match import find_collectives
-from viewer.analysis.recording.findings import findings
 from viewer.analysis.study import Study
 from viewer.analysis.summary.summary import summary
 from viewer.demo import DemoOptions, ground_truth, job
@@ -43,10 +41,10 @@ def test_a_clean_job_has_nothing_to_flag(study):
     iterations = clean.iterations()
     assert not any(iterations.flags)
     assert len(iterations.steady.indices) == 8
-    (ranks,) = compare_ranks(clean, iterations, find_collectives(clean))
+    (ranks,) = compare_ranks(clean.trace, clean.parts, iterations, clean.collectives)
     assert ranks.spread < 0.01
-    assert [metric.key for metric in summary(clean, iterations).findings] == []
-    assert not [f for f in findings(clean) if f.severity == "error"]
+    assert [metric.key for metric in summary(clean, iterations).unusual] == []
+    assert not [f for f in clean.findings if f.severity == "error"]
 
 
 def test_five_iterations_a_sample_are_found(study):
@@ -58,14 +56,15 @@ def test_five_iterations_a_sample_are_found(study):
 
 
 def test_the_slow_rank_is_found_and_confirmed(study):
-    (ranks,) = compare_ranks(study(), study().iterations(), find_collectives(study()))
+    job = study()
+    (ranks,) = compare_ranks(job.trace, job.parts, job.iterations(), job.collectives)
     assert ranks.slowest == 5
     assert ranks.spread == pytest.approx(0.06, abs=0.005)
     assert ranks.waits_least
 
 
 def test_the_groups_are_found(study):
-    found = {group.gpus for group in find_collectives(study()).groups}
+    found = {group.gpus for group in study().collectives.groups}
     pairs = {(0, 1), (2, 3), (4, 5), (6, 7)}
     assert found == pairs | {(0, 2, 4, 6), (1, 3, 5, 7), tuple(range(8))}
 
@@ -74,7 +73,7 @@ def test_the_groups_are_found(study):
 def test_tensor_parallel_waits_are_those_of_the_simulation(study, tensor):
     options = {"tensor": tensor, "iterations": 2}
     found = study(**options)
-    held, trace = find_collectives(found), found.trace
+    held, trace = found.collectives, found.trace
     groups = {group.gpus for group in held.groups if len(group.gpus) > 1}
     assert {tuple(range(r, r + tensor)) for r in range(0, 8, tensor)} <= groups
     planted = {}
@@ -99,12 +98,10 @@ def test_tensor_parallel_waits_are_those_of_the_simulation(study, tensor):
 
 
 def test_shifted_clocks_and_lost_rows_are_found(study):
-    shifted = [
-        f.title for f in findings(study(iterations=2, shift={3: -12_000_000})) if f.severity == "error"
-    ]
+    shifted = [f.title for f in study(iterations=2, shift={3: -12_000_000}).findings if f.severity == "error"]
     assert len(shifted) == 1
     assert shifted[0].startswith("Rank 3 ")
-    lost = [f.title for f in findings(study(iterations=2, lose={1: 1.0, 6: 0.99})) if f.severity == "error"]
+    lost = [f.title for f in study(iterations=2, lose={1: 1.0, 6: 0.99}).findings if f.severity == "error"]
     assert sorted(title.split(":")[0] for title in lost) == ["Rank 1", "Rank 6"]
 
 

@@ -38,18 +38,18 @@ def test_the_frames_come_innermost_first(study):
     assert "call-chains" in trace.session.recorded
     names = trace.names.take(trace.api.name_id)
     with_chain, without = names.index("cudaMemcpyAsync"), names.index("cudaLaunchKernel")
-    assert call_chain(study, with_chain) == FRAMES
-    assert call_chain(study, without) == []
-    assert call_chain(study, -1) == []
+    assert call_chain(study.trace, with_chain) == FRAMES
+    assert call_chain(study.trace, without) == []
+    assert call_chain(study.trace, -1) == []
     assert trace.source.call_chain(Kind.KERNEL, 1) == []
 
 
 def test_a_stall_says_which_line_blocked(study):
     stalls = study.stalls()
     drained = int((stalls.table["drained_by"] >= 0).to_numpy().argmax())
-    facts = stall_facts(study, stalls, drained)
+    facts = stall_facts(stalls, drained)
     assert [value for label, value in facts if label == "Called from"] == FRAMES
 
 
 def test_without_chains_nothing_is_said(demo_study):
-    assert call_chain(demo_study, 0) == []
+    assert call_chain(demo_study.trace, 0) == []

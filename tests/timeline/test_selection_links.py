@@ -92,7 +92,7 @@ def test_key_steps_and_docks_take_a_stall_in_hand_too(shown):
     start, end = (int(stalls.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
     state.select((start, end))
     assert state.stall_number == timeline.links.stall_number == number
-    assert stall_about(state.study, stalls, number)[0][0] == "Exposed communication"
+    assert stall_about(stalls, number)[0][0] == "Exposed communication"
     state.select((start, end + 1))
     assert timeline.links.stall_number is None
     assert timeline.links.ends is None
@@ -226,7 +226,7 @@ def test_no_thread_is_left_and_what_is_overtaken_is_dropped(qapp, qtbot):
     other = study_of(training(ranks=2, iterations=2))
     state.set_study(other)
     qtbot.waitUntil(lambda: background_results.stalls is not None)
-    assert background_results.stalls.study is other
+    assert background_results.stalls.trace is other.trace
     assert links.stall_number is None
 
 

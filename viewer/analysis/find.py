@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewer.trace import Kind
+from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 SEARCHED = {
     Kind.KERNEL: "kernels",
@@ -126,8 +122,8 @@ class SearchResult:
 class Finder:
     """Searches one trace; which names are used by which table is found once."""
 
-    def __init__(self, study: Study) -> None:
-        self._trace = study.trace
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
 
     def find(
         self,
@@ -202,15 +198,15 @@ class Finder:
 
 
 def find(
-    study: Study,
+    trace: Trace,
     text: str,
     *,
     regex: bool = False,
     rows: Sequence[tuple[str, str]] = (),
     cancelled: Cancelled | None = None,
 ) -> SearchResult:
-    """Find every event and row whose name holds a text, see `Finder.find`; `study.finder` is quicker."""
-    return Finder(study).find(text, regex=regex, rows=rows, cancelled=cancelled)
+    """Find every event and row whose name holds a text, see `Finder.find`; `Study.finder` is quicker."""
+    return Finder(trace).find(text, regex=regex, rows=rows, cancelled=cancelled)
 
 
 def _match(texts: pa.Array, text: str, regex: bool) -> npt.NDArray[np.bool_]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from viewer.analysis.launches.projection import Projection
     from viewer.analysis.recording.clocks import Clock
     from viewer.analysis.recording.finding import Finding
-    from viewer.analysis.stalls.stalls import Stalls
+    from viewer.analysis.stalls.stalls import StallInputs, Stalls
     from viewer.analysis.time.iteration_bounds import Iterations
 
 
@@ -239,13 +239,20 @@ class Study:
         """What may mark the iterations, best first (docs/definitions.md, section 6)."""
         from viewer.analysis.iterations.markers import candidates
 
-        return candidates(self) if self.loading.has_all_rows else ()
+        if not self.loading.has_all_rows:
+            return ()
+        return candidates(self.trace, self.projection("process"), self.order)
 
     def iterations(self, candidate: int = 0) -> Iterations | None:
         """Return the iterations by one of the `candidates`, None where none is found."""
         from viewer.analysis.iterations.detect import find_iterations
 
-        return self._iterations.get(candidate, lambda: find_iterations(self, candidate))
+        def find() -> Iterations | None:
+            if not 0 <= candidate < len(self.candidates):
+                return None
+            return find_iterations(self.launches, self.order, self.candidates[candidate])
+
+        return self._iterations.get(candidate, find)
 
     def phases(self) -> Phases | None:
         """Return forward, backward and optimizer over the iterations by the best of the `candidates`."""
@@ -256,14 +263,21 @@ class Study:
         """Return forward, backward and optimizer over some iterations (docs/definitions.md, section 5)."""
         from viewer.analysis.iterations.phases import find_phases
 
-        return self._phases.get(iterations, lambda: find_phases(self, iterations))
+        return self._phases.get(iterations, lambda: find_phases(self.launches, self.classes, iterations))
 
     @cached_property
     def collectives(self) -> Collectives:
         """The collectives matched over the ranks (docs/definitions.md, section 8)."""
         from viewer.analysis.collectives.match import find_collectives
 
-        return find_collectives(self)
+        return find_collectives(self.launches, self.classes, self.parts)
+
+    @property
+    def stall_inputs(self) -> StallInputs:
+        """What the stalls are found in."""
+        from viewer.analysis.stalls.stalls import StallInputs
+
+        return StallInputs(self.launches, self.order, self.classes, self.parts, self.collectives)
 
     def stalls(self, candidate: int = 0) -> Stalls:
         """Return where GPUs are idle, only copy or communicate exposed, and why.
@@ -272,7 +286,7 @@ class Study:
         """
         from viewer.analysis.stalls.stalls import find_stalls
 
-        return self._stalls.get(candidate, lambda: find_stalls(self, self.iterations(candidate)))
+        return self._stalls.get(candidate, lambda: find_stalls(self.stall_inputs, self.iterations(candidate)))
 
     def launch_latency(self, gpu: int) -> LaunchLatency:
         """Return how long the operations of a GPU were queued, over time."""
@@ -288,21 +302,21 @@ class Study:
         """The search over everything that has a name."""
         from viewer.analysis.find import Finder
 
-        return Finder(self)
+        return Finder(self.trace)
 
     @cached_property
     def clocks(self) -> tuple[Clock, ...]:
         """The bounds of each GPU's clock, in order of `Trace.gpus` (docs/definitions.md, section 10)."""
         from viewer.analysis.recording.clocks import clocks
 
-        return clocks(self)
+        return clocks(self.launches)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the recording, worst first (docs/definitions.md, section 10)."""
         from viewer.analysis.recording.findings import findings
 
-        return findings(self)
+        return findings(self.launches, self.classes, self.clocks)
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected on the GPU (docs/definitions.md, section 5)."""

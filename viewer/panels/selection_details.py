@@ -75,7 +75,7 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
         sections.append(Section("Could it hide?", tuple(_hiding(study, ref))))
     if ref.kind is Kind.NVTX:
         sections += _on_gpu(study, ref)
-    if ref.kind is Kind.API and (chain := call_chain(study, ref.index)):
+    if ref.kind is Kind.API and (chain := call_chain(study.trace, ref.index)):
         sections.append(Section("Called from", tuple((str(i), frame) for i, frame in enumerate(chain))))
     title = short_name(name) if ref.kind is Kind.KERNEL else facts.title
     if title != name and name:
@@ -86,7 +86,7 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
 def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails:
     """Return everything that is known of a stall."""
     stalls = study.stalls(marker)
-    facts = stall_facts(study, stalls, number)
+    facts = stall_facts(stalls, number)
     row = stalls.table.iloc[number]
     when = (
         ("Begins", format_instant(int(row["start_ns"]))),

@@ -122,4 +122,4 @@ def doubts_of(study: Study) -> Doubts:
                 processes[finding.process] = text
         for gpu in concerned:
             gpus[gpu] = f"{gpus[gpu]}\n{text}" if gpu in gpus else text
-    return Doubts(gpus, processes, lost_gpus(study))
+    return Doubts(gpus, processes, lost_gpus(study.trace, study.findings))

@@ -68,7 +68,7 @@ def test_wait_and_transfer_fill_every_matched_bar(demo_of):
 
 def test_the_slow_rank_of_the_demo_and_none_in_a_clean_one(demo_of):
     for study, slow in ((demo_of(), 5), (demo_of(clean=True), None), (demo_of(slow_rank=2), 2)):
-        (group,) = compare_ranks(study, study.iterations(), study.collectives)
+        (group,) = compare_ranks(study.trace, study.parts, study.iterations(), study.collectives)
         assert group.gpus == tuple(range(8))
         assert group.is_straggler == (slow is not None)
         if slow is not None:
@@ -89,8 +89,8 @@ def test_a_stage_that_does_other_work_is_not_compared():
                 low = at + 100 + 300 * offset
                 maker.kernel(low, low + 200 + 20 * process, name, process=process, correlation=identity)
     study = Study(maker.trace())
-    assert same_work(study, study.iterations()) == [(0, 1), (2,)]
-    first, alone = compare_ranks(study, study.iterations())
+    assert same_work(study.trace, study.iterations()) == [(0, 1), (2,)]
+    first, alone = compare_ranks(study.trace, study.parts, study.iterations())
     assert (first.slowest, first.compute_ns.tolist(), first.waits_least) == (1, [400, 440], None)
     assert alone.gpus == (2,)
 
@@ -142,8 +142,8 @@ def test_who_computes_longest_but_waits_for_others_is_no_straggler(late):
                 stream=20, process=process, correlation=identity + 1,
             )  # fmt: skip
     study = Study(maker.trace())
-    (group,) = compare_ranks(study, study.iterations(), study.collectives)
+    (group,) = compare_ranks(study.trace, study.parts, study.iterations(), study.collectives)
     assert (group.slowest, group.compute_ns.tolist()) == (1, [300 * US, 330 * US])
     assert group.wait_ns.tolist() == ([0, 200 * US] if late == 0 else [200 * US, 0])
     assert (group.waits_least, group.is_straggler) == (late == 1, late == 1)
-    assert rank_table(study, (group,))["slowest"].tolist() == [False, late == 1]
+    assert rank_table(study.trace, (group,))["slowest"].tolist() == [False, late == 1]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.iterations.phases import BY_THREAD, OWN_IN_BACKWARD, find_phases
+from viewer.analysis.iterations.phases import BY_THREAD, OWN_IN_BACKWARD
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
 
@@ -33,7 +33,7 @@ def phases_of(backward_range=True):
     for number in range(4):
         iteration(maker, number * 1000, 1 + 10 * number, backward_range)
     study = Study(maker.trace())
-    return find_phases(study, study.iterations())
+    return study.phases()
 
 
 def test_phases_are_what_they_launched_and_not_their_intervals():
@@ -63,7 +63,7 @@ def test_what_backward_computes_again_is_backward():
             maker.call(at + call, at + call + 5, tid=tid, correlation=identity)
             maker.kernel(at + call + 50, at + call + 150, correlation=identity)
     study = Study(maker.trace())
-    phases = find_phases(study, study.iterations())
+    phases = study.phases()
     assert (phases.forward_ns, phases.backward_ns) == (100, 200)
 
 
@@ -77,7 +77,7 @@ def test_a_second_thread_without_any_forward_is_not_autograd():
             maker.call(at + 10 + offset, at + 11 + offset, tid=tid, correlation=identity)
             maker.kernel(at + 50 * offset, at + 50 * offset + 40, correlation=identity)
     study = Study(maker.trace())
-    assert find_phases(study, study.iterations()).phases == ()
+    assert study.phases().phases == ()
 
 
 def test_a_real_training_run(real_study):

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 from viewer.analysis.recording.alignment import align, offsets
-from viewer.analysis.recording.clocks import clocks
-from viewer.analysis.recording.findings import doubtful_gpus, findings
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
@@ -22,6 +20,10 @@ def shifted(request, tmp_path_factory):
     return Study(read(path, cache=False)), request.param
 
 
+def offsets_of(study):
+    return offsets(study.clocks, study.launches, study.classes)
+
+
 def gpu_of(study, rank):
     return next(g.index for g in study.trace.gpus if study.trace.processes[g.process].rank == rank)
 
@@ -34,23 +36,22 @@ def test_a_shifted_clock_is_said_with_what_aligns_it(shifted):
     assert told[0].severity == "error"
     assert ("early" if shift < 0 else "late") in told[0].title
     assert abs(told[0].align_ns + shift) < 3_000, "collectives' ends refine it to microseconds"
-    assert doubtful_gpus(study) == {gpu}
 
 
 def test_after_the_alignment_collectives_overlap_and_it_is_marked(shifted):
     study, _ = shifted
     gpu = gpu_of(study, 2)
-    by_ns = offsets(study)
+    by_ns = offsets_of(study)
     aligned = Study(align(study.trace, by_ns))
     assert sorted(len(g.gpus) for g in aligned.collectives.groups) == [2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8]
     assert aligned.collectives.notes == ()
-    assert not any(clock.is_shifted for clock in clocks(aligned))
+    assert not any(clock.is_shifted for clock in aligned.clocks)
     assert aligned.trace.gpus[gpu].aligned_ns == by_ns[gpu]
     assert aligned.trace.gpu_label(gpu).endswith("(aligned)")
     assert any("are moved by" in note for note in aligned.trace.notes)
     said = [f for f in aligned.findings if f.gpu == gpu]
     assert [f.severity for f in said] == ["warning"]
-    assert offsets(aligned) == {}
+    assert offsets_of(aligned) == {}
 
 
 def test_only_that_gpu_s_operations_move(shifted):
@@ -74,9 +75,9 @@ def test_two_alignments_add_up(demo_trace):
 
 
 def test_healthy_traces_are_left_alone(demo_study, real_study):
-    assert offsets(demo_study) == {}
+    assert offsets_of(demo_study) == {}
     for name in ("torchrun-2xh100-nccl", "pytorch-a100-nvtx", "inference-2xh100", "jacobi-1process-2gpus"):
-        assert offsets(real_study(name)) == {}
+        assert offsets_of(real_study(name)) == {}
 
 
 @pytest.fixture
@@ -96,10 +97,10 @@ def damaged(shared, shared_trace, tmp_path, monkeypatch):
 @pytest.mark.parametrize("shift", [-50 * MS, 19 * MS, -1_800 * MS])
 def test_a_real_trace_with_a_shifted_clock(damaged, shift):
     study = damaged("torchrun-2xh100-nccl", "--shift", f"145:{shift}")
-    told = [f for f in findings(study) if f.align_ns is not None]
+    told = [f for f in study.findings if f.align_ns is not None]
     assert [study.trace.processes[study.trace.gpus[f.gpu].process].pid for f in told] == [145]
     assert abs(told[0].align_ns + shift) < 500_000
-    aligned = Study(align(study.trace, offsets(study)))
+    aligned = Study(align(study.trace, offsets_of(study)))
     assert [g.gpus for g in aligned.collectives.groups] == [(0, 1)]
 
 

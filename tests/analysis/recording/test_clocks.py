@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.recording.clocks import Clock, clocks
+from viewer.analysis.recording.clocks import Clock
 from viewer.analysis.study import Study
 
 STREAM, DEVICE = "cudaStreamSynchronize", "cudaDeviceSynchronize"
@@ -16,7 +16,7 @@ def upper(*syncs):
     maker.call(10, 15, correlation=2).kernel(150, 500, correlation=2, stream=8)
     for start, end, name, stream, context in syncs:
         maker.sync(start, end, name, stream=stream, context=context)
-    return clocks(Study(maker.trace()))[0].upper_ns
+    return Study(maker.trace()).clocks[0].upper_ns
 
 
 def test_a_stream_is_synchronised_when_what_was_launched_on_it_before_has_ended():
@@ -46,14 +46,14 @@ def test_contexts_with_one_stream_number_are_told_apart():
     maker.call(0, 5, correlation=1).kernel(100, 200, correlation=1)
     maker.call(10, 15, correlation=2).kernel(150, 500, correlation=2, context=2)
     maker.sync(20, 230, STREAM, stream=7, context=1)
-    assert clocks(Study(maker.trace()))[0].upper_ns == 30
+    assert Study(maker.trace()).clocks[0].upper_ns == 30
 
 
 def test_no_operation_starts_before_its_launch():
     maker = TraceMaker().call(400, 405, correlation=1).kernel(100, 200, correlation=1)
     maker.call(10, 15, correlation=2).kernel(60, 90, correlation=2)
     maker.kernel(0, 50, process=1)
-    first, second = clocks(Study(maker.trace()))
+    first, second = Study(maker.trace()).clocks
     assert (first.lower_ns, second.lower_ns, second.upper_ns) == (300, None, None)
 
 

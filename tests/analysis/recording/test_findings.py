@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.recording.clocks import Clock, clocks
-from viewer.analysis.recording.findings import findings
+from viewer.analysis.recording.clocks import Clock
 from viewer.analysis.study import Study
 
 HEALTHY = (
@@ -40,15 +39,15 @@ def damaged(shared, shared_trace, tmp_path):
 
 
 def errors(study):
-    return [f for f in findings(study) if f.severity == "error"]
+    return [f for f in study.findings if f.severity == "error"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_nothing_is_invented_on_healthy_traces(real_study, name):
     study = real_study(name)
     assert errors(study) == []
-    assert not any(c.is_shifted for c in clocks(study))
-    for clock in clocks(study):
+    assert not any(c.is_shifted for c in study.clocks)
+    for clock in study.clocks:
         if clock.lower_ns is not None and clock.upper_ns is not None:
             assert clock.upper_ns - clock.lower_ns < 434_000
 
@@ -57,7 +56,7 @@ def test_nothing_is_invented_on_healthy_traces(real_study, name):
 @pytest.mark.parametrize(("name", "pid"), [("torchrun-2xh100-nccl", 145), ("inference-2xh100", 112)])
 def test_a_shifted_clock_is_found_with_what_aligns_it(damaged, name, pid, shift):
     study = damaged(name, "--shift", f"{pid}:{shift}")
-    healthy, shifted = clocks(study)
+    healthy, shifted = study.clocks
     assert not healthy.is_shifted
     assert shifted.is_early == (shift < 0)
     assert shifted.is_late == (shift > 0)
@@ -102,14 +101,14 @@ def test_a_trace_that_lost_every_row(damaged):
 
 def test_the_demo_and_its_damage(demo_of):
     assert errors(demo_of()) == errors(demo_of(like="distca")) == []
-    shifted = clocks(demo_of(shift={2: -50_000_000, 6: 19_000_000}))
+    shifted = demo_of(shift={2: -50_000_000, 6: 19_000_000}).clocks
     assert [c.gpu for c in shifted if c.is_shifted] == [2, 6]
     lost = errors(demo_of(lose={2: 1.0, 4: 0.99}))
     assert {f.where for f in lost} == {"Rank 2", "Rank 4"}
 
 
 def test_findings_come_worst_first_and_say_what_was_not_recorded(real_study):
-    found = findings(real_study("power-iteration-t4"))
+    found = real_study("power-iteration-t4").findings
     order = {"error": 0, "warning": 1, "info": 2}
     assert [order[f.severity] for f in found] == sorted(order[f.severity] for f in found)
     assert "not recorded: call chains" in {f.title for f in found}
@@ -121,12 +120,12 @@ def test_graphs_captures_and_unknown_launches():
     for number in range(20):
         maker.call(10 * number, 10 * number + 5, correlation=number + 1)
     maker.graph(500, 900, correlation=99).kernel(0, 400)
-    titles = [f.title for f in findings(Study(maker.trace()))]
+    titles = [f.title for f in Study(maker.trace()).findings]
     assert any("kernel launches, but kernels for 0" in t for t in titles)
     assert any("1 CUDA graph is recorded as one piece" in t for t in titles)
     assert any("no launch record" in t for t in titles)
     maker.call(0, 1, "cudaStreamBeginCapture")
-    assert not any("but kernels for" in f.title for f in findings(Study(maker.trace())))
+    assert not any("but kernels for" in f.title for f in Study(maker.trace()).findings)
 
 
 def said(*texts, severity="error", **changes):
@@ -134,7 +133,7 @@ def said(*texts, severity="error", **changes):
     trace = TraceMaker().call(0, 5, correlation=1).kernel(10, 20, correlation=1).trace()
     rows = [(at, severity, "Analysis", text, 0) for at, text in enumerate(texts)]
     frame = pd.DataFrame(rows, columns=["time_ns", "severity", "source", "text", "pid"])
-    return findings(Study(replace(trace, diagnostics=frame, **changes)))
+    return Study(replace(trace, diagnostics=frame, **changes)).findings
 
 
 NOISE = (
@@ -177,7 +176,7 @@ def test_no_cuda_events_is_told_where_there_are_none():
     frame = pd.DataFrame(
         [(0, "error", "", NOISE[3], 0)], columns=["time_ns", "severity", "source", "text", "pid"]
     )
-    found = findings(Study(replace(trace, diagnostics=frame)))
+    found = Study(replace(trace, diagnostics=frame)).findings
     assert found[0].text == f"{NOISE[3]} Reported by nsys."
 
 
@@ -192,7 +191,7 @@ def test_no_cuda_events_is_told_where_there_are_none():
     ],
 )  # fmt: skip
 def test_only_calls_that_launch_something_miss_their_gpu_rows(name, launches):
-    found = findings(Study(TraceMaker().call(0, 5, name, correlation=1).trace()))
+    found = Study(TraceMaker().call(0, 5, name, correlation=1).trace()).findings
     assert ("error" in {f.severity for f in found}) == launches
     assert any("GPU's side was not recorded" in f.meaning for f in found) == launches
     assert any(f.title == "No GPU activity in this recording" for f in found) == (not launches)
@@ -205,12 +204,12 @@ def test_calls_that_failed_launched_nothing(tmp_path):
     for returned, expected in ((0, "error"), (1, "info")):
         calls = [exports.call(correlationId=i, returnValue=returned) for i in range(20)]
         trace = read(exports.write(tmp_path / f"{returned}.sqlite", {exports.CALLS: calls}), cache=False)
-        assert findings(Study(trace))[0].severity == expected
+        assert Study(trace).findings[0].severity == expected
 
 
 @pytest.mark.parametrize("name", [*HEALTHY, "cupti-events-missing", "nothing-recorded-2026"])
 def test_every_finding_is_whole_sentences(real_study, name):
-    for finding in findings(real_study(name)):
+    for finding in real_study(name).findings:
         assert ".." not in finding.text
         assert (
             not finding.where or finding.text.count(finding.where) == finding.meaning.count(finding.where) + 1
@@ -222,5 +221,5 @@ def test_one_physical_gpu_is_said_of_the_processes_of_one_host():
     made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3, (3, 0): 4}, hosts={0: 1, 1: 2, 2: 1, 3: 1})
     for process in range(4):
         made.kernel(0, 10, process=process)
-    shared = [f.title for f in findings(Study(made.trace())) if f.kind == "shared-gpu"]
+    shared = [f.title for f in Study(made.trace()).findings if f.kind == "shared-gpu"]
     assert shared == ["Rank 0 GPU 0, Rank 2 GPU 0 are one physical GPU (3)"]

@@ -16,7 +16,7 @@ MS = 1_000_000
 
 def stalls_of(maker, min_ns=10_000):
     study = Study(maker.trace(), Rules.builtin())
-    return find_stalls(study, None, min_ns)
+    return find_stalls(study.stall_inputs, None, min_ns)
 
 
 def only(maker, kind="idle"):
@@ -78,7 +78,7 @@ def test_without_switches_and_calls_host_code_and_waiting_are_not_told_apart():
     found = stalls_of(maker)
     row = found.table.iloc[0]
     assert (row["cause"], row["unknown_ns"]) == ("unknown", 900 * US)
-    assert "neither context switches" in dict(stall_facts(found.study, found, 0))["Cause"]
+    assert "neither context switches" in dict(stall_facts(found, 0))["Cause"]
 
 
 def test_the_blocking_call_is_named_and_a_short_one_only_drains():
@@ -123,7 +123,7 @@ def test_no_launch_record_is_said():
     found = stalls_of(maker)
     row = found.table.iloc[0]
     assert (row["cause"], row["unknown_ns"], row["launch"], row["thread"]) == ("unknown", MS, -1, -1)
-    assert "no launch record" in dict(stall_facts(found.study, found, 0))["Cause"]
+    assert "no launch record" in dict(stall_facts(found, 0))["Cause"]
 
 
 def test_tiny_kernels_in_a_row_are_launch_bound():

@@ -19,7 +19,7 @@ TRACES = (
 def named(stalls, column="inside", kind=Kind.NVTX):
     """Return the text of a column of indices, for every stall."""
     index = stalls.table[column].to_numpy()
-    names = stalls.study.trace
+    names = stalls.trace
     ids = names.events[kind].name_id
     return np.array([names.names[ids[i]] if i >= 0 else "" for i in index], object)
 
@@ -160,6 +160,6 @@ def test_a_healthy_job_has_no_long_idle_stall(tmp_path_factory):
 
 
 def test_without_iterations_places_are_left_open(demo_study):
-    table = find_stalls(demo_study, None).table
+    table = find_stalls(demo_study.stall_inputs, None).table
     assert set(table["place"]) == {""}
     assert (table["lap"] == -1).all()

@@ -6,17 +6,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import runs
 from viewer.analysis.launches.attribution import Indices, outermost, ranges_of
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 MAX_END_APART_NS = 50_000
 MIN_MATCHING = 0.95
@@ -47,12 +46,12 @@ class FoundGroups:
     how: How
 
 
-def sequences(study: Study) -> list[Sequence]:
+def sequences(launches: Launches, classes: KernelClasses) -> list[Sequence]:
     """Return the communication kernels of every stream by name."""
-    trace, kernels = study.trace, study.trace.kernels
-    payloads = _Payloads(study)
+    trace, kernels = launches.trace, launches.trace.kernels
+    payloads = _Payloads(launches)
     found = []
-    every = np.flatnonzero(study.classes.is_comm(kernels.name_id))
+    every = np.flatnonzero(classes.is_comm(kernels.name_id))
     owner = np.searchsorted(kernels.offsets, every, side="right") - 1
     for low, high in zip(*(edges.tolist() for edges in runs(owner)), strict=True):
         stream, comm = trace.streams[int(owner[low])], every[low:high]
@@ -140,9 +139,9 @@ def _matching(trace: Trace, held: list[Sequence], positions: list[int]) -> Itera
 class _Payloads:
     """NCCL's own NVTX ranges around the launches, and the communicator in their payload."""
 
-    def __init__(self, study: Study) -> None:
-        trace = study.trace
-        self._study, self._trace = study, trace
+    def __init__(self, launches: Launches) -> None:
+        trace = launches.trace
+        self._launches, self._trace = launches, trace
         self._tracks: dict[int, list[int]] = defaultdict(list)
         if trace.source is not None:
             for track in trace.tracks:
@@ -154,7 +153,7 @@ class _Payloads:
         """Return the communicator of some kernels, asking a few of them; None where they do not agree."""
         if not self._tracks or not len(rows) or (self._asked >= _SAMPLES and not self._answered):
             return None
-        calls = self._study.launches.api_of(Kind.KERNEL)
+        calls = self._launches.api_of(Kind.KERNEL)
         sample = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLES).astype(np.int64))]
         found = {self._of_call(int(calls[row])) for row in sample.tolist()}
         return found.pop() if len(found) == 1 else None

@@ -13,13 +13,12 @@ import pandas as pd
 
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.time_breakdown import CATEGORIES
-from viewer.trace import Kind
+from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
+from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
-    from viewer.analysis.study import Study
 
 SAME_WORK = 0.05
 """Ranks whose kernel counts by family differ by no more than this share do the same work."""
@@ -73,7 +72,8 @@ class RankComparison:
 
 
 def compare_ranks(
-    study: Study,
+    trace: Trace,
+    parts: tuple[TimeBreakdown, ...],
     iterations: Iterations,
     waits: Collectives | None = None,
     chosen: tuple[int, ...] | None = None,
@@ -88,26 +88,26 @@ def compare_ranks(
         The iterations to compare over; by default the steady ones, else all after the warm-up.
     """
     basis = list(iterations.basis if chosen is None else chosen)
-    compute = np.array([_compute(study, iterations, g.index)[basis] for g in study.trace.gpus])
-    waiting = _waiting(study, iterations, waits) if waits is not None and waits.groups else None
+    compute = np.array([_compute(parts[g.index], iterations, g.index)[basis] for g in trace.gpus])
+    waiting = _waiting(iterations, waits) if waits is not None and waits.groups else None
     found = [
         _compared(
             members,
             compute[list(members)],
             waiting[list(members)][:, basis] if waiting is not None else None,
         )
-        for members in same_work(study, iterations)
+        for members in same_work(trace, iterations)
         if len(basis)
     ]
     return tuple(sorted(found, key=lambda c: -len(c.gpus)))
 
 
-def rank_table(study: Study, comparisons: tuple[RankComparison, ...]) -> pd.DataFrame:
+def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.DataFrame:
     """Return one row per GPU: `gpu`, `rank`, `group`, `compute_ns`, `wait_ns` (-1: not known), `slowest`."""
     rows = [
         (
             gpu,
-            study.trace.gpu_label(gpu),
+            trace.gpu_label(gpu),
             number,
             int(group.compute_ns[at]),
             int(group.wait_ns[at]) if group.wait_ns is not None else -1,
@@ -119,9 +119,9 @@ def rank_table(study: Study, comparisons: tuple[RankComparison, ...]) -> pd.Data
     return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
 
 
-def same_work(study: Study, iterations: Iterations) -> list[tuple[int, ...]]:
+def same_work(trace: Trace, iterations: Iterations) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that run the same kernels by family, as often, in an iteration."""
-    prints = np.array([_fingerprint(study, iterations, g.index) for g in study.trace.gpus])
+    prints = np.array([_fingerprint(trace, iterations, g.index) for g in trace.gpus])
     groups: list[list[int]] = []
     for gpu in range(len(prints)):
         total = max(int(prints[gpu].sum()), 1)
@@ -150,20 +150,20 @@ def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -
     )
 
 
-def _compute(study: Study, iterations: Iterations, gpu: int) -> Int64:
-    parts = study.parts[gpu].totals(*iterations.windows(gpu))
-    return np.asarray(parts[:, CATEGORIES.index("compute_only")] + parts[:, CATEGORIES.index("hidden_comm")])
+def _compute(of_gpu: TimeBreakdown, iterations: Iterations, gpu: int) -> Int64:
+    times = of_gpu.totals(*iterations.windows(gpu))
+    return np.asarray(times[:, CATEGORIES.index("compute_only")] + times[:, CATEGORIES.index("hidden_comm")])
 
 
-def _waiting(study: Study, iterations: Iterations, waits: Collectives) -> Int64:
-    return np.array([waits.waits(g.index).covered(*iterations.windows(g.index)) for g in study.trace.gpus])
+def _waiting(iterations: Iterations, waits: Collectives) -> Int64:
+    return np.array([waits.waits(g.index).covered(*iterations.windows(g.index)) for g in waits.trace.gpus])
 
 
-def _fingerprint(study: Study, iterations: Iterations, gpu: int) -> Int64:
+def _fingerprint(trace: Trace, iterations: Iterations, gpu: int) -> Int64:
     """Return how many kernels of each family the GPU runs in the iterations of the basis, shape (names,)."""
-    kernels = study.trace.kernels
-    rows = rows_of_gpu(study.trace, Kind.KERNEL, gpu)
+    kernels = trace.kernels
+    rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
     rows = rows[np.isin(iteration, iterations.basis)]
     family = kernels.columns.get("short_id", kernels.name_id)[rows]
-    return np.bincount(family.astype(np.int64), minlength=len(study.trace.names)).astype(np.int64)
+    return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +12,15 @@ import pandas as pd
 
 from viewer.analysis.collectives.groups import FoundGroups, How, Sequence, find_groups, sequences
 from viewer.analysis.core.arrays import Whole, narrowed
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import EMPTY, Intervals, union
 from viewer.analysis.launches.attribution import Indices, Mask
+from viewer.analysis.launches.launches import Launches
+from viewer.analysis.time.time_breakdown import TimeBreakdown
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 CONSTANT = 0.75
 """Who comes last in at least so many of the sets does so again and again; else it rotates."""
@@ -62,6 +61,8 @@ class Collectives:
 
     Attributes
     ----------
+    parts : tuple of TimeBreakdown, one per GPU
+        What says which communication is exposed.
     wait_ns : ndarray of int32 or int64, shape (kernels,)
         Of each kernel of the trace: latest start of its set - own start, at most its duration; -1 where it is
         not matched. The rest of the duration is transfer.
@@ -71,16 +72,12 @@ class Collectives:
         What could not be matched, and why.
     """
 
-    study: Study
+    trace: Trace
+    parts: tuple[TimeBreakdown, ...]
     groups: tuple[CollectiveGroup, ...]
     wait_ns: Whole
     last_gpu: npt.NDArray[np.int16]
     notes: tuple[str, ...]
-
-    @property
-    def trace(self) -> Trace:
-        """The trace."""
-        return self.study.trace
 
     def waits(self, gpu: int) -> Intervals:
         """Return when a GPU waited in a collective for a later rank."""
@@ -102,10 +99,10 @@ class Collectives:
         within : Intervals, optional
             Where to look; by default the trace's window.
         """
-        exposed = self.study.parts[gpu].intervals("exposed_comm")
+        exposed = self.parts[gpu].intervals("exposed_comm")
         if within is not None and len(within):
             low, high = int(within.start_ns[0]), int(within.end_ns[-1])
-            exposed = self.study.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
+            exposed = self.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
         elif within is not None:
             exposed = EMPTY
         if not len(exposed):
@@ -235,10 +232,12 @@ _SET_COLUMNS = (
 )  # fmt: skip
 
 
-def find_collectives(study: Study) -> Collectives:
+def find_collectives(
+    launches: Launches, classes: KernelClasses, parts: tuple[TimeBreakdown, ...]
+) -> Collectives:
     """Find which ranks do collectives together, match the k-th with the k-th, and take the waits apart."""
-    trace = study.trace
-    held = sequences(study)
+    trace = launches.trace
+    held = sequences(launches, classes)
     groups = [group for found in find_groups(trace, held) if (group := _matched(trace, found)) is not None]
     wait = np.full(len(trace.kernels), -1, np.int64)
     last = np.full(len(trace.kernels), -1, np.int16)
@@ -248,7 +247,7 @@ def find_collectives(study: Study) -> Collectives:
         wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
         last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
     notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
-    return Collectives(study, tuple(groups), narrowed(wait), last, notes)
+    return Collectives(trace, parts, tuple(groups), narrowed(wait), last, notes)
 
 
 def _matched(trace: Trace, found: FoundGroups) -> CollectiveGroup | None:

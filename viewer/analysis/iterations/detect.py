@@ -6,24 +6,23 @@ See docs/definitions.md, section 6.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.core.gpu_order import GpuOrder
 from viewer.analysis.core.parallel import each
 from viewer.analysis.iterations.flags import special_iterations
 from viewer.analysis.iterations.markers import Candidate
 from viewer.analysis.iterations.periodicity import keys_of
 from viewer.analysis.iterations.unroll import copies
 from viewer.analysis.launches.attribution import Cover, Indices
+from viewer.analysis.launches.launches import Launches
 from viewer.analysis.time.iteration_bounds import Iterations, make_iterations
 from viewer.trace import Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -38,27 +37,33 @@ class _Marked:
     cpu_edges: Int64
 
 
-def find_iterations(study: Study, candidate: int) -> Iterations | None:
-    """Return the iterations by one of the study's candidates, None where they are none or empty."""
-    if not 0 <= candidate < len(study.candidates):
-        return None
-    marker = study.candidates[candidate]
+def find_iterations(
+    launches: Launches, order_of: Callable[[int], GpuOrder], marker: Candidate
+) -> Iterations | None:
+    """Return the iterations by a marker, None where it marks none or all of them are empty.
+
+    Parameters
+    ----------
+    order_of : callable
+        Gives a GPU's operations by start; a guess counts them.
+    """
     if marker.what == "none":
         return None
-    iterations = _guessed_iterations(study, marker) if marker.guess else _marked_iterations(study, marker)
-    return (
-        iterations
-        if iterations is not None and (iterations.starts[:, -1] > iterations.starts[:, 0]).any()
-        else None
-    )
+    if marker.guess:
+        iterations = _guessed_iterations(launches.trace, order_of, marker)
+    else:
+        iterations = _marked_iterations(launches, marker)
+    if iterations is None or not (iterations.starts[:, -1] > iterations.starts[:, 0]).any():
+        return None
+    return iterations
 
 
-def _marked_iterations(study: Study, marker: Candidate) -> Iterations | None:
-    trace = study.trace
+def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | None:
+    trace = launches.trace
     names, ranges, notes = _aligned(trace, marker)
     if not names:
         return None
-    marked = dict(zip(ranges, each(lambda p: _mark(study, p, ranges[p]), ranges), strict=True))
+    marked = dict(zip(ranges, each(lambda p: _mark(launches, p, ranges[p]), ranges), strict=True))
     count, marked = _agreed_copies(marked)
     if count > 1:
         names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]
@@ -77,10 +82,10 @@ def _marked_iterations(study: Study, marker: Candidate) -> Iterations | None:
     return _completed(trace, marker, names, starts, has_own, special, notes)
 
 
-def _mark(study: Study, process: int, ranges: Indices) -> _Marked:
+def _mark(launches: Launches, process: int, ranges: Indices) -> _Marked:
     """Give every operation of a process the instance that it was launched in, or its copy there."""
-    trace, nvtx = study.trace, study.trace.nvtx
-    cover = Cover(study.launches, process)
+    trace, nvtx = launches.trace, launches.trace.nvtx
+    cover = Cover(launches, process)
     track = trace.tracks[nvtx.owner_of(int(ranges[0]))]
     start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
     instance = cover.outermost(track.thread, track.domain, start, end, "process")
@@ -155,12 +160,14 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indi
     return lead[:count], {p: rows[:count] for p, rows in marker.ranges.items()}, notes
 
 
-def _guessed_iterations(study: Study, marker: Candidate) -> Iterations | None:
-    trace = study.trace
+def _guessed_iterations(
+    trace: Trace, order_of: Callable[[int], GpuOrder], marker: Candidate
+) -> Iterations | None:
     starts = np.zeros((len(trace.gpus), marker.count + 1), np.int64)
     has_own = np.zeros(len(trace.gpus), bool)
     for gpu in trace.gpus:
-        order, at = study.order(gpu.index), np.flatnonzero(keys_of(study, gpu.index) == marker.key)
+        order = order_of(gpu.index)
+        at = np.flatnonzero(keys_of(trace, order) == marker.key)
         if len(at) != marker.count:
             continue
         spacing = int(np.median(np.diff(at)))

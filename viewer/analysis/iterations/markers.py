@@ -5,20 +5,19 @@ See docs/definitions.md, section 6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.core.gpu_order import GpuOrder
 from viewer.analysis.core.nvtx_texts import is_library_domain, users_own
 from viewer.analysis.iterations.periodicity import guess
 from viewer.analysis.launches.attribution import Indices, ranges_of
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.names import normalise_numbers
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 MIN_INSTANCES = 3
 MIN_SHARE = 0.5
@@ -81,14 +80,24 @@ class Candidate:
 _NONE = Candidate("no iterations", "", "none", 0, 0.0, 0.0, 0, qualifies=False)
 
 
-def candidates(study: Study) -> tuple[Candidate, ...]:
-    """Return what may mark the iterations, best first; without a range that qualifies, a guess leads."""
-    found = _merged(study.trace, _figures(study))
+def candidates(
+    trace: Trace, projected: pd.DataFrame, order_of: Callable[[int], GpuOrder]
+) -> tuple[Candidate, ...]:
+    """Return what may mark the iterations, best first; without a range that qualifies, a guess leads.
+
+    Parameters
+    ----------
+    projected : DataFrame
+        The NVTX ranges on the GPU with the launches of all threads, see `project`.
+    order_of : callable
+        Gives a GPU's operations by start; called only where there is something to guess.
+    """
+    found = _merged(trace, _figures(trace, projected))
     qualified = sorted((c for c in found if c.qualifies), key=lambda c: (-len(c.processes), -c.cpu_ns))
     others = sorted(
         (c for c in found if not c.qualifies and c.gpu_share > 0), key=lambda c: (-c.gpu_share, -c.cpu_ns)
     )
-    lead = qualified or _guessed(study) or ([_NONE] if others else [])
+    lead = qualified or _guessed(trace, order_of) or ([_NONE] if others else [])
     return (*lead, *others)[:MAX_OFFERED]
 
 
@@ -109,10 +118,8 @@ def table(found: tuple[Candidate, ...]) -> pd.DataFrame:
     )
 
 
-def _figures(study: Study) -> pd.DataFrame:
+def _figures(trace: Trace, projected: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each name of each track that repeats without overlapping itself."""
-    trace = study.trace
-    projected = study.projection("process")
     ops = np.zeros(len(trace.nvtx), np.int64)
     busy = np.zeros(len(trace.nvtx), np.int64)
     ops[projected["range"]], busy[projected["range"]] = projected["ops"], projected["busy_ns"]
@@ -233,12 +240,12 @@ def _disagreement(trace: Trace, counts: dict[int, int], working: set[int]) -> st
     return ". ".join(said)
 
 
-def _guessed(study: Study) -> list[Candidate]:
-    found = guess(study)
+def _guessed(trace: Trace, order_of: Callable[[int], GpuOrder]) -> list[Candidate]:
+    found = guess(trace, order_of)
     if found is None:
         return []
-    processes = tuple(sorted({study.trace.gpus[g].process for g in found.gpus}))
-    missing = [study.trace.gpu_label(g.index) for g in study.trace.gpus if g.index not in found.gpus]
+    processes = tuple(sorted({trace.gpus[g].process for g in found.gpus}))
+    missing = [trace.gpu_label(g.index) for g in trace.gpus if g.index not in found.gpus]
     return [
         Candidate(
             name=found.name,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from viewer.trace import GPU_KINDS, Kind
+from viewer.analysis.core.gpu_order import GpuOrder
+from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
 from viewer.trace.names import short_name
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 MIN_OPERATIONS = 10
 MIN_EVEN_SHARE = 0.8
@@ -48,13 +47,12 @@ class Guess:
     gpus: tuple[int, ...]
 
 
-def keys_of(study: Study, gpu: int) -> Int64:
+def keys_of(trace: Trace, order: GpuOrder) -> Int64:
     """Return what each operation of a GPU is known by, in its order of start.
 
     A kernel or graph by its name (0 and up), a copy by its kind and size (below -1), a set by nothing (-1);
     a migration of unified memory is `_DRIVERS`.
     """
-    order, trace = study.order(gpu), study.trace
     keys = np.full(len(order), -1, np.int64)
     for position, kind in enumerate(GPU_KINDS):
         here = np.flatnonzero(order.kind == position)
@@ -100,26 +98,26 @@ def commonest_count(found: list[Rhythm]) -> int:
     return int(counts[shared * 2 >= shared.max()][0])
 
 
-def guess(study: Study) -> Guess | None:
+def guess(trace: Trace, order_of: Callable[[int], GpuOrder]) -> Guess | None:
     """Return the operation that most likely begins an iteration, None where nothing has a rhythm."""
-    by_gpu = {g.index: rhythms(_own(keys_of(study, g.index))) for g in study.trace.gpus}
+    by_gpu = {g.index: rhythms(_own(keys_of(trace, order_of(g.index)))) for g in trace.gpus}
     with_rhythm = {gpu: found for gpu, found in by_gpu.items() if found}
     if not with_rhythm:
         return None
-    lead = max(with_rhythm, key=lambda gpu: len(study.order(gpu)))
+    lead = max(with_rhythm, key=lambda gpu: len(order_of(gpu)))
     count = commonest_count(with_rhythm[lead])
     first = min((r for r in with_rhythm[lead] if r.count == count), key=lambda r: r.first)
     same = {
         gpu: r for gpu, found in with_rhythm.items() for r in found if (r.key, r.count) == (first.key, count)
     }
-    name, what = _named(study, first.key)
+    name, what = _named(trace, first.key)
     share, even = min(r.span for r in same.values()), min(r.even_share for r in same.values())
     return Guess(first.key, name, what, count, share, even, tuple(sorted(same)))
 
 
-def _named(study: Study, key: int) -> tuple[str, Literal["kernel", "copy"]]:
+def _named(trace: Trace, key: int) -> tuple[str, Literal["kernel", "copy"]]:
     if key >= 0:
-        return short_name(study.trace.names[key]), "kernel"
+        return short_name(trace.names[key]), "kernel"
     size, kind = divmod(-2 - key, 16)
     kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
     return f"copy {kinds.get(kind, '')} of {size:,} bytes".replace("  ", " "), "copy"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -14,13 +12,13 @@ from viewer.analysis.kernels.kernel_tables import bursts_in, class_table, small_
 from viewer.analysis.launches.attribution import Rows
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
+from viewer.analysis.time.time_breakdown import TimeBreakdown
 from viewer.trace.names import short_name
 
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
-
-def phase_table(study: Study, iterations: Iterations, phases: Phases, scope: Scope) -> pd.DataFrame:
+def phase_table(
+    phases: Phases, iterations: Iterations, scope: Scope, parts: tuple[TimeBreakdown, ...]
+) -> pd.DataFrame:
     """Return one row per phase, over the iterations of a scope and all GPUs.
 
     Returns
@@ -35,35 +33,34 @@ def phase_table(study: Study, iterations: Iterations, phases: Phases, scope: Sco
         (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
     """
     chosen = phases.over(scope.iterations_of(iterations))
-    idle = tuple(scope.stalls(study.parts, gpu, "idle") for gpu in range(len(scope.within)))
-    rows = [_row(study, iterations, chosen, phase, scope, idle) for phase in phases.phases]
+    idle = tuple(scope.stalls(parts, gpu, "idle") for gpu in range(len(scope.within)))
+    rows = [_row(iterations, chosen, phase, scope, idle) for phase in phases.phases]
     return pd.DataFrame([row for row in rows if row])
 
 
 def _row(
-    study: Study,
     iterations: Iterations,
     phases: Phases,
     phase: Phase,
     scope: Scope,
     idle: tuple[Intervals, ...],
 ) -> dict[str, object]:
-    kernels = study.trace.kernels
+    trace, classes, kernels = phase.trace, phase.classes, phase.trace.kernels
     held: list[Rows] = []
     small = bursts = in_bursts = burst_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
         mine = phase.kernels[gpu]
         mine = mine[within.covered(kernels.start_ns[mine], kernels.end_ns[mine]) > 0]
         held.append(mine)
-        found = bursts_in(kernels, study.classes, mine)
+        found = bursts_in(kernels, classes, mine)
         small += small_in(kernels, mine)
         bursts += len(found)
         in_bursts += int(found.kernels.sum())
         burst_ns += int(found.sum_ns.sum())
         idle_ns += (idle[gpu] & phase.extent[gpu]).total()
     rows = tuple(held)
-    top = top_kernels(study.trace, study.classes, scope, rows, 3)
-    of_class = class_table(study.trace, study.classes, scope, rows)
+    top = top_kernels(trace, classes, scope, rows, 3)
+    of_class = class_table(trace, classes, scope, rows)
     gpu, start, end = _example(phase, scope)
     return {
         "phase": phase.name,

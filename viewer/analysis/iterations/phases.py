@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import EMPTY, Intervals, runs, union
 from viewer.analysis.core.nvtx_texts import in_phase, is_library_domain
 from viewer.analysis.launches.attribution import MARK, Cover, Indices, LaunchedOperations, Mask, Rows
+from viewer.analysis.launches.launches import Launches
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.trace import GPU_KINDS, Kind, Track
+from viewer.trace import GPU_KINDS, Kind, Trace, Track
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 PHASES = ("forward", "backward", "optimizer")
 OWN_IN_BACKWARD = "own launches in backward"
@@ -45,7 +43,8 @@ class Phase:
         Its kernels, compute and communication, and its CUDA graphs: indices into their tables, by start.
     """
 
-    study: Study
+    trace: Trace
+    classes: KernelClasses
     name: str
     how: str
     extent: tuple[Intervals, ...]
@@ -55,7 +54,7 @@ class Phase:
     @property
     def compute(self) -> tuple[Intervals, ...]:
         """Union of its compute kernels and graphs on each GPU, no communication; made anew."""
-        kernels, graphs = self.study.trace.kernels, self.study.trace.events[Kind.GRAPH]
+        kernels, graphs = self.trace.kernels, self.trace.events[Kind.GRAPH]
         return tuple(
             union(
                 np.concatenate((kernels.start_ns[held], graphs.start_ns[whole])),
@@ -65,7 +64,7 @@ class Phase:
         )
 
     def _compute_kernels(self, kernels: Rows) -> Rows:
-        return kernels[~self.study.classes.is_comm(self.study.trace.kernels.name_id[kernels])]
+        return kernels[~self.classes.is_comm(self.trace.kernels.name_id[kernels])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,17 +139,18 @@ class Phases:
         return tuple(b / f if f and b is not None else None for f, b in pairs)
 
 
-def find_phases(study: Study, iterations: Iterations) -> Phases:
+def find_phases(launches: Launches, classes: KernelClasses, iterations: Iterations) -> Phases:
     """Return what each phase launched and how long it kept each GPU, iteration by iteration."""
-    gpus = len(study.trace.gpus)
+    trace = launches.trace
+    gpus = len(trace.gpus)
     found = {name: [_NOTHING] * gpus for name in _ALL}
     how = dict.fromkeys(_ALL, NOT_FOUND)
-    named = _Named(study)
-    for process in study.trace.processes:
-        own_gpus = [g.index for g in study.trace.gpus_of(process.index)]
+    named = _Named(trace)
+    for process in trace.processes:
+        own_gpus = [g.index for g in trace.gpus_of(process.index)]
         if not own_gpus:
             continue
-        cover = Cover(study.launches, process.index)
+        cover = Cover(launches, process.index)
         masks, said = _attributed(cover, named, process.index)
         how |= {name: said[name] for name in said if masks[name].any()}
         for gpu in own_gpus:
@@ -158,7 +158,7 @@ def find_phases(study: Study, iterations: Iterations) -> Phases:
                 found[name][gpu] = on_gpu
     how[OWN_IN_BACKWARD] = how["backward"]
     phases = tuple(
-        Phase(study, name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
+        Phase(trace, classes, name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
         for name in _ALL
         if any(len(kernels) for _, kernels, _ in found[name])
     )
@@ -178,8 +178,8 @@ _NOTHING: _OnGpu = (EMPTY, np.empty(0, np.int32), np.empty(0, np.int32))
 class _Named:
     """The ranges whose text names a phase, by process and track; libraries' domains apart."""
 
-    def __init__(self, study: Study) -> None:
-        trace, nvtx = study.trace, study.trace.nvtx
+    def __init__(self, trace: Trace) -> None:
+        nvtx = trace.nvtx
         used = np.flatnonzero(np.bincount(nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
         types = nvtx.columns.get("event_type")
         self._found: dict[tuple[str, int], list[tuple[Track, Indices]]] = defaultdict(list)

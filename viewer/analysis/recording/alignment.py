@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from viewer.analysis.collectives.groups import Sequence as KernelSequence
 from viewer.analysis.collectives.groups import sequences
+from viewer.analysis.core.classify import KernelClasses
+from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.clocks import TOLERANCE_NS, Clock
 from viewer.trace import GPU_KINDS, Trace
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 ALIGNED = "aligned: "
 """How the note of an alignment begins."""
 _STEADY_NS = 10_000
 
 
-def offsets(study: Study) -> dict[int, int]:
+def offsets(clocks: Sequence[Clock], launches: Launches, classes: KernelClasses) -> dict[int, int]:
     """Return what to add to the times of each GPU whose clock is shifted, ns.
 
     The middle of the bounds that launches and synchronisations set, refined by the ends of collectives: the
     k-th kernels of ranks that do the same end together.
     """
-    found = study.clocks
-    shifted = [clock for clock in found if clock.is_shifted]
+    shifted = [clock for clock in clocks if clock.is_shifted]
     if not shifted:
         return {}
-    healthy = {clock.gpu for clock in found if not (clock.is_shifted or clock.contradicts)}
-    return {clock.gpu: _refined(study, clock, healthy) for clock in shifted}
+    healthy = {clock.gpu for clock in clocks if not (clock.is_shifted or clock.contradicts)}
+    comm = sequences(launches, classes)
+    return {clock.gpu: _refined(launches.trace, comm, clock, healthy) for clock in shifted}
 
 
 def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
@@ -61,12 +60,11 @@ def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
     return replace(trace, events=events, gpus=gpus, notes=(*trace.notes, *notes))
 
 
-def _refined(study: Study, clock: Clock, healthy: set[int]) -> int:
-    ends = study.trace.kernels.end_ns
-    held = sequences(study)
+def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy: set[int]) -> int:
+    ends = trace.kernels.end_ns
     best: tuple[float, int] | None = None
-    for own in (s for s in held if s.gpu == clock.gpu):
-        for other in held:
+    for own in (s for s in comm if s.gpu == clock.gpu):
+        for other in comm:
             same = other.gpu in healthy and other.name_id == own.name_id
             if not same or len(other.rows) != len(own.rows):
                 continue

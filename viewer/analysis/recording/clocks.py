@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.launches.attribution import Indices, LaunchedOperations, Mask, launched_operations
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import Gpu, Kind, Trace
 from viewer.trace.events import Int64, UInt32
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 TOLERANCE_NS = 100_000
 _STREAM_SYNCS = ("cudaStreamSynchronize", "cuStreamSynchronize")
@@ -78,15 +75,16 @@ class Clock:
         return sum(bounds) // len(bounds)
 
 
-def clocks(study: Study) -> tuple[Clock, ...]:
+def clocks(launches: Launches) -> tuple[Clock, ...]:
     """Return the bounds of every GPU's clock, in order of `Trace.gpus`."""
+    trace = launches.trace
     found: dict[int, Clock] = {}
-    for process in study.trace.processes:
-        gpus = study.trace.gpus_of(process.index)
+    for process in trace.processes:
+        gpus = trace.gpus_of(process.index)
         if gpus:
-            ops = launched_operations(study.launches, process.index)
-            found |= {g.index: _clock(study.trace, ops, g) for g in gpus}
-    return tuple(found[g.index] for g in study.trace.gpus)
+            ops = launched_operations(launches, process.index)
+            found |= {g.index: _clock(trace, ops, g) for g in gpus}
+    return tuple(found[g.index] for g in trace.gpus)
 
 
 def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import union
 from viewer.analysis.launches.attribution import Mask
+from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.alignment import offsets
+from viewer.analysis.recording.clocks import Clock
 from viewer.analysis.recording.finding import Finding, counted
 from viewer.analysis.recording.reported import about_recording
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import MIGRATION_CAUSES, Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
@@ -32,32 +31,28 @@ _CAPTURING = "StreamBeginCapture"
 _FAR_OUTSIDE_NS = 1_000_000_000
 
 
-def doubtful_gpus(study: Study) -> frozenset[int]:
-    """Return the GPUs whose rows were lost or whose clock is shifted: their numbers are to be marked."""
-    return lost_gpus(study) | {f.gpu for f in study.findings if f.spoils and f.gpu is not None}
-
-
-def lost_gpus(study: Study) -> frozenset[int]:
+def lost_gpus(trace: Trace, found: Iterable[Finding]) -> frozenset[int]:
     """Return the GPUs of the processes whose rows were lost: where nothing is seen, nothing is known."""
-    lost = (f.process for f in study.findings if f.process is not None)
-    return frozenset(gpu.index for process in lost for gpu in study.trace.gpus_of(process))
+    lost = (finding.process for finding in found if finding.process is not None)
+    return frozenset(gpu.index for process in lost for gpu in trace.gpus_of(process))
 
 
-def findings(study: Study) -> tuple[Finding, ...]:
+def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]) -> tuple[Finding, ...]:
     """Return what the trace's own diagnostics and our checks say, worst first."""
+    trace = launches.trace
     found = [
-        *_no_gpu_rows(study.trace),
-        *_lost_rows(study),
-        *_shifted_clocks(study),
-        *_contradictions(study),
-        *_aligned(study.trace),
-        *_shared_gpus(study.trace),
-        *_unknown_launches(study),
-        *_graphs(study),
-        *_outside(study.trace),
-        *_profiler_overhead(study.trace),
-        *_migrations(study.trace),
-        *about_recording(study.trace),
+        *_no_gpu_rows(trace),
+        *_lost_rows(trace),
+        *_shifted_clocks(trace, clocks, offsets(clocks, launches, classes)),
+        *_contradictions(trace, clocks),
+        *_aligned(trace),
+        *_shared_gpus(trace),
+        *_unknown_launches(launches),
+        *_graphs(trace),
+        *_outside(trace),
+        *_profiler_overhead(trace),
+        *_migrations(trace),
+        *about_recording(trace),
     ]
     return tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
 
@@ -104,9 +99,8 @@ def _launching_calls(trace: Trace) -> int:
     return len(rows)
 
 
-def _lost_rows(study: Study) -> Iterator[Finding]:
+def _lost_rows(trace: Trace) -> Iterator[Finding]:
     """Say where there are launches without kernels, and not as many kernels without launches."""
-    trace = study.trace
     if not any(len(trace.events[kind]) for kind in GPU_KINDS):
         return
     used = np.flatnonzero(np.bincount(trace.api.name_id, minlength=len(trace.names)))
@@ -158,13 +152,12 @@ def _correlations(trace: Trace, process: int) -> Int64:
     return np.concatenate([np.empty(0, np.int64), *pieces])
 
 
-def _shifted_clocks(study: Study) -> Iterator[Finding]:
-    by_ns = offsets(study)
-    for clock in study.clocks:
+def _shifted_clocks(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) -> Iterator[Finding]:
+    for clock in clocks:
         if not clock.is_shifted:
             continue
         offset = by_ns[clock.gpu]
-        where = study.trace.gpu_label(clock.gpu)
+        where = trace.gpu_label(clock.gpu)
         early = clock.is_early
         least = abs(clock.lower_ns or 0) if early else abs(clock.upper_ns or 0)
         seen = (
@@ -184,10 +177,10 @@ def _shifted_clocks(study: Study) -> Iterator[Finding]:
         )
 
 
-def _contradictions(study: Study) -> Iterator[Finding]:
-    for clock in study.clocks:
+def _contradictions(trace: Trace, clocks: Sequence[Clock]) -> Iterator[Finding]:
+    for clock in clocks:
         if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
-            where = study.trace.gpu_label(clock.gpu)
+            where = trace.gpu_label(clock.gpu)
             yield Finding(
                 "contradicting-clock",
                 "warning",
@@ -233,15 +226,15 @@ def _shared_gpus(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _unknown_launches(study: Study) -> Iterator[Finding]:
+def _unknown_launches(launches: Launches) -> Iterator[Finding]:
     """Say where operations have no launch record."""
-    trace = study.trace
+    trace = launches.trace
     drivers = {kind: trace.events[kind].migrations() for kind in GPU_KINDS}
     for gpu in trace.gpus:
         count = missing = 0
         for kind in GPU_KINDS:
             rows = rows_of_gpu(trace, kind, gpu.index)
-            held = study.launches.api_of(kind)[rows][~drivers[kind][rows]]
+            held = launches.api_of(kind)[rows][~drivers[kind][rows]]
             count, missing = count + len(held), missing + int((held < 0).sum())
         if missing * 20 > count:
             yield Finding(
@@ -280,8 +273,8 @@ def _migrations(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _graphs(study: Study) -> Iterator[Finding]:
-    graphs = len(study.trace.events[Kind.GRAPH])
+def _graphs(trace: Trace) -> Iterator[Finding]:
+    graphs = len(trace.events[Kind.GRAPH])
     if graphs:
         yield Finding(
             "whole-graphs",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +15,8 @@ from viewer.analysis.core.intervals import runs
 from viewer.analysis.launches.attribution import outermost, ranges_of
 from viewer.analysis.launches.launches import NEAR_ZERO_NS
 from viewer.analysis.stalls.host_time import Hosts, Indices
+from viewer.trace import Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 SHARES = (
     "blocking_ns",
@@ -91,9 +88,7 @@ class Causes:
         return cls(shares, np.zeros(count, np.int8), thread, *(none.copy() for _ in range(6)))
 
 
-def find_causes(
-    study: Study, hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, queued_ns: Int64
-) -> Causes:
+def find_causes(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, queued_ns: Int64) -> Causes:
     """Find why a GPU was idle in some stalls.
 
     Parameters
@@ -105,8 +100,8 @@ def find_causes(
     queued_ns : ndarray of int64, shape (stalls,)
         How long that operation was queued.
     """
-    found = placed(study, hosts, start_ns, end_ns, launch)
-    api, known = study.trace.api, launch >= 0
+    found = placed(hosts, start_ns, end_ns, launch)
+    api, known = hosts.trace.api, launch >= 0
     calls = np.maximum(launch, 0)
     begin, stop = start_ns.copy(), start_ns.copy()
     if len(api):
@@ -121,24 +116,24 @@ def find_causes(
     found.shares[OTHER_CALL, split] = (stop - begin)[split]
     found.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
     _split_threads(hosts, found, split, found.thread, start_ns, begin)
-    _follow(study, hosts, found, split, start_ns, end_ns, begin, launch)
+    _follow(hosts, found, split, start_ns, end_ns, begin, launch)
     _name_calls(hosts, found, split, start_ns, begin, stop, launch)
     _decide(hosts, found, start_ns, end_ns, queued_ns)
     return found
 
 
-def placed(study: Study, hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
+def placed(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
     """Say of stalls of any kind which thread launched, inside which range, and what drained the queue."""
-    found = Causes.empty(len(launch), threads_of(study, launch))
+    found = Causes.empty(len(launch), threads_of(hosts.trace, launch))
     for thread, mine in _by_thread(found.thread):
         found.inside[mine] = hosts.inside(thread, start_ns[mine], end_ns[mine])
         found.drained_by[mine] = hosts.blocked_at(thread, start_ns[mine])
     return found
 
 
-def threads_of(study: Study, calls: Indices) -> Indices:
+def threads_of(trace: Trace, calls: Indices) -> Indices:
     """Return the threads of some API calls, -1 for a call of -1."""
-    thread = np.searchsorted(study.trace.api.offsets, calls, side="right") - 1
+    thread = np.searchsorted(trace.api.offsets, calls, side="right") - 1
     return np.where(calls >= 0, thread, -1)
 
 
@@ -151,7 +146,6 @@ def _split_threads(
 
 
 def _follow(
-    study: Study,
     hosts: Hosts,
     found: Causes,
     split: npt.NDArray[np.bool_],
@@ -167,11 +161,11 @@ def _follow(
     idle = found.shares[OFF_CPU] + (found.shares[UNKNOWN] if hosts.is_recorded else 0)
     waited = split & (2 * idle >= end - start)
     for thread, held in _by_thread(np.where(waited, found.thread, -1)):
-        for owner in _owners(study, hosts, thread):
+        for owner in _owners(hosts, thread):
             mine = held[found.followed[held] < 0]
             if not len(mine):
                 break
-            mine = mine[_holds(study, owner, launch[mine])]
+            mine = mine[_holds(hosts.trace, owner, launch[mine])]
             inside = hosts.inside(owner, start[mine], end[mine])
             mine, inside = mine[inside >= 0], inside[inside >= 0]
             was = hosts.time(thread).split(start[mine], begin[mine])
@@ -182,15 +176,15 @@ def _follow(
             found.drained_by[mine] = np.where(drained >= 0, drained, found.drained_by[mine])
 
 
-def _owners(study: Study, hosts: Hosts, thread: int) -> list[int]:
+def _owners(hosts: Hosts, thread: int) -> list[int]:
     """Return the other threads of the process that have ranges, those that launch most first."""
-    owners = hosts.owners(study.trace.threads[thread].process)
+    owners = hosts.owners(hosts.trace.threads[thread].process)
     return [t for t in owners[: _OWNERS_TRIED + 1] if t != thread][:_OWNERS_TRIED]
 
 
-def _holds(study: Study, owner: int, launch: Indices) -> npt.NDArray[np.bool_]:
+def _holds(trace: Trace, owner: int, launch: Indices) -> npt.NDArray[np.bool_]:
     """Return which calls lie wholly inside a range of a thread."""
-    trace, api, nvtx = study.trace, study.trace.api, study.trace.nvtx
+    api, nvtx = trace.api, trace.nvtx
     held = np.zeros(len(launch), bool)
     for track in trace.tracks_of(owner):
         rows = ranges_of(trace, track.index)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,10 @@ from viewer.analysis.core.intervals import EMPTY, Intervals, union, window
 from viewer.analysis.core.overlaps import overlaps
 from viewer.analysis.launches.attribution import outermost, ranges_of
 from viewer.analysis.launches.blocking_calls import blocking_calls
+from viewer.analysis.launches.launches import Launches
 from viewer.trace import Events, Kind
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -78,36 +75,36 @@ class HostTime:
 class Hosts:
     """The host threads of a trace; what is asked of one is computed once."""
 
-    def __init__(self, study: Study) -> None:
-        self._study = study
-        self._trace = study.trace
+    def __init__(self, launches: Launches) -> None:
+        self._launches = launches
+        self.trace = launches.trace
         self._times: dict[int, HostTime] = {}
         self._owners: dict[int, list[int]] = {}
 
     @cached_property
     def is_blocking(self) -> Mask:
         """Which API calls return when the GPU is done."""
-        return blocking_calls(self._study.launches)
+        return blocking_calls(self._launches)
 
     @property
     def is_recorded(self) -> bool:
         """Whether context switches or operating system calls tell waiting from working."""
-        return bool(len(self._on_cpu) or len(self._trace.events[Kind.OSRT]))
+        return bool(len(self._on_cpu) or len(self.trace.events[Kind.OSRT]))
 
     @cached_property
     def is_launch(self) -> Mask:
         """Which API calls put an operation on a GPU."""
-        launching = np.zeros(len(self._trace.api), bool)
+        launching = np.zeros(len(self.trace.api), bool)
         for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH):
-            calls = self._study.launches.api_of(kind)
+            calls = self._launches.api_of(kind)
             launching[calls[calls >= 0]] = True
         return launching
 
     def owners(self, process: int) -> list[int]:
         """Return the threads of a process that have ranges and launch, those that launch most first."""
         if process not in self._owners:
-            threads = [t.index for t in self._trace.threads_of(process) if self._trace.tracks_of(t.index)]
-            launches = {t: int(self.is_launch[self._trace.api.of(t)].sum()) for t in threads}
+            threads = [t.index for t in self.trace.threads_of(process) if self.trace.tracks_of(t.index)]
+            launches = {t: int(self.is_launch[self.trace.api.of(t)].sum()) for t in threads}
             held = [t for t in threads if launches[t]]
             self._owners[process] = sorted(held, key=lambda t: (-launches[t], t))
         return self._owners[process]
@@ -122,39 +119,39 @@ class Hosts:
         self, thread: int, start_ns: Int64, end_ns: Int64, *, blocking: bool
     ) -> tuple[Indices, Int64]:
         """Return the call that takes most of each of some disjoint windows, -1 for none, and how much, ns."""
-        api, rows = self._trace.api, self._trace.api.of(thread)
+        api, rows = self.trace.api, self.trace.api.of(thread)
         held = rows.start + np.flatnonzero(self.is_blocking[rows] == blocking)
         return _longest(api, held, start_ns, end_ns)
 
     def longest_os_call(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
         """Return the call of the operating system that takes most of each disjoint window, -1 for none."""
-        table = self._trace.events[Kind.OSRT]
+        table = self.trace.events[Kind.OSRT]
         rows = table.of(thread)
         return _longest(table, np.arange(rows.start, rows.stop), start_ns, end_ns)[0]
 
     def blocked_at(self, thread: int, times_ns: Int64) -> Indices:
         """Return the blocking call (into ``trace.api``) in which a thread is at each instant, -1 for none."""
-        api, rows = self._trace.api, self._trace.api.of(thread)
+        api, rows = self.trace.api, self.trace.api.of(thread)
         held = rows.start + np.flatnonzero(self.is_blocking[rows])
         at = outermost(api.start_ns[held], api.end_ns[held], times_ns, times_ns + 1)
         return np.where(at >= 0, held[at] if len(held) else -1, -1)
 
     def launches_near(self, thread: int, times_ns: Int64, within_ns: int) -> Int64:
         """Return how many launching calls of a thread begin in the window of that length around each time."""
-        api, rows = self._trace.api, self._trace.api.of(thread)
+        api, rows = self.trace.api, self.trace.api.of(thread)
         starts = api.start_ns[rows][self.is_launch[rows]]
         low = np.searchsorted(starts, times_ns - within_ns // 2, side="left")
         return np.asarray(np.searchsorted(starts, times_ns + within_ns // 2, side="left") - low, np.int64)
 
     def inside(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
         """Return the innermost NVTX range of a thread that covers at least half of each window, -1: none."""
-        nvtx = self._trace.nvtx
+        nvtx = self.trace.nvtx
         best = np.full(len(start_ns), -1, np.int64)
         length = np.full(len(start_ns), np.iinfo(np.int64).max)
         # A range over half of a window holds its middle, or ends or begins there.
         middle = start_ns + (end_ns - start_ns) // 2
-        for track in self._trace.tracks_of(thread):
-            for layer in layers(nvtx, ranges_of(self._trace, track.index)):
+        for track in self.trace.tracks_of(thread):
+            for layer in layers(nvtx, ranges_of(self.trace, track.index)):
                 begin, stop = nvtx.start_ns[layer], nvtx.end_ns[layer]
                 for point in (middle, middle - 1):
                     at = np.searchsorted(begin, point, side="right") - 1
@@ -166,7 +163,7 @@ class Hosts:
         return best
 
     def _time(self, thread: int) -> HostTime:
-        trace = self._trace
+        trace = self.trace
         api, rows = trace.api, trace.api.of(thread)
         calls = union(api.start_ns[rows], api.end_ns[rows])
         waits = self.is_blocking[rows]
@@ -185,7 +182,7 @@ class Hosts:
         switched = window(int(on_cpu.start_ns[rows][0]), high) if rows.stop > rows.start else EMPTY
         off = switched - union(on_cpu.start_ns[rows], on_cpu.end_ns[rows])
         rest = window(low, high) - switched
-        osrt = self._trace.events[Kind.OSRT]
+        osrt = self.trace.events[Kind.OSRT]
         if not len(osrt):
             return off, rest
         rows = osrt.of(thread)
@@ -194,20 +191,20 @@ class Hosts:
 
     @property
     def _on_cpu(self) -> Events:
-        return self._trace.events[Kind.ON_CPU]
+        return self.trace.events[Kind.ON_CPU]
 
     @cached_property
     def _extent(self) -> tuple[int, int]:
         """From before to after everything that a window can reach."""
-        low, high = self._trace.span_ns
-        return min(low, self._trace.window_ns[0]), high + 1
+        low, high = self.trace.span_ns
+        return min(low, self.trace.window_ns[0]), high + 1
 
     @cached_property
     def _is_waiting(self) -> Mask:
-        osrt = self._trace.events[Kind.OSRT]
+        osrt = self.trace.events[Kind.OSRT]
         used = np.unique(osrt.name_id)
-        waits = np.zeros(len(self._trace.names), bool)
-        texts = self._trace.names.array.take(pa.array(used))
+        waits = np.zeros(len(self.trace.names), bool)
+        texts = self.trace.names.array.take(pa.array(used))
         waits[used] = np.asarray(pc.match_substring_regex(texts, WAITING_CALLS).to_numpy(False), bool)
         return np.asarray(waits[osrt.name_id])
 

@@ -10,7 +10,6 @@ from viewer.trace import GPU_KINDS, Kind, Trace
 
 if TYPE_CHECKING:
     from viewer.analysis.stalls.stalls import Stalls
-    from viewer.analysis.study import Study
 
 _SHARE_TEXT = {
     "blocking_ns": "in a call that waits for the GPU",
@@ -33,14 +32,14 @@ NOT_RECORDED = "host code or waiting: neither context switches nor operating sys
 CardText = list[tuple[str, str]]
 
 
-def stall_facts(study: Study, stalls: Stalls, number: int) -> CardText:
+def stall_facts(stalls: Stalls, number: int) -> CardText:
     """Return labels and values of a stall, for a card or a panel; what is not known is said, with why."""
-    row, words = stalls.table.iloc[number], stalls.words(number)
+    trace, row, words = stalls.trace, stalls.table.iloc[number], stalls.words(number)
     facts = [
         ("Stall", f"{words['kind']}, {duration_text(int(row['duration_ns']))}"),
         ("GPU", words["gpu"]),
         ("Iteration", f"{words['iteration']} ({words['place']})" if words["iteration"] else words["place"]),
-        ("Cause", _cause(study, row, words)),
+        ("Cause", _cause(trace, row, words)),
     ]
     facts += [("Of which", text) for text in _shares(row, words["cause"])]
     facts += [
@@ -50,21 +49,21 @@ def stall_facts(study: Study, stalls: Stalls, number: int) -> CardText:
         ("Copies", _copies(row, words)),
         ("Before", words["before"]),
         ("After", words["after"]),
-        ("Launched by", _launch(study.trace, row)),
+        ("Launched by", _launch(trace, row)),
     ]
-    facts += [("Called from", frame) for frame in _chain(study, row)]
+    facts += [("Called from", frame) for frame in _chain(trace, row)]
     return [(label, value) for label, value in facts if value]
 
 
-def call_chain(study: Study, api_index: int) -> list[str]:
+def call_chain(trace: Trace, api_index: int) -> list[str]:
     """Return the call chain of an API call, innermost frame first; nothing where it is not recorded."""
-    source = study.trace.source
-    if source is None or api_index < 0 or "call-chains" not in study.trace.session.recorded:
+    source = trace.source
+    if source is None or api_index < 0 or "call-chains" not in trace.session.recorded:
         return []
-    return source.call_chain(Kind.API, int(study.trace.api.columns["file_row"][api_index]))
+    return source.call_chain(Kind.API, int(trace.api.columns["file_row"][api_index]))
 
 
-def _cause(study: Study, row: Any, words: Any) -> str:
+def _cause(trace: Trace, row: Any, words: Any) -> str:
     cause = str(words["cause"])
     if cause == "unknown":
         if int(row["after_index"]) < 0:
@@ -75,7 +74,7 @@ def _cause(study: Study, row: Any, words: Any) -> str:
         said.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {words['call']}")
     said.append(f"{float(words['share']):.0%} of the stall")
     if int(row["followed"]) >= 0:
-        said.append(f"by {_thread(study.trace, int(row['followed']))}, for which the launching thread waited")
+        said.append(f"by {_thread(trace, int(row['followed']))}, for which the launching thread waited")
     return ", ".join(said)
 
 
@@ -107,8 +106,8 @@ def _thread(trace: Trace, thread: int) -> str:
     return held.name or f"thread {held.tid}"
 
 
-def _chain(study: Study, row: Any) -> list[str]:
+def _chain(trace: Trace, row: Any) -> list[str]:
     for name in ("blocking_call", "drained_by"):
-        if chain := call_chain(study, int(row[name])):
+        if chain := call_chain(trace, int(row[name])):
             return chain
     return []

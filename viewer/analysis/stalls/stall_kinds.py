@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.overlaps import Overlaps, overlaps
-from viewer.analysis.kernels.copies import HTOD, MIN_IN_FRONT_BYTES, before_first_kernel
+from viewer.analysis.kernels.copies import HTOD, MIN_IN_FRONT_BYTES
 from viewer.analysis.launches.blocking_calls import is_pageable
-from viewer.trace import GPU_KINDS, Kind
+from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Iterations
 
 COPY_CAUSE = "copy"
 COPY_COLUMNS = ("copy_kind", "copy_index", "copies", "bytes", "throughput_gb_s", "pageable", "in_front")
@@ -29,12 +27,18 @@ WHOLE = (
 """What has to be said where stalls are summed by cause (docs/definitions.md, sections 7 and 8)."""
 
 Columns = dict[str, npt.NDArray[Any]]
+Front = tuple[Int64, Int64]
+"""Per iteration the start of the last compute kernel before it, and of its own first one, ns."""
 
 
 def copy_facts(
-    study: Study, iterations: Iterations | None, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool
+    trace: Trace, gpu: int, start_ns: Int64, end_ns: Int64, front: Front | None, *, wanted: bool
 ) -> Columns:
-    """Return `COPY_COLUMNS` of some sorted stalls of a GPU; without copies in them if not `wanted`."""
+    """Return `COPY_COLUMNS` of some sorted stalls of a GPU; without copies in them if not `wanted`.
+
+    `front` are the times before the first kernel of each iteration, see `before_first_kernel`; None without
+    iterations.
+    """
     count = len(start_ns)
     found: Columns = {
         "copy_kind": np.full(count, -1, np.int8),
@@ -49,7 +53,7 @@ def copy_facts(
         return found
     best = np.zeros(count, np.int64)
     for kind in (Kind.MEMCPY, Kind.MEMSET):
-        table, rows = study.trace.events[kind], rows_of_gpu(study.trace, kind, gpu)
+        table, rows = trace.events[kind], rows_of_gpu(trace, kind, gpu)
         if not len(rows):
             continue
         shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
@@ -64,17 +68,17 @@ def copy_facts(
         lasted = np.maximum(table.end_ns[one] - table.start_ns[one], 1)
         found["throughput_gb_s"][more] = sizes[at[more]] / lasted
         found["pageable"][more] = is_pageable(table)[one] if kind is Kind.MEMCPY else False
-        if kind is Kind.MEMCPY and iterations is not None:
-            found["in_front"] = _in_front(study, iterations, gpu, rows, shared)
+        if kind is Kind.MEMCPY and front is not None:
+            found["in_front"] = _in_front(trace, rows, shared, front)
     return found
 
 
 def _in_front(
-    study: Study, iterations: Iterations, gpu: int, rows: npt.NDArray[np.int32], shared: Overlaps
+    trace: Trace, rows: npt.NDArray[np.int32], shared: Overlaps, front: Front
 ) -> npt.NDArray[np.bool_]:
     """Return the stalls with a copy to the device of 64 KiB or more before an iteration's first kernel."""
-    table = study.trace.events[Kind.MEMCPY]
-    low, first = before_first_kernel(study.trace, study.classes, iterations, gpu)
+    table = trace.events[Kind.MEMCPY]
+    low, first = front
     start = table.start_ns[rows]
     iteration = np.searchsorted(first, start, side="right")
     before = (iteration < len(low)) & (start >= low[np.minimum(iteration, len(low) - 1)])
@@ -85,16 +89,23 @@ def _in_front(
     return held
 
 
-def comm_facts(study: Study, gpu: int, start_ns: Int64, end_ns: Int64, *, wanted: bool) -> Columns:
+def comm_facts(
+    collectives: Collectives,
+    classes: KernelClasses,
+    gpu: int,
+    start_ns: Int64,
+    end_ns: Int64,
+    *,
+    wanted: bool,
+) -> Columns:
     """Return `COMM_COLUMNS`, the rank waited for and the collective of some sorted stalls of a GPU."""
     count = len(start_ns)
     found: Columns = {name: np.zeros(count, np.int64) for name in COMM_COLUMNS}
     found |= {"waits_for": np.full(count, -1, np.int16), "collective": np.full(count, -1, np.int32)}
     if not wanted or not count:
         return found
-    trace, collectives = study.trace, study.collectives
-    kernels, rows = trace.kernels, rows_of_gpu(trace, Kind.KERNEL, gpu)
-    rows = rows[study.classes.is_comm(kernels.name_id[rows])]
+    kernels, rows = collectives.trace.kernels, rows_of_gpu(collectives.trace, Kind.KERNEL, gpu)
+    rows = rows[classes.is_comm(kernels.name_id[rows])]
     matched = rows[collectives.wait_ns[rows] >= 0]
     found["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
     found["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)

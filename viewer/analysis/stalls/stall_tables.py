@@ -50,7 +50,7 @@ def groups(stalls: Stalls, rows: Indices) -> pd.DataFrame:
         most time first.
     """
     table = stalls.table[_TOLD_APART].iloc[rows]
-    texts, code = _ranges(stalls.study.trace, table["inside"].to_numpy())
+    texts, code = _ranges(stalls.trace, table["inside"].to_numpy())
     length = table["duration_ns"].to_numpy()
     keys = np.zeros(len(rows), np.int64)
     for values, count in (

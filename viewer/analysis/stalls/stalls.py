@@ -5,19 +5,22 @@ See docs/definitions.md, section 7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.core.arrays import narrowed
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import GpuOrder
+from viewer.analysis.kernels.copies import before_first_kernel
 from viewer.analysis.launches.attribution import Indices
 from viewer.analysis.launches.event_waits import event_waits
-from viewer.analysis.launches.launches import UNKNOWN
+from viewer.analysis.launches.launches import UNKNOWN, Launches
 from viewer.analysis.stalls.causes import IDLE_CAUSES, ON_GPU_SIDE, SHARES, Causes, find_causes, placed
 from viewer.analysis.stalls.host_time import Hosts
 from viewer.analysis.stalls.stall_kinds import (
@@ -28,13 +31,11 @@ from viewer.analysis.stalls.stall_kinds import (
     comm_facts,
     copy_facts,
 )
-from viewer.trace import GPU_KINDS
+from viewer.analysis.time.iteration_bounds import Iterations
+from viewer.analysis.time.time_breakdown import TimeBreakdown
+from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
-
-if TYPE_CHECKING:
-    from viewer.analysis.study import Study
-    from viewer.analysis.time.iteration_bounds import Iterations
 
 MIN_STALL_NS = 10_000
 """Shorter stalls are counted, not listed."""
@@ -46,6 +47,33 @@ PLACES = (INSIDE, BETWEEN, OUTSIDE, NO_ITERATIONS)
 CAUSES = (*IDLE_CAUSES, COPY_CAUSE, *COMM_CAUSES)
 
 _CAUSE_COLUMNS = ("thread", "followed", "blocking_call", "other_call", "os_call", "drained_by", "inside")
+
+
+@dataclass(frozen=True)
+class StallInputs:
+    """What the stalls of a trace and their causes are found in.
+
+    Attributes
+    ----------
+    launches : Launches
+    order_of : callable
+        Gives a GPU's operations by start.
+    classes : KernelClasses
+    parts : tuple of TimeBreakdown, one per GPU
+        Where each GPU is idle, only copies, or communicates exposed.
+    collectives : Collectives
+    """
+
+    launches: Launches
+    order_of: Callable[[int], GpuOrder]
+    classes: KernelClasses
+    parts: tuple[TimeBreakdown, ...]
+    collectives: Collectives
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.launches.trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +105,7 @@ class Stalls:
         `kind`, `gpu`, `count`, `total_ns` of those shorter than `min_ns`.
     """
 
-    study: Study
+    trace: Trace
     min_ns: int
     table: pd.DataFrame
     short: pd.DataFrame
@@ -149,11 +177,11 @@ class Stalls:
     @cached_property
     def _of_gpu(self) -> list[tuple[Indices, Int64, Int64]]:
         gpu, end = self.table["gpu"].to_numpy(), self.table["end_ns"].to_numpy()
-        rows = [np.flatnonzero(gpu == g.index) for g in self.study.trace.gpus]
+        rows = [np.flatnonzero(gpu == g.index) for g in self.trace.gpus]
         return [(held, self._start[held], end[held]) for held in rows]
 
 
-def find_stalls(study: Study, iterations: Iterations | None, min_ns: int = MIN_STALL_NS) -> Stalls:
+def find_stalls(inputs: StallInputs, iterations: Iterations | None, min_ns: int = MIN_STALL_NS) -> Stalls:
     """Find the stalls of every GPU in the trace's window, and the cause of each.
 
     Parameters
@@ -163,20 +191,22 @@ def find_stalls(study: Study, iterations: Iterations | None, min_ns: int = MIN_S
     min_ns : int
         The shortest stall to list.
     """
-    hosts = Hosts(study)
+    hosts = Hosts(inputs.launches)
     pieces: list[dict[str, Any]] = []
     short: list[tuple[str, int, int, int]] = []
-    for gpu in study.trace.gpus:
-        neighbours = _Neighbours(study.order(gpu.index))
+    for gpu in inputs.trace.gpus:
+        neighbours = _Neighbours(inputs.order_of(gpu.index))
         for kind in STALL_KINDS:
-            found = study.parts[gpu.index].intervals(kind)
+            found = inputs.parts[gpu.index].intervals(kind)
             long = found.lengths >= min_ns
             brief = found.lengths[~long]
             short.append((kind, gpu.index, len(brief), int(brief.sum())))
             start, end = found.start_ns[long], found.end_ns[long]
-            pieces.append(_of_kind(study, hosts, iterations, gpu.index, kind, start, end, neighbours))
+            pieces.append(_of_kind(inputs, hosts, iterations, gpu.index, kind, start, end, neighbours))
     table = _table(pieces)
-    return Stalls(study, min_ns, table, pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"]))
+    return Stalls(
+        inputs.trace, min_ns, table, pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"])
+    )
 
 
 @dataclass
@@ -200,7 +230,7 @@ class _Neighbours:
 
 
 def _of_kind(
-    study: Study,
+    inputs: StallInputs,
     hosts: Hosts,
     iterations: Iterations | None,
     gpu: int,
@@ -211,7 +241,7 @@ def _of_kind(
 ) -> dict[str, Any]:
     before, after = neighbours.before(start), neighbours.after(end)
     order = neighbours.order
-    launch, queued = _launch(study, order, after)
+    launch, queued = _launch(inputs.launches, order, after)
     columns: dict[str, Any] = {
         "kind": np.full(len(start), STALL_KINDS.index(kind), np.int8),
         "gpu": np.full(len(start), gpu, np.int16),
@@ -227,17 +257,21 @@ def _of_kind(
             columns[f"{name}_{field}"] = np.where(known, picked, -1).astype(dtype)
     columns["launch"] = launch.astype(np.int32)
     if kind == IDLE:
-        found = find_causes(study, hosts, start, end, launch, queued)
+        found = find_causes(hosts, start, end, launch, queued)
     else:
-        found = placed(study, hosts, start, end, launch)
+        found = placed(hosts, start, end, launch)
     columns |= _columns_of(found)
     columns["awaited"] = np.full(len(start), -1, np.int32)
     if kind == IDLE:
         queued_on = np.flatnonzero(found.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
         ahead = columns["after_kind"][queued_on], columns["after_index"][queued_on]
-        columns["awaited"][queued_on] = event_waits(study.launches, gpu, *ahead)
-    columns |= copy_facts(study, iterations, gpu, start, end, wanted=kind == COPY_ONLY)
-    columns |= comm_facts(study, gpu, start, end, wanted=kind == EXPOSED)
+        columns["awaited"][queued_on] = event_waits(inputs.launches, gpu, *ahead)
+    is_copy, is_comm = kind == COPY_ONLY, kind == EXPOSED
+    front = None
+    if is_copy and iterations is not None:
+        front = before_first_kernel(inputs.trace, inputs.classes, iterations, gpu)
+    columns |= copy_facts(inputs.trace, gpu, start, end, front, wanted=is_copy)
+    columns |= comm_facts(inputs.collectives, inputs.classes, gpu, start, end, wanted=is_comm)
     if kind == COPY_ONLY:
         columns["cause"] = np.full(len(start), CAUSES.index(COPY_CAUSE), np.int8)
     elif kind == EXPOSED:
@@ -246,17 +280,17 @@ def _of_kind(
     return {name: narrowed(held) if name in _FIGURES else held for name, held in columns.items()}
 
 
-def _launch(study: Study, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
+def _launch(launches: Launches, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
     """Return the call that launched each operation (-1), and how long it was queued (`UNKNOWN`)."""
     call = np.full(len(after), -1, np.int64)
     held = np.maximum(after, 0)
     for position, kind in enumerate(GPU_KINDS):
-        if len(study.trace.events[kind]) and len(order):
+        if len(launches.trace.events[kind]) and len(order):
             mine = (after >= 0) & (order.kind[held] == position)
-            call[mine] = study.launches.api_of(kind)[order.index[held[mine]]]
+            call[mine] = launches.api_of(kind)[order.index[held[mine]]]
     queued = np.full(len(after), UNKNOWN, np.int64)
     known = call >= 0
-    queued[known] = np.maximum(order.start_ns[after[known]] - study.trace.api.end_ns[call[known]], 0)
+    queued[known] = np.maximum(order.start_ns[after[known]] - launches.trace.api.end_ns[call[known]], 0)
     return call, queued
 
 

@@ -96,7 +96,7 @@ def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
     stall's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the kind that
     the cause names; of the GPU side the wait for an event), `before`, `after`, `copies`, `waits_for`.
     """
-    table, trace = _Picked(stalls.table, rows), stalls.study.trace
+    table, trace = _Picked(stalls.table, rows), stalls.trace
     labels = [*(trace.gpu_label(g.index) for g in trace.gpus), ""]
     return {
         "kind": Texts.of(map(KIND_TEXT.__getitem__, table.categories("kind")), table["kind"]),

@@ -58,14 +58,15 @@ class MetricInputs:
         """See `viewer.analysis.iterations.phase_table.phase_table`; empty without iterations."""
         if self.iterations is None or self.phases is None:
             return pd.DataFrame()
-        return phase_table(self.study, self.iterations, self.phases, self.scope)
+        return phase_table(self.phases, self.iterations, self.scope, self.study.parts)
 
     @cached_property
     def ranks(self) -> tuple[RankComparison, ...]:
         """The GPUs that do the same work, compared; () without iterations."""
         if self.iterations is None:
             return ()
-        return compare_ranks(self.study, self.iterations, self.study.collectives, self.used)
+        study = self.study
+        return compare_ranks(study.trace, study.parts, self.iterations, study.collectives, self.used)
 
     @cached_property
     def copies(self) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def iteration_facts(study: Study) -> dict[str, Any]:
 
 
 def _phases(study: Study, iterations: Iterations, phases: Phases) -> list[dict[str, Any]]:
-    rows = phase_table(study, iterations, phases, iteration_scope(iterations)).to_dict("records")
+    rows = phase_table(phases, iterations, iteration_scope(iterations), study.parts).to_dict("records")
     return [
         {
             "name": row["phase"],

@@ -89,7 +89,7 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
         "phases": inputs.phase_table,
         "copies": inputs.copies,
         "synchronisation": inputs.syncs,
-        "ranks": rank_table(study, inputs.ranks),
+        "ranks": rank_table(study.trace, inputs.ranks),
     }
     labels = tuple(study.trace.gpu_label(gpu.index) for gpu in study.trace.gpus)
     doubts = tuple(finding for finding in study.findings if finding.severity == "error")

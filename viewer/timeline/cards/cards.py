@@ -134,7 +134,7 @@ class Cards(QObject):
     def _about_selection(self, study: Study) -> Lines:
         """Return the facts about the selection where it is a stall."""
         stalls, number = self._timeline.background_results.stalls, self._timeline.links.stall_number
-        return stall_about(study, stalls, number) if stalls is not None and number is not None else ()
+        return stall_about(stalls, number) if stalls is not None and number is not None else ()
 
     def _bounds(self) -> QRect:
         """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""

@@ -70,8 +70,8 @@ class HoverCard(Card):
         key = (id(stalls), number)
         if key != self._shown:
             self._shown = key
-            items = [Item(None, *line) for line in stall_lines(study, stalls, number)]
-            self._show(*stall_heading(study, stalls, number), items)
+            items = [Item(None, *line) for line in stall_lines(stalls, number)]
+            self._show(*stall_heading(stalls, number), items)
         self.show_beside(span, bounds)
 
     def show_cut(

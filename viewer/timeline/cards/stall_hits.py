@@ -37,7 +37,7 @@ def stall_at(
     return number if seen and int(row["duration_ns"]) >= MIN_PX * ns_per_px else None
 
 
-def stall_heading(study: Study, stalls: Stalls, number: int) -> tuple[str, str]:
+def stall_heading(stalls: Stalls, number: int) -> tuple[str, str]:
     """Return the title and the subtitle of a stall: what it is and how long, on which GPU and where."""
     row = stalls.table.iloc[number]
     words = stalls.words(number)
@@ -49,25 +49,25 @@ def stall_heading(study: Study, stalls: Stalls, number: int) -> tuple[str, str]:
             else f"iteration {words['iteration']}"
         )
     title = f"{STALL_TITLES[str(row['kind'])]}  {format_ns(int(row['duration_ns']))}"
-    return title, " · ".join(t for t in (study.trace.gpu_label(int(row["gpu"])), place) if t)
+    return title, " · ".join(t for t in (stalls.trace.gpu_label(int(row["gpu"])), place) if t)
 
 
-def stall_lines(study: Study, stalls: Stalls, number: int) -> Lines:
+def stall_lines(stalls: Stalls, number: int) -> Lines:
     """Return the facts about a stall that are not in its heading, label and value; a repeated label is ""."""
     lines: list[tuple[str, str]] = []
     last = ""
-    for label, value in stall_facts(study, stalls, number):
+    for label, value in stall_facts(stalls, number):
         if label not in _IN_HEADING and len(lines) < _MOST_LINES:
             lines.append(("" if label == last else label, value))
             last = label
     return tuple(lines)
 
 
-def stall_about(study: Study, stalls: Stalls, number: int) -> Lines:
+def stall_about(stalls: Stalls, number: int) -> Lines:
     """Return the lines for the card of a selection that is a stall: as few as will do."""
-    title, where = stall_heading(study, stalls, number)
+    title, where = stall_heading(stalls, number)
     facts: dict[str, list[str]] = {}
-    for label, value in stall_facts(study, stalls, number):
+    for label, value in stall_facts(stalls, number):
         facts.setdefault(label, []).append(value)
     lines = [(title.split("  ")[0], where)]
     for labels, between in (
