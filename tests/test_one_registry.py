@@ -86,7 +86,7 @@ def test_the_dock_has_it(added, value, demo_study, qtbot):
     for page, metric in enumerate(added):
         panel.sections.setCurrentRow(page)
         tables = panel.pages.currentWidget().widget().findChildren(SpecTableView)
-        rows = [row for table in tables for row in table.grid.rows]
+        rows = [row for table in tables for row in table.spec.rows]
         (row,) = [row for row in rows if row[0].text == metric.title]
         assert row[1].text == format_count(value)
     join_all()

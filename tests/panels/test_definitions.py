@@ -84,7 +84,7 @@ def test_a_metric_leads_to_its_own_entry_in_whatever_column(demo_study, qtbot):
     view = SpecTableView(numbers_table(sheet, sheet.section(ITERATIONS), "Iterations"))
     qtbot.addWidget(view)
     keys = [metric.key for metric in sheet.section(ITERATIONS)]
-    for column in range(len(view.grid.heads)):
+    for column in range(len(view.spec.heads)):
         assert [view.definition_of(row, column) for row in range(len(keys))] == keys
 
 

@@ -61,13 +61,13 @@ def click(qtbot, sheet, row, column):
 
 
 def texts(sheet):
-    return [[cell.text for cell in row] for row in sheet.grid.rows]
+    return [[cell.text for cell in row] for row in sheet.spec.rows]
 
 
 def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
     panel = shown(demo)
     (sheet,) = page(panel, "Time")
-    rows = sheet.grid.rows
+    rows = sheet.spec.rows
     assert [row[0].text for row in rows[:2]] == ["All GPUs", "Rank 0 GPU 0"]
     assert rows[-1][0].text == "usual"
     scope = panel.summary.scope
@@ -90,8 +90,8 @@ def test_every_page_says_what_its_numbers_mean(shown, demo):
         sheets = page(panel, section)
         assert sheets, section
         for sheet in sheets:
-            assert sheet.grid.rows, section
-            for row in sheet.grid.rows:
+            assert sheet.spec.rows, section
+            for row in sheet.spec.rows:
                 if row[0].text != "usual":
                     assert row[0].tip or any(cell.tip for cell in row), (section, row[0].text)
     marked = [s for i, s in enumerate(PAGES) if panel.sections.item(i).data(Qt.ItemDataRole.UserRole)]
@@ -177,7 +177,7 @@ def test_a_sheet_is_copied_as_it_stands(shown, demo, qapp):
     (sheet,) = page(panel, "Time")
     sheet.copy()
     lines = qapp.clipboard().text().split("\n")
-    assert len(lines) == len(sheet.grid.rows) + 1
+    assert len(lines) == len(sheet.spec.rows) + 1
     assert lines[1].split("\t")[:2] == texts(sheet)[0][:2]
 
 
@@ -187,7 +187,7 @@ def test_bars_are_complete_at_any_width(shown, demo, qtbot, width):
     panel.resize(width, 320)
     (sheet,) = page(panel, "Time")
     qtbot.waitUntil(lambda: sheet.width() >= sheet.minimumSizeHint().width())
-    last = len(sheet.grid.heads) - 1
+    last = len(sheet.spec.heads) - 1
     assert sheet.columnWidth(last) >= 120
     header = sheet.horizontalHeader()
     assert header.sectionViewportPosition(last) + header.sectionSize(last) <= sheet.viewport().width()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import typer
 from rich.text import Text
 
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report, report_scope, trace_facts
 from viewer.analysis.summary.sections import SECTIONS
@@ -159,7 +160,7 @@ def _classes(gpus: list[dict[str, Any]]) -> FittedTable:
             for position, key in enumerate(("kernels", "sum_ns", "union_ns")):
                 total[position] += numbers[key]
     rows = [
-        [name, format_count(kernels), format_ns(sum_ns), format_ns(union_ns)]
+        [CLASS_LABELS.get(name, name), format_count(kernels), format_ns(sum_ns), format_ns(union_ns)]
         for name, (kernels, sum_ns, union_ns) in sorted(totals.items(), key=lambda item: -item[1][1])
         if kernels
     ]

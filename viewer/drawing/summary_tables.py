@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.analysis.core.classify import CLASSES
+from viewer.analysis.core.classify import CLASS_LABELS, CLASSES
 from viewer.analysis.kernels.sync_time import ALL_CALLS
 from viewer.analysis.summary import sections
 from viewer.analysis.summary.metric import Location, MetricValue, Section
@@ -73,7 +73,7 @@ def _class_table(summary: Summary, swatch: Swatch) -> SpecTable:
         location = _location(row)
         rows.append(
             [
-                Cell(row["class"], _LONGEST, location, swatch=swatch(row["class"])),
+                Cell(_label(row["class"]), _LONGEST, location, swatch=swatch(row["class"])),
                 Cell(format_count(row["kernels"]), heads[1].tip, location),
                 Cell(format_ns(row["sum_ns"]), heads[2].tip, location),
                 Cell(format_ns(row["union_ns"]), heads[3].tip, location),
@@ -102,7 +102,7 @@ def _kernel_table(summary: Summary, swatch: Swatch) -> SpecTable:
             format_ns(row["sum_ns"]),
             format_count(row["kernels"]),
             format_ns(row["mean_ns"]),
-            str(row["class"]),
+            _label(row["class"]),
         )
         first = Cell(short_name(row["name"]), tip, location, swatch=swatch(row["name_id"]))
         rows.append([first, *(Cell(text, tip, location) for text in texts)])
@@ -134,9 +134,9 @@ def _phase_row(row: dict[Any, Any], heads: Sequence[Head]) -> list[Cell]:
     total = max(sum(row[f"{c}_ns"] for c in CLASSES), 1)
     shares = sorted(((row[f"{name}_ns"] / total, name) for name in CLASSES), reverse=True)
     largest = ", ".join(
-        f"{name} {share * 100:.0f} %" for share, name in shares[:3] if share >= _SMALLEST_SHARE
+        f"{_label(name)} {share * 100:.0f} %" for share, name in shares[:3] if share >= _SMALLEST_SHARE
     )
-    all_classes = "\n".join(f"{name}: {format_share(share)}" for share, name in shares if share)
+    all_classes = "\n".join(f"{_label(name)}: {format_share(share)}" for share, name in shares if share)
     texts = (
         (format_ns(row["compute_ns"]), heads[1].tip),
         (format_ns(row["length_ns"]), heads[2].tip),
@@ -215,6 +215,11 @@ def _sync_table(summary: Summary, _: Swatch) -> SpecTable:
         )
         rows.append([Cell(text, head.tip, location) for text, head in zip(texts, heads, strict=True)])
     return SpecTable("Synchronising calls", heads, rows, table)
+
+
+def _label(name: str) -> str:
+    """Return what the window calls a kernel class."""
+    return CLASS_LABELS.get(name, name)
 
 
 def _part_of(ns: int, total_ns: int) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from viewer import __version__, definitions
+from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
@@ -37,6 +38,7 @@ _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}
 _BY_CAUSE = {"cause": "main cause", "total_ns": "whole stalls"}
+_CLASS_TITLES = {f"{name}_ns": label for name, label in CLASS_LABELS.items()}
 _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
 
 
@@ -260,7 +262,7 @@ def _metric_table(summary: Summary, section: Section, gpus: Sequence[str]) -> st
 
 def _measured(facts: ReportFacts) -> str:
     frame = measurement_frame(facts.study, facts.measurements, facts.iterations).drop(columns="colour")
-    note = '<p class="soft">The parts are means over the GPUs.</p>' if len(frame) else ""
+    note = '<p class="soft">The categories are means over the GPUs.</p>' if len(frame) else ""
     return html.section("Measurements", "measurements", note, html.table(frame))
 
 
@@ -302,7 +304,7 @@ def _iterations(facts: ReportFacts) -> str:
     more = (
         f" The first {MOST_ITERATIONS} of {iterations.count:,}." if iterations.count > MOST_ITERATIONS else ""
     )
-    by = f"Marked by {iterations.marker}{guess}. The parts are means over the GPUs.{more}"
+    by = f"Marked by {iterations.marker}{guess}. The categories are means over the GPUs.{more}"
     return html.section(
         "Iterations", "iterations", f'<p class="soft">{html.escaped(by)}</p>', html.table(frame)
     )
@@ -317,7 +319,10 @@ def _lists(facts: ReportFacts) -> str:
             shown = frame.drop(columns=[c for c in _NOT_SHOWN if c in frame])
             if name in ("classes", "top kernels") and "gpu" in shown:
                 shown = shown.drop(columns="gpu")
-            parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{html.table(shown, facts.summary.gpus)}")
+            if "class" in shown:
+                shown = shown.assign(**{"class": shown["class"].replace(CLASS_LABELS)})
+            table = html.table(shown, facts.summary.gpus, html.TITLES | _CLASS_TITLES)
+            parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{table}")
     return html.section("Lists", "lists", *parts)
 
 

@@ -1,4 +1,4 @@
-"""Sheet: a small table of numbers, each of which says what it means and where to look."""
+"""SpecTableView: a small table of numbers, each of which says what it means and where to look."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ _LEADING = 5
 
 
 class SpecTableModel(QAbstractTableModel):
-    """The cells of a grid."""
+    """The cells of a SpecTable."""
 
-    def __init__(self, grid: SpecTable, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, spec: SpecTable, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.grid, self.theme = grid, theme
+        self.spec, self.theme = spec, theme
         self.is_folded = False
 
     def fold(self, folded: bool) -> None:
         """Write titles of numbers in two lines, or in one."""
         if folded != self.is_folded:
             self.is_folded = folded
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.grid.heads) - 1)
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.spec.heads) - 1)
 
     def cell(self, index: _Index) -> Cell:
         """Return a cell."""
-        return self.grid.rows[index.row()][index.column()]
+        return self.spec.rows[index.row()][index.column()]
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(self.grid.rows)
+        return 0 if parent.isValid() else len(self.spec.rows)
 
     def columnCount(self, parent: _Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(self.grid.heads)
+        return 0 if parent.isValid() else len(self.spec.heads)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         cell = self.cell(index)
@@ -77,7 +77,7 @@ class SpecTableModel(QAbstractTableModel):
             case Qt.ItemDataRole.AccessibleDescriptionRole:
                 return cell.tip
             case Qt.ItemDataRole.TextAlignmentRole:
-                return _side(self.grid.heads[index.column()])
+                return _side(self.spec.heads[index.column()])
             case Qt.ItemDataRole.ForegroundRole:
                 argb = {"bad": self.theme.error, "soft": self.theme.text_soft}.get(cell.tone)
                 return None if argb is None else QColor.fromRgba(argb)
@@ -90,7 +90,7 @@ class SpecTableModel(QAbstractTableModel):
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal:
             return None
-        head = self.grid.heads[section]
+        head = self.spec.heads[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return _folded(head) if self.is_folded else head.title
@@ -102,7 +102,7 @@ class SpecTableModel(QAbstractTableModel):
 
 
 class SpecTableView(DenseTable):
-    """A grid as high as its rows: what lies around it scrolls.
+    """Shows a SpecTable as high as its rows; the page around it scrolls.
 
     Signals
     -------
@@ -115,12 +115,12 @@ class SpecTableView(DenseTable):
     looked = Signal(object)
     save_requested = Signal(object)
 
-    def __init__(self, grid: SpecTable, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
-        super().__init__(grid.name, parent)
-        self.grid = grid
-        self._model = SpecTableModel(grid, theme, self)
+    def __init__(self, spec: SpecTable, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
+        super().__init__(spec.name, parent)
+        self.spec = spec
+        self._model = SpecTableModel(spec, theme, self)
         self.setModel(self._model)
-        self.setItemDelegate(_CellDelegate(grid, theme, self))
+        self.setItemDelegate(_CellDelegate(spec, theme, self))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _LEADING)
         self.setMouseTracking(True)
@@ -131,8 +131,9 @@ class SpecTableView(DenseTable):
         header.setSectionsClickable(False)
         header.setSortIndicatorShown(False)
         self.resizeColumnsToContents()
-        self._full = [min(self.columnWidth(at) + 4, _WIDEST) for at in range(len(grid.heads))]
-        self._least = [self._least_width(at) for at in range(len(grid.heads))]
+        columns = range(len(spec.heads))
+        self._full = [min(self.columnWidth(column) + 4, _WIDEST) for column in columns]
+        self._least = [self._least_width(column) for column in columns]
         self._fit()
 
     def sizeHint(self) -> QSize:
@@ -140,12 +141,12 @@ class SpecTableView(DenseTable):
         return QSize(sum(self._full) + 2, self._height())
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size at which bars are complete and words begin; below it, what is around scrolls."""
+        """Return the size at which bars are complete and words begin; below it, the page around scrolls."""
         return QSize(sum(self._least) + 2, self._height())
 
     def _least_width(self, column: int) -> int:
-        head, full = self.grid.heads[column], self._full[column]
-        if any(row[column].bar for row in self.grid.rows):
+        head, full = self.spec.heads[column], self._full[column]
+        if any(row[column].bar for row in self.spec.rows):
             return min(full, _LEAST_BAR)
         if not head.number:
             return min(full, _LEAST_TEXT)
@@ -157,27 +158,30 @@ class SpecTableView(DenseTable):
         if not self._full:
             return
         widths, room = list(self._full), self.viewport().width()
+        # Titles fold into two lines where columns of numbers, unfolded, leave the others too little room.
         least = [
-            self._full[at] if head.number else self._least[at] for at, head in enumerate(self.grid.heads)
+            self._full[column] if head.number else self._least[column]
+            for column, head in enumerate(self.spec.heads)
         ]
         self._model.fold(sum(least) > room)
         self.updateGeometry()
         least = self._least if self._model.is_folded else least
         while (over := sum(widths) - room) > 0:
-            at = max(range(len(widths)), key=lambda i: widths[i] - least[i])
-            if widths[at] <= least[at]:
+            # The column with most room to spare gives first.
+            widest = max(range(len(widths)), key=lambda column: widths[column] - least[column])
+            if widths[widest] <= least[widest]:
                 break
-            widths[at] -= min(over, widths[at] - least[at])
-        if not self.grid.heads[-1].number:
+            widths[widest] -= min(over, widths[widest] - least[widest])
+        if not self.spec.heads[-1].number:
             widths[-1] += max(room - sum(widths), 0)
-        for at, width in enumerate(widths):
-            self.setColumnWidth(at, width)
+        for column, width in enumerate(widths):
+            self.setColumnWidth(column, width)
 
     def copy(self) -> None:
         """Copy the selected rows (or all), as they stand here, with a header."""
         chosen = [r for low, high in self.selected_ranges() for r in range(low, high)]
-        rows = [self.grid.rows[r] for r in chosen or range(len(self.grid.rows))]
-        heads = self.grid.heads
+        rows = [self.spec.rows[r] for r in chosen or range(len(self.spec.rows))]
+        heads = self.spec.heads
         lines = [[head.title for head in heads]]
         lines += [
             [cell.text if head.number else harmless(cell.text) for head, cell in zip(heads, row, strict=True)]
@@ -207,37 +211,37 @@ class SpecTableView(DenseTable):
         self._fit()
 
     def _cell(self, index: _Index) -> Cell:
-        return self.grid.rows[index.row()][index.column()]
+        return self.spec.rows[index.row()][index.column()]
 
     def _look(self, index: _Index) -> None:
         if (location := self._cell(index).location) is not None:
             self.looked.emit(location)
 
     def definition_of(self, row: int, column: int) -> str:
-        frame = self.grid.frame
+        frame = self.spec.frame
         if row >= 0 and "key" in frame:
             return str(frame["key"].iloc[row])
-        head = self.grid.heads[column]
-        return head.key or ".".join(filter(None, (slug(self.grid.name), slug(head.title))))
+        head = self.spec.heads[column]
+        return head.key or ".".join(filter(None, (slug(self.spec.name), slug(head.title))))
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
         if index.isValid() and self._cell(index).location is not None:
             menu.addAction("Show in the timeline", lambda: self._look(index))
         menu.addAction("Copy", self.copy)
-        menu.addAction("Save as…", lambda: self.save_requested.emit(self.grid.frame))
+        menu.addAction("Save as…", lambda: self.save_requested.emit(self.spec.frame))
 
 
 class _CellDelegate(QStyledItemDelegate):
-    """Paints the stacked bar of the five parts, and the colour beside a name."""
+    """Paints the stacked bar of the five categories, and the colour beside a name."""
 
-    def __init__(self, grid: SpecTable, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, spec: SpecTable, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self._grid, self._theme = grid, theme
+        self._spec, self._theme = spec, theme
         self._tint = QColor.fromRgba(theme.accent)
         self._tint.setAlphaF(0.14)
 
     def _cell(self, index: _Index) -> Cell:
-        return self._grid.rows[index.row()][index.column()]
+        return self._spec.rows[index.row()][index.column()]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         cell = self._cell(index)
@@ -271,7 +275,7 @@ def _paint_dot(painter: QPainter, rect: QRect, argb: int) -> None:
 
 
 def _paint_bar(painter: QPainter, rect: QRect, shares: Sequence[float], theme: Theme) -> None:
-    """Paint the parts from left to right; what is idle is the hatched rest."""
+    """Paint the categories from left to right; idle is the hatched rest."""
     width, top = rect.width() - 16, rect.center().y() - _BAR_HEIGHT // 2
     painter.save()
     ground = QRect(rect.left() + 8, top, width, _BAR_HEIGHT)

@@ -166,7 +166,7 @@ class SummaryPanel(Panel):
         page = self.pages.widget(row)
         assert isinstance(page, QScrollArea)
         bands = section_tables(shown, SECTIONS[row], self._colour)
-        page.setWidget(self._made(bands) if bands else _hint(SECTIONS[row].empty))
+        page.setWidget(self._page_of(bands) if bands else _hint(SECTIONS[row].empty))
 
     def _fill_head(self, shown: Summary) -> None:
         """Say what the numbers are taken over, what they leave out, and which are unusual or unreliable."""
@@ -194,19 +194,19 @@ class SummaryPanel(Panel):
             return self._palette.class_colour(name, self.theme)
         return self._palette.colour(name, self.theme)
 
-    def _made(self, bands: Sequence[Sequence[SpecTable]]) -> QWidget:
+    def _page_of(self, bands: Sequence[Sequence[SpecTable]]) -> QWidget:
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(4, 0, 8, 8)
         column.setSpacing(12)
-        for grids in bands:
+        for band in bands:
             across = QHBoxLayout()
             across.setSpacing(24)
-            for grid in grids:
-                made = SpecTableView(grid, self.theme)
-                made.looked.connect(self.look)
-                made.save_requested.connect(self.save_requested)
-                across.addWidget(made, 1, Qt.AlignmentFlag.AlignTop)
+            for spec in band:
+                table = SpecTableView(spec, self.theme)
+                table.looked.connect(self.look)
+                table.save_requested.connect(self.save_requested)
+                across.addWidget(table, 1, Qt.AlignmentFlag.AlignTop)
             column.addLayout(across)
         column.addStretch(1)
         return body

@@ -1,4 +1,4 @@
-"""A figure from elsewhere against ours: which looser definition would give it."""
+"""Reconcile: which looser definition gives a share that another tool or a person names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOSE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """One way to define a figure, and what it comes to: a share of the time of all GPUs."""
+    """One way to define a number, and what it comes to: a share of the time of all GPUs."""
 
     name: str
     share: float
@@ -35,7 +35,7 @@ class Interpretation:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """A figure beside the readings, the nearest first; which of them fits is said within 1 %."""
+    """A claimed share beside its interpretations, the nearest first; one fits within `CLOSE`."""
 
     what: What
     claimed: float
@@ -44,12 +44,12 @@ class Reconciled:
 
     @property
     def agrees(self) -> bool:
-        """Whether the figure is the one measured here."""
+        """Whether the claimed share is the one measured here."""
         return abs(self.ours.share - self.claimed) <= CLOSE
 
     @property
     def explained_by(self) -> Interpretation | None:
-        """The looser definition that gives the figure, None where none does or none is needed."""
+        """The looser definition that gives the claimed share, None where none does or none is needed."""
         if self.agrees:
             return None
         nearest = next((r for r in self.readings if not r.is_ours), None)
@@ -59,14 +59,14 @@ class Reconciled:
 def reconcile(
     study: Study, scope: Scope, what: What, claimed: float, iterations: Iterations | None = None
 ) -> Reconciled:
-    """Set a figure from elsewhere beside the measured one and what looser definitions give.
+    """Return the measured share, and what looser definitions give, beside a claimed one.
 
     Parameters
     ----------
     claimed : float
         A share of the time, 0.20 for "idle 20 %".
     iterations : Iterations, optional
-        With them idle inside the CPU's ranges is among the readings.
+        With them idle inside the CPU's ranges is among the interpretations.
     """
     readings = {"idle": _idle, "communication": _communication, "compute": _compute, "copies": _copies}[what](
         study, scope
@@ -90,24 +90,24 @@ def _idle(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
         busiest.append(min(free, default=within.total()))
         sums.append(max(within.total() - _sum(study, gpu, within), 0))
     return (
-        _reading(scope, "idle", idle, "Nothing runs on any stream, kernel or copy.", ours=True),
-        _reading(scope, "no kernel", no_kernel, "No kernel on any stream: copies count as idle."),
-        _reading(
+        _interpretation(scope, "idle", idle, "Nothing runs on any stream, kernel or copy.", ours=True),
+        _interpretation(scope, "no kernel", no_kernel, "No kernel on any stream: copies count as idle."),
+        _interpretation(
             scope,
             "no compute kernel",
             no_kernel + exposed,
             "No compute kernel on any stream: copies and exposed communication count as idle.",
         ),
-        _reading(
+        _interpretation(
             scope, "gaps of the busiest stream", sum(busiest), "One stream alone: stream gaps count as idle."
         ),
-        _reading(
+        _interpretation(
             scope,
             "sum of the gaps of all streams",
             sum(gaps),
             "Gaps added up over streams: the same instant counts once for every stream that is empty.",
         ),
-        _reading(
+        _interpretation(
             scope,
             "window less the sum of durations",
             sum(sums),
@@ -129,9 +129,11 @@ def _communication(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
         sums += int(lengths[comm].sum())
         kernels += int(lengths.sum())
     return (
-        _reading(scope, "exposed communication", exposed, "Communication that no compute hides.", ours=True),
-        _reading(scope, "all communication", exposed + hidden, "Union of the communication kernels."),
-        _reading(
+        _interpretation(
+            scope, "exposed communication", exposed, "Communication that no compute hides.", ours=True
+        ),
+        _interpretation(scope, "all communication", exposed + hidden, "Union of the communication kernels."),
+        _interpretation(
             scope, "sum of durations", sums, "Durations of communication kernels over the time of the GPUs."
         ),
         Interpretation(
@@ -149,10 +151,12 @@ def _compute(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     busy = parts[:, :IDLE].sum()
     sums = sum(_sum(study, gpu, within) for gpu, within in enumerate(scope.within))
     return (
-        _reading(scope, "compute", compute, "A compute kernel runs on some stream.", ours=True),
-        _reading(scope, "compute alone", alone, "Compute without communication beside it."),
-        _reading(scope, "busy", busy, "Anything runs, waiting in communication and copies included."),
-        _reading(scope, "sum of durations", sums, "Durations of all operations added up over streams."),
+        _interpretation(scope, "compute", compute, "A compute kernel runs on some stream.", ours=True),
+        _interpretation(scope, "compute alone", alone, "Compute without communication beside it."),
+        _interpretation(scope, "busy", busy, "Anything runs, waiting in communication and copies included."),
+        _interpretation(
+            scope, "sum of durations", sums, "Durations of all operations added up over streams."
+        ),
     )
 
 
@@ -166,15 +170,17 @@ def _copies(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
         union_ns += (union(start, end) & within).total()
         sums += int(within.covered(start, end).sum())
     return (
-        _reading(
+        _interpretation(
             scope,
             "copy only",
             parts[:, COPY_ONLY].sum(),
             "A copy runs and no kernel.",
             ours=True,
         ),
-        _reading(scope, "all copies", union_ns, "Union of the copies and sets, hidden ones too."),
-        _reading(scope, "sum of durations", sums, "Durations of copies and sets added up over streams."),
+        _interpretation(scope, "all copies", union_ns, "Union of the copies and sets, hidden ones too."),
+        _interpretation(
+            scope, "sum of durations", sums, "Durations of copies and sets added up over streams."
+        ),
     )
 
 
@@ -198,12 +204,11 @@ def _idle_in_cpu_ranges(study: Study, iterations: Iterations, scope: Scope) -> I
         "idle inside the CPU's ranges",
         idle / max(total, 1),
         f"Measured in the ranges called {iterations.marker} where the CPU has them: when work was asked for, "
-        "not "
-        "when the GPU did it; what lies between the ranges is left out.",
+        "not when the GPU did it; what lies between the ranges is left out.",
     )
 
 
-def _reading(scope: Scope, name: str, ns: int, definition: str, ours: bool = False) -> Interpretation:
+def _interpretation(scope: Scope, name: str, ns: int, definition: str, ours: bool = False) -> Interpretation:
     return Interpretation(name, int(ns) / max(scope.total_ns, 1), definition, ours)
 
 

@@ -73,10 +73,10 @@ def report_scope(study: Study, window: tuple[int, int] | None, iteration: int | 
 def trace_facts(
     study: Study, window: tuple[int, int] | None = None, iteration: int | None = None
 ) -> dict[str, Any]:
-    """Return what the report says of the trace, its GPUs, its iterations and its collectives.
+    """Return the facts of the trace, its GPUs, its iterations and its collectives.
 
     Counts of events, and first and last operation, are those of the whole trace; the five categories,
-    `launches` and `classes` those of the window, and `notes` says what has to be said of it.
+    `launches` and `classes` those of the window, which `notes` explains.
 
     Raises
     ------
@@ -124,13 +124,13 @@ def _window(
             )
         return iterations.start_ns(iteration), iterations.end_ns(iteration), f"iteration {iteration}", ()
     if window is None:
-        return *study.trace.window_ns, _whole(study.trace), ()
+        return *study.trace.window_ns, _name_of_all(study.trace), ()
     scope = study.range_scope(*window)
     return *scope.hull, scope.what, scope.notes
 
 
-def _whole(trace: Trace) -> str:
-    """Return what the trace's window is."""
+def _name_of_all(trace: Trace) -> str:
+    """Return what the trace's window reaches from and to."""
     if any(len(trace.events[kind]) for kind in GPU_KINDS):
         return "first to last GPU operation"
     return "first to last event" if any(map(len, trace.events.values())) else "the session"

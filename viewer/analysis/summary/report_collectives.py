@@ -1,4 +1,4 @@
-"""The collectives' part of the report (docs/definitions.md, section 8)."""
+"""The report's numbers of collectives (docs/definitions.md, section 8)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OF_RANK = ("sets", "wait_ns", "transfer_ns", "last", "others_waited_ns", "last_
 
 
 def collective_facts(study: Study) -> dict[str, Any]:
-    """Return the key `collectives`: groups, the figures of each rank, and what is not matched.
+    """Return the key `collectives`: groups, the numbers of each rank, and what is not matched.
 
-    They speak of the whole trace, whatever the report's window.
+    They are over the whole trace, whatever the report's window.
     """
-    held, trace = study.collectives, study.trace
-    of_group = held.groups_table.to_dict("records")
-    of_rank = held.table.to_dict("records")
+    collectives, trace = study.collectives, study.trace
+    group_rows = collectives.groups_table.to_dict("records")
+    rank_rows = collectives.table.to_dict("records")
     return {
         "collectives": {
             "groups": [
@@ -34,18 +34,18 @@ def collective_facts(study: Study) -> dict[str, Any]:
                     "last_share": row["last_share"],
                     "pattern": row["pattern"],
                 }
-                for group, row in zip(held.groups, of_group, strict=True)
+                for group, row in zip(collectives.groups, group_rows, strict=True)
             ],
             "ranks": [
-                {**_gpu(study, row["gpu"]), **{name: row[name] for name in _OF_RANK}} for row in of_rank
+                {**_gpu(study, row["gpu"]), **{name: row[name] for name in _OF_RANK}} for row in rank_rows
             ],
-            "not_matched": list(held.notes),
+            "not_matched": list(collectives.notes),
         }
     }
 
 
 def exposed_facts(study: Study, gpu: int, start_ns: int, end_ns: int) -> dict[str, int]:
-    """Return what the exposed communication of a GPU in a window is made of, ns; the three sum to it."""
+    """Return the wait, transfer and unmatched time in a GPU's exposed communication, ns; they sum to it."""
     wait, transfer, unmatched = study.collectives.exposed(gpu, window(start_ns, end_ns))
     return {
         "exposed_wait_ns": wait,
@@ -55,6 +55,6 @@ def exposed_facts(study: Study, gpu: int, start_ns: int, end_ns: int) -> dict[st
 
 
 def _gpu(study: Study, gpu: int) -> dict[str, Any]:
-    one = study.trace.gpus[gpu]
-    process = study.trace.processes[one.process]
-    return {"rank": process.rank, "pid": process.pid, "device": one.device}
+    device = study.trace.gpus[gpu]
+    process = study.trace.processes[device.process]
+    return {"rank": process.rank, "pid": process.pid, "device": device.device}

@@ -1,4 +1,4 @@
-"""The iterations' part of the report."""
+"""The report's numbers of iterations and phases."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def iteration_facts(study: Study) -> dict[str, Any]:
     """Return the keys `marker`, `iterations`, `steady`, `phases`, `forward_ns` and `backward_ns`.
 
-    Definitions, sections 5 and 6. They speak of the whole trace, whatever the report's window. Without
-    iterations `iterations` and `phases` are empty; `marker` is None where nothing at all may mark them,
+    See docs/definitions.md, sections 5 and 6. They are over the whole trace, whatever the report's window.
+    Without iterations `iterations` and `phases` are empty; `marker` is None where nothing can mark them,
     `steady` where there is no steady state. `forward_ns` and `backward_ns` are medians over the steady
-    iterations
-    (all after the warm-up where none are steady), means over the GPUs; None where there is no such phase.
+    iterations (all after the warm-up where none are steady), means over the GPUs; None where there is no
+    such phase.
     """
     iterations = study.iterations()
     steady = iterations.steady if iterations else None

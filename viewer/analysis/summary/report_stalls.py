@@ -1,4 +1,4 @@
-"""The stalls' part of the report: idle time, copies and exposed communication by cause."""
+"""The report's stalls: idle time, copies and exposed communication by cause."""
 
 from __future__ import annotations
 

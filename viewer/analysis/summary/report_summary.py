@@ -1,4 +1,4 @@
-"""The summary's part of the report: every number of the registry, the top kernels and the longer tables."""
+"""The report's summary: every number of the registry, the top kernels and the longer tables."""
 
 from __future__ import annotations
 
