@@ -1,4 +1,4 @@
-"""Study: the one place where the numbers of a trace are computed, lazily and once."""
+"""The study of a trace: computes each number when it is first asked for, and keeps it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ class Loading(Enum):
 
 
 class Study:
-    """A trace and everything that is computed from it.
+    """A trace and everything that is computed from it, each result once.
+
+    The functions of `viewer.analysis` take what they use; this hands it to them.
 
     Parameters
     ----------
@@ -87,7 +89,8 @@ class Study:
     rules : Rules, optional
         The kernel classes; by default the user's own table where there is one, else the built-in one.
     early : Study, optional
-        That of the same trace when only the GPUs' operations were known: what stands is taken over.
+        That of the same trace when only the GPUs' operations were known; its results that still hold are
+        taken over.
 
     Attributes
     ----------
@@ -130,13 +133,14 @@ class Study:
 
     @cached_property
     def parts(self) -> tuple[TimeBreakdown, ...]:
-        """The five parts of each GPU's time, in order of `Trace.gpus` (docs/definitions.md, section 1)."""
+        """The five categories of each GPU, in order of `Trace.gpus` (docs/definitions.md, section 1)."""
+        # Before the threads start, one of which would only wait for the other's classes.
         _ = self.classes
         gpus = range(len(self.trace.gpus))
         return tuple(each(lambda gpu: time_breakdown(self.trace, self.coverage(gpu)), gpus))
 
     def coverage(self, gpu: int) -> BusyIntervals:
-        """Return the unions of a GPU's compute kernels, communication kernels and copies; not kept."""
+        """Return when a GPU computes, communicates and copies; computed anew at each call."""
         return coverage(self.trace, self.classes, gpu)
 
     @cached_property
@@ -158,17 +162,17 @@ class Study:
 
     @cached_property
     def shared_gpus(self) -> tuple[SharedGpu, ...]:
-        """The physical GPUs that several processes share."""
+        """The physical GPUs that several processes share (docs/definitions.md, section 1)."""
         return shared_gpus(self.trace, self.coverage)
 
     def stream_gaps(self, gpu: int) -> StreamGaps:
-        """Return the gaps of a GPU's compute stream and what fills them."""
+        """Return the gaps of a GPU's compute stream and what fills them (docs/definitions.md, section 1)."""
         return self._stream_gaps.get(
             gpu, lambda: find_stream_gaps(self.trace, self.classes, self.coverage(gpu), gpu)
         )
 
     def families(self, gpu: int) -> PrefixSums:
-        """Return the kernels of a GPU, summed by family: the id of the short name."""
+        """Return the kernels of a GPU as sums by family: the id of the short name."""
         return self._families.get(gpu, lambda: self._sum_families(gpu))
 
     def _sum_families(self, gpu: int) -> PrefixSums:
@@ -189,7 +193,7 @@ class Study:
         iterations : Iterations, optional
             Those that the range is compared with.
         details : bool
-            False: the parts only. So it is until all is loaded: the launches are not known before.
+            False: the parts alone. So it is until all is loaded: the launches are not known before.
 
         Raises
         ------
@@ -201,7 +205,7 @@ class Study:
         return measure(self.trace, self.parts, sums, (start_ns, end_ns), iterations)
 
     def range_scope(self, start_ns: int, end_ns: int, what: str = "range") -> Scope:
-        """Return a range of time to take numbers over, see `scope.range_scope`."""
+        """Return a time range to take numbers over, clipped to the recording; see `scope.range_scope`."""
         return range_scope(self.trace, self.parts, start_ns, end_ns, what)
 
     def default_scope(self, iterations: Iterations | None) -> Scope:
@@ -217,26 +221,29 @@ class Study:
         return name_stats(self.trace, self.classes, self.coverage, name_id, kind)
 
     def copy_story(self, kind: Kind, index: int) -> CopyStory:
-        """Return what became of a copy or a set, an index into its table (docs/definitions.md, section 9)."""
+        """Return whether kernels hide a copy or a set (docs/definitions.md, section 9).
+
+        `index` is that into the events of the kind, `Kind.MEMCPY` or `Kind.MEMSET`.
+        """
         from viewer.analysis.kernels.copies import copy_story
 
         gpu = self.trace.streams[self.trace.events[kind].owner_of(index)].gpu
         return copy_story(self.trace, self.classes, self.coverage(gpu), kind, index)
 
     def prepare(self) -> None:
-        """Compute now what a selection needs, so that the first one does not wait."""
+        """Compute now what a selection needs, so that the first selection does not wait."""
         self.launches.prepare()
 
-        def one(gpu: int) -> None:
+        def prepare_gpu(gpu: int) -> None:
             self.stream_gaps(gpu)
             self.families(gpu)
             self.launches.spans(gpu)
 
-        each(one, range(len(self.parts)))
+        each(prepare_gpu, range(len(self.parts)))
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What may mark the iterations, best first (docs/definitions.md, section 6)."""
+        """The candidates for the marker of the iterations, best first (docs/definitions.md, section 6)."""
         from viewer.analysis.iterations.markers import candidates
 
         if not self.loading.has_all_rows:
@@ -244,7 +251,7 @@ class Study:
         return candidates(self.trace, self.projection("process"), self.order)
 
     def iterations(self, candidate: int = 0) -> Iterations | None:
-        """Return the iterations by one of the `candidates`, None where none is found."""
+        """Return the iterations by one of the `candidates`, None if there are none."""
         from viewer.analysis.iterations.detect import find_iterations
 
         def find() -> Iterations | None:
@@ -267,7 +274,7 @@ class Study:
 
     @cached_property
     def collectives(self) -> Collectives:
-        """The collectives matched over the ranks (docs/definitions.md, section 8)."""
+        """The collectives, matched over the ranks (docs/definitions.md, section 8)."""
         from viewer.analysis.collectives.match import find_collectives
 
         return find_collectives(self.launches, self.classes, self.parts)
@@ -289,7 +296,7 @@ class Study:
         return self._stalls.get(candidate, lambda: find_stalls(self.stall_inputs, self.iterations(candidate)))
 
     def launch_latency(self, gpu: int) -> LaunchLatency:
-        """Return how long the operations of a GPU were queued, over time."""
+        """Return the queue times of a GPU's operations (docs/definitions.md, section 4)."""
         return self._latencies.get(gpu, lambda: self._find_latency(gpu))
 
     def _find_latency(self, gpu: int) -> LaunchLatency:
@@ -299,7 +306,7 @@ class Study:
 
     @cached_property
     def finder(self) -> Finder:
-        """The search over everything that has a name."""
+        """The search over all names of the trace."""
         from viewer.analysis.find import Finder
 
         return Finder(self.trace)
@@ -319,7 +326,7 @@ class Study:
         return findings(self.launches, self.classes, self.clocks)
 
     def projection(self, mode: Projection) -> pd.DataFrame:
-        """Return the NVTX ranges projected on the GPU (docs/definitions.md, section 5)."""
+        """Return the NVTX ranges projected onto the GPU (docs/definitions.md, section 5)."""
         from viewer.analysis.launches.projection import project
 
         return self._projections.get(mode, lambda: project(self.launches, mode))

@@ -1,4 +1,4 @@
-"""Copies and sets: how much, how fast, on which stream, and whether anything hides them (section 9)."""
+"""Copies and sets: size, speed, streams, and whether kernels hide them (docs/definitions.md, section 9)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
 HTOD = 1
+"""nsys's kind of a copy from host to device."""
 MIN_IN_FRONT_BYTES = 64 * 1024
+"""Smaller copies before an iteration's first kernel do not count."""
 
 
 def copies(
@@ -27,15 +29,21 @@ def copies(
 ) -> pd.DataFrame:
     """Return the copies and sets of each GPU that touch a scope, by kind.
 
-    Those that straddle an edge count whole in `bytes` and `sum_ns`, with the part inside in the unions.
+    Those across an edge of the scope count whole in `bytes` and `sum_ns`, and with the part inside in
+    `union_ns`, `hidden_ns` and `copy_only_ns`.
+
+    Parameters
+    ----------
+    breakdowns : sequence of TimeBreakdown
+        One per GPU, see `Study.parts`.
 
     Returns
     -------
     DataFrame
         `gpu`, `kind` ("Memcpy HtoD"), `count`, `bytes`, `sum_ns`, `throughput_gb_s` (10⁹ bytes a second),
         `union_ns`, `hidden_ns` (beside a kernel), `copy_only_ns`, `streams` ("7, 20"), `on_compute_stream`
-        (count on a stream that also runs compute kernels), `pageable` (count), and where the longest one is:
-        `start_ns`, `end_ns`.
+        (count on a stream that also runs compute kernels), `pageable` (count), and `start_ns`, `end_ns` of
+        the longest one.
     """
     pieces = [
         _of_gpu(trace, classes, breakdowns[gpu.index], gpu.index, kind, scope.within[gpu.index])
@@ -76,22 +84,22 @@ def _of_gpu(
     computes = _compute_streams(trace, classes, gpu)
     kernels = breakdown.intervals("compute_only", "hidden_comm", "exposed_comm") & within
     pageable = is_pageable(events) if kind is Kind.MEMCPY else np.zeros(len(events), bool)
-    found: list[dict[str, object]] = []
+    lines: list[dict[str, object]] = []
     for name in np.unique(events.name_id[rows]).tolist():
-        mine = rows[events.name_id[rows] == name]
-        of_stream = stream[events.name_id[rows] == name]
-        size = int(events.columns["bytes"][mine].astype(np.int64).sum())
-        length = int((events.end_ns[mine] - events.start_ns[mine]).sum())
-        longest = mine[(events.end_ns[mine] - events.start_ns[mine]).argmax()]
-        covered = union(events.start_ns[mine], events.end_ns[mine]) & within
+        has_name = events.name_id[rows] == name
+        copied, on_stream = rows[has_name], stream[has_name]
+        start, end = events.start_ns[copied], events.end_ns[copied]
+        size = int(events.columns["bytes"][copied].astype(np.int64).sum())
+        length, longest = int((end - start).sum()), int((end - start).argmax())
+        covered = union(start, end) & within
         hidden = (covered & kernels).total()
-        used = [trace.streams[s] for s in np.unique(of_stream).tolist()]
+        used = [trace.streams[s] for s in np.unique(on_stream).tolist()]
         used.sort(key=lambda stream: stream.stream_id)
-        found.append(
+        lines.append(
             {
                 "gpu": gpu,
                 "kind": trace.names[name],
-                "count": len(mine),
+                "count": len(copied),
                 "bytes": size,
                 "sum_ns": length,
                 "throughput_gb_s": size / length if length else 0.0,
@@ -99,16 +107,17 @@ def _of_gpu(
                 "hidden_ns": hidden,
                 "copy_only_ns": covered.total() - hidden,
                 "streams": ", ".join(dict.fromkeys(stream.label for stream in used)),
-                "on_compute_stream": int(np.isin(of_stream, computes).sum()),
-                "pageable": int(pageable[mine].sum()),
-                "start_ns": int(events.start_ns[longest]),
-                "end_ns": int(events.end_ns[longest]),
+                "on_compute_stream": int(np.isin(on_stream, computes).sum()),
+                "pageable": int(pageable[copied].sum()),
+                "start_ns": int(start[longest]),
+                "end_ns": int(end[longest]),
             }
         )
-    return found
+    return lines
 
 
 def _compute_streams(trace: Trace, classes: KernelClasses, gpu: int) -> list[int]:
+    """Return the streams of a GPU that run compute kernels."""
     kernels = trace.kernels
     return [
         stream.index
@@ -119,13 +128,13 @@ def _compute_streams(trace: Trace, classes: KernelClasses, gpu: int) -> list[int
 
 @dataclass(frozen=True)
 class InFront:
-    """Copies that an iteration's first kernel has to wait for, by GPU and iteration.
+    """Copies before an iteration's first kernel, which has to wait for them, by GPU and iteration.
 
     Attributes
     ----------
     count : ndarray of int64, shape (gpus, iterations)
     length_ns : ndarray of int64, shape (gpus, iterations)
-        Time that they cover.
+        Time that they cover, their union.
     bytes : ndarray of int64, shape (gpus, iterations)
     start_ns : ndarray of int64, shape (gpus, iterations)
         Start of the first of them; -1 without any.
@@ -138,10 +147,13 @@ class InFront:
 
 
 def in_front(trace: Trace, classes: KernelClasses, iterations: Iterations) -> InFront:
-    """Return the copies to the device of 64 KiB or more that precede an iteration's first kernel."""
+    """Return the copies to the device of 64 KiB or more before the first kernel of each iteration.
+
+    See docs/definitions.md, section 9.
+    """
     shape = (len(trace.gpus), iterations.count)
     none = np.zeros(shape, np.int64)
-    found = InFront(none, none.copy(), none.copy(), none - 1)
+    before = InFront(none, none.copy(), none.copy(), none - 1)
     events = trace.events[Kind.MEMCPY]
     for gpu in trace.gpus:
         rows = rows_of_gpu(trace, Kind.MEMCPY, gpu.index)
@@ -152,24 +164,28 @@ def in_front(trace: Trace, classes: KernelClasses, iterations: Iterations) -> In
         rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
         rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
         low, first = before_first_kernel(trace, classes, iterations, gpu.index)
+        # Sorted by start, those of an iteration are the run between its two edges.
         begin, stop = (np.searchsorted(events.start_ns[rows], edge, side="left") for edge in (low, first))
         for iteration in range(iterations.count):
-            held = rows[begin[iteration] : stop[iteration]]
-            if len(held):
-                covered = union(events.start_ns[held], events.end_ns[held])
-                found.count[gpu.index, iteration] = len(held)
-                found.length_ns[gpu.index, iteration] = covered.total()
-                found.bytes[gpu.index, iteration] = int(events.columns["bytes"][held].astype(np.int64).sum())
-                found.start_ns[gpu.index, iteration] = (
-                    int(covered.start_ns[0]) if len(covered) else low[iteration]
-                )
-    return found
+            copied = rows[begin[iteration] : stop[iteration]]
+            if len(copied):
+                cell = gpu.index, iteration
+                covered = union(events.start_ns[copied], events.end_ns[copied])
+                before.count[cell] = len(copied)
+                before.length_ns[cell] = covered.total()
+                before.bytes[cell] = int(events.columns["bytes"][copied].astype(np.int64).sum())
+                # Copies of length zero alone cover nothing.
+                before.start_ns[cell] = int(covered.start_ns[0]) if len(covered) else low[iteration]
+    return before
 
 
 def before_first_kernel(
     trace: Trace, classes: KernelClasses, iterations: Iterations, gpu: int
 ) -> tuple[Int64, Int64]:
-    """Return per iteration the start of the last compute kernel before it, and that of its own first one."""
+    """Return the starts of the last compute kernel before each iteration and of the first one inside it.
+
+    Shape (iterations,) each, ns. Without a kernel before it or in it, the edge of the iteration stands in.
+    """
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     rows = rows[~classes.is_comm(kernels.name_id[rows])]
@@ -177,24 +193,25 @@ def before_first_kernel(
     begin, end = iterations.windows(gpu)
     if not len(starts):
         return begin, begin
-    at = np.searchsorted(starts, begin, side="left")
-    first = np.minimum(np.where(at < len(starts), starts[np.minimum(at, len(starts) - 1)], begin), end)
-    before = np.where(at > 0, starts[np.maximum(at - 1, 0)], begin)
-    return np.minimum(before, begin), first
+    # The first kernel that starts inside or after each iteration; the clamped positions are masked.
+    after = np.searchsorted(starts, begin, side="left")
+    first = np.where(after < len(starts), starts[np.minimum(after, len(starts) - 1)], begin)
+    last_before = np.where(after > 0, starts[np.maximum(after - 1, 0)], begin)
+    return np.minimum(last_before, begin), np.minimum(first, end)
 
 
 @dataclass(frozen=True, slots=True)
 class CopyStory:
-    """What became of a copy or a set.
+    """Whether kernels hide one copy or set, and why not.
 
     Attributes
     ----------
     hidden_ns, copy_only_ns : int
-        Beside a kernel, and beside none; they sum to its duration.
+        Time beside a kernel and beside none; the two sum to its duration.
     queues_with_kernels : bool
-        Whether its stream also runs compute kernels: then it cannot hide behind them.
+        Whether its stream also runs compute kernels, which then cannot hide it.
     pageable : bool
-        Whether its host side is pageable memory: then the call waits for it.
+        Whether its host side is pageable memory; then its call waits for it.
     """
 
     hidden_ns: int
@@ -204,11 +221,11 @@ class CopyStory:
 
     @property
     def text(self) -> str:
-        """Say it in a line."""
-        whole = self.hidden_ns + self.copy_only_ns
-        if whole and self.hidden_ns == whole:
+        """The same as a line of text."""
+        duration = self.hidden_ns + self.copy_only_ns
+        if duration and self.hidden_ns == duration:
             return "hidden behind kernels"
-        part = f"{self.hidden_ns / whole:.0%} hidden behind kernels" if self.hidden_ns else "not hidden"
+        part = f"{self.hidden_ns / duration:.0%} hidden behind kernels" if self.hidden_ns else "not hidden"
         if self.queues_with_kernels:
             return f"{part}: its stream runs kernels too, so that it queues with them"
         return f"{part}, though on a stream of its own" + (" (pageable memory)" if self.pageable else "")
@@ -217,7 +234,15 @@ class CopyStory:
 def copy_story(
     trace: Trace, classes: KernelClasses, covered: BusyIntervals, kind: Kind, index: int
 ) -> CopyStory:
-    """Return what became of a copy or a set: an index into its table; `covered` is of its GPU."""
+    """Return whether kernels hide a copy or a set.
+
+    Parameters
+    ----------
+    covered : BusyIntervals
+        Of its GPU, see `Study.coverage`.
+    kind, index : Kind, int
+        The copy or set: `Kind.MEMCPY` or `Kind.MEMSET`, and its index into the events of that kind.
+    """
     events = trace.events[kind]
     start, end = int(events.start_ns[index]), int(events.end_ns[index])
     stream = trace.streams[events.owner_of(index)]

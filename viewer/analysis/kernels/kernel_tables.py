@@ -1,4 +1,4 @@
-"""Kernels inside a scope: by class, by name, small ones and small-kernel bursts.
+"""Tables of the kernels inside a scope, by class and by name; small kernels and their bursts.
 
 See docs/definitions.md, sections 3 and 4.
 """
@@ -19,7 +19,7 @@ from viewer.trace import Events, Kind, Trace
 
 
 def kernels_in(trace: Trace, gpu: int, within: Intervals) -> Rows:
-    """Return the kernels of a GPU that touch a scope, by start; indices into ``trace.kernels``."""
+    """Return the kernels of a GPU that touch a scope, by start: indices into ``trace.kernels``."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu).astype(np.int64)
     rows = rows[within.covered(kernels.start_ns[rows], kernels.end_ns[rows]) > 0]
@@ -29,7 +29,7 @@ def kernels_in(trace: Trace, gpu: int, within: Intervals) -> Rows:
 def class_table(
     trace: Trace, classes: KernelClasses, scope: Scope, rows: tuple[Rows, ...] | None = None
 ) -> pd.DataFrame:
-    """Return the kernels by class, over all GPUs.
+    """Return a table of the kernels of all GPUs by class.
 
     Parameters
     ----------
@@ -39,29 +39,31 @@ def class_table(
     Returns
     -------
     DataFrame
-        `class`, `kernels`, `sum_ns` (durations inside the scope), `union_ns` (sum over the GPUs), `share` (of
-        all durations), and where the longest one is: `gpu`, `start_ns`, `end_ns`; -1 without any.
+        One row for each of `CLASSES`: `class`, `kernels` (how many), `sum_ns` (durations inside the scope),
+        `union_ns` (sum of each GPU's union), `share` (of all durations), and `gpu`, `start_ns`, `end_ns` of
+        the longest kernel, -1 without any.
     """
     kernels = trace.kernels
     count = np.zeros(len(CLASSES), np.int64)
     sums, unions, longest = count.copy(), count.copy(), count.copy()
     spots = np.full((len(CLASSES), 3), -1, np.int64)
     for gpu, within in enumerate(scope.within):
-        mine = kernels_in(trace, gpu, within) if rows is None else rows[gpu]
-        of = classes.class_of[kernels.name_id[mine]]
-        mine = mine[np.argsort(of, kind="stable")]
-        edges = np.append(0, np.cumsum(np.bincount(of, minlength=len(CLASSES))))
+        of_gpu = kernels_in(trace, gpu, within) if rows is None else rows[gpu]
+        class_of = classes.class_of[kernels.name_id[of_gpu]]
+        # Sorted by class, and by start within: each class is one run, without a mask for every class.
+        by_class = of_gpu[np.argsort(class_of, kind="stable")]
+        edges = np.append(0, np.cumsum(np.bincount(class_of, minlength=len(CLASSES))))
         for position in np.flatnonzero(np.diff(edges)).tolist():
-            held = mine[edges[position] : edges[position + 1]]
-            start, end = kernels.start_ns[held], kernels.end_ns[held]
+            in_class = by_class[edges[position] : edges[position + 1]]
+            start, end = kernels.start_ns[in_class], kernels.end_ns[in_class]
             lengths = within.covered(start, end)
             count[position] += int((lengths > 0).sum())
             sums[position] += int(lengths.sum())
             unions[position] += (union(start, end) & within).total()
             if lengths.max() > longest[position]:
-                at = int(lengths.argmax())
-                longest[position] = lengths[at]
-                spots[position] = gpu, start[at], end[at]
+                most = int(lengths.argmax())
+                longest[position] = lengths[most]
+                spots[position] = gpu, start[most], end[most]
     total = max(int(sums.sum()), 1)
     table = {"class": CLASSES, "kernels": count, "sum_ns": sums, "union_ns": unions, "share": sums / total}
     where = dict(zip(("gpu", "start_ns", "end_ns"), spots.T, strict=True))
@@ -75,56 +77,67 @@ def top_kernels(
     rows: tuple[Rows, ...] | None = None,
     count: int = 10,
 ) -> pd.DataFrame:
-    """Return the kernel names that take most time over all GPUs.
+    """Return a table of the kernel names that take most time over all GPUs, at most `count`.
+
+    Parameters
+    ----------
+    rows : tuple of ndarray, one per GPU, optional
+        The kernels to count; by default all that touch the scope.
 
     Returns
     -------
     DataFrame
-        `name_id`, `name`, `class`, `kernels`, `sum_ns` (inside the scope), `mean_ns`, `share` (of all
-        kernels' durations), and where the longest one is: `gpu`, `start_ns`, `end_ns`.
+        Most time first: `name_id`, `name`, `class`, `kernels` (how many), `sum_ns` (inside the scope),
+        `mean_ns`, `share` (of all kernels' durations), and `gpu`, `start_ns`, `end_ns` of the longest one.
     """
     kernels = trace.kernels
-    pieces = [kernels_in(trace, g, w) if rows is None else rows[g] for g, w in enumerate(scope.within)]
+    of_gpus = [
+        kernels_in(trace, gpu, within) if rows is None else rows[gpu]
+        for gpu, within in enumerate(scope.within)
+    ]
+    # The kernels of all GPUs one after the other, shape (n,): GPU, index, and duration inside the scope.
+    gpu = np.repeat(np.arange(len(of_gpus)), [len(of_gpu) for of_gpu in of_gpus])
+    index = np.concatenate([np.empty(0, np.int64), *of_gpus]).astype(np.int64)
     lengths = np.concatenate(
         [np.empty(0, np.int64)]
         + [
-            w.covered(kernels.start_ns[p], kernels.end_ns[p])
-            for w, p in zip(scope.within, pieces, strict=True)
+            within.covered(kernels.start_ns[of_gpu], kernels.end_ns[of_gpu])
+            for within, of_gpu in zip(scope.within, of_gpus, strict=True)
         ]
     )
-    gpu = np.repeat(np.arange(len(pieces)), [len(p) for p in pieces])
-    index = np.concatenate([np.empty(0, np.int64), *pieces]).astype(np.int64)
     counted = np.flatnonzero(lengths > 0)
     ids, code = coded(kernels.name_id[index[counted]])
-    of_name, most, first = (np.zeros(len(ids), np.int64) for _ in range(3))
-    np.add.at(of_name, code, lengths[counted])
-    np.maximum.at(most, code, lengths[counted])
-    longest = np.flatnonzero(lengths[counted] == most[code])[::-1]
-    first[code[longest]] = counted[longest]
-    sums = pd.DataFrame({"size": np.bincount(code, minlength=len(ids)), "sum": of_name, "first": first}, ids)
-    sums = sums.sort_values("sum", ascending=False)
-    total = max(int(sums["sum"].sum()), 1)
-    best = sums.head(count)
-    at = best["first"].to_numpy()
+    # By name, shape (names,): sum, longest duration, and the first kernel that lasts so long. Writing
+    # backwards lets the first one of equals stay.
+    sum_ns, longest_ns, longest = (np.zeros(len(ids), np.int64) for _ in range(3))
+    np.add.at(sum_ns, code, lengths[counted])
+    np.maximum.at(longest_ns, code, lengths[counted])
+    is_longest = np.flatnonzero(lengths[counted] == longest_ns[code])[::-1]
+    longest[code[is_longest]] = counted[is_longest]
+    kernels_of = np.bincount(code, minlength=len(ids))
+    by_name = pd.DataFrame({"size": kernels_of, "sum": sum_ns, "longest": longest}, ids)
+    total = max(int(sum_ns.sum()), 1)
+    best = by_name.sort_values("sum", ascending=False).head(count)
+    shown = best["longest"].to_numpy()
     names = best.index.to_numpy(np.uint32)
     return pd.DataFrame(
         {
             "name_id": names,
             "name": trace.names.take(names),
-            "class": [classes.class_name(int(n)) for n in names],
+            "class": [classes.class_name(int(name_id)) for name_id in names],
             "kernels": best["size"].to_numpy(),
             "sum_ns": best["sum"].to_numpy(),
             "mean_ns": (best["sum"] // best["size"]).to_numpy(),
             "share": (best["sum"] / total).to_numpy(),
-            "gpu": gpu[at],
-            "start_ns": kernels.start_ns[index[at]],
-            "end_ns": kernels.end_ns[index[at]],
+            "gpu": gpu[shown],
+            "start_ns": kernels.start_ns[index[shown]],
+            "end_ns": kernels.end_ns[index[shown]],
         }
     )
 
 
 def compute_only(kernels: Events, classes: KernelClasses, rows: Rows) -> Rows:
-    """Return those of some kernels that are no communication."""
+    """Return those of some kernels that are not communication."""
     return rows[~classes.is_comm(kernels.name_id[rows])]
 
 
@@ -134,6 +147,6 @@ def small_in(kernels: Events, rows: Rows) -> int:
 
 
 def bursts_in(kernels: Events, classes: KernelClasses, rows: Rows) -> SmallKernelBursts:
-    """Return the small-kernel bursts among some kernels of a GPU, communication left out."""
-    held = compute_only(kernels, classes, rows)
-    return find_small_kernel_bursts(kernels.start_ns[held], kernels.end_ns[held])
+    """Return the small-kernel bursts among some kernels of a GPU, without its communication."""
+    compute = compute_only(kernels, classes, rows)
+    return find_small_kernel_bursts(kernels.start_ns[compute], kernels.end_ns[compute])

@@ -1,4 +1,4 @@
-"""Statistics of one kernel name: over ranks, and what running beside communication costs it."""
+"""Statistics of the operations of one name: by GPU, and alone against beside communication."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.trace.events import Int64
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How many, and how long on average (ns; 0 where there are none)."""
+    """How many operations, and how long they take on average, ns; 0 without any."""
 
     count: int
     mean_ns: float
@@ -32,11 +32,11 @@ class NameStats:
     Attributes
     ----------
     alone, beside, partly : Durations
-        Those that meet no communication kernel of another stream, those that do for at least half of their
-        duration, and the rest.
+        Those beside which no communication kernel runs, those beside which one runs for at least half of
+        their duration, and the rest. For communication kernels it is computation that runs beside them.
     per_gpu : DataFrame
         `gpu`, `rank` (its label), `count`, `total_ns`, `mean_ns`, `min_ns`, `max_ns`, `alone_count`,
-        `alone_mean_ns`, `beside_count`, `beside_mean_ns`, `price`; GPUs without any are left out.
+        `alone_mean_ns`, `beside_count`, `beside_mean_ns`, `price`; without the GPUs that have none.
     """
 
     name_id: int
@@ -52,12 +52,12 @@ class NameStats:
 
     @property
     def mean_ns(self) -> float:
-        """The mean duration, 0 without operations."""
+        """The mean duration, ns; 0 without operations."""
         return self.total_ns / self.count if self.count else 0.0
 
     @property
     def price(self) -> float | None:
-        """By how much longer it takes beside communication than alone, a share; None where either lacks."""
+        """How much longer they take beside communication than alone, a share; None if either is missing."""
         return _price(self.alone, self.beside)
 
 
@@ -68,16 +68,16 @@ def name_stats(
     name_id: int,
     kind: Kind = Kind.KERNEL,
 ) -> NameStats:
-    """Return the statistics of the operations of one name."""
+    """Return the statistics of the operations of one name; `coverage` is that of `Study`."""
     events = trace.events[kind]
     rows: list[tuple[object, ...]] = []
     lengths, shares = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
     for gpu in trace.gpus:
-        held = rows_of_gpu(trace, kind, gpu.index)
-        held = held[events.name_id[held] == name_id]
-        if not len(held):
+        of_name = rows_of_gpu(trace, kind, gpu.index)
+        of_name = of_name[events.name_id[of_name] == name_id]
+        if not len(of_name):
             continue
-        start, end = events.start_ns[held], events.end_ns[held]
+        start, end = events.start_ns[of_name], events.end_ns[of_name]
         length = end - start
         other = _others(classes, coverage(gpu.index), name_id, kind)
         share = np.asarray(other.covered(start, end) / np.maximum(length, 1), np.float64)
@@ -86,7 +86,7 @@ def name_stats(
             (
                 gpu.index,
                 trace.gpu_label(gpu.index),
-                len(held),
+                len(of_name),
                 int(length.sum()),
                 float(length.mean()),
                 int(length.min()),
@@ -121,30 +121,33 @@ _COLUMNS = [
 
 
 def neighbour(trace: Trace, kind: Kind, index: int, direction: int) -> int | None:
-    """Return the next (1) or previous (-1) event of the same name, by start: an index into its table.
+    """Return the next (`direction` 1) or previous (-1) event of the same name, by start; None at either end.
 
-    Of an operation on the same GPU, else of the same owner (thread, track).
+    It is an index into the events of that kind: for operations on the same GPU, else of the same owner (a
+    thread, an NVTX track).
     """
     events = trace.events[kind]
     owner = events.owner_of(index)
     if kind in GPU_KINDS:
-        held = rows_of_gpu(trace, kind, trace.streams[owner].gpu).astype(np.int64)
+        rows = rows_of_gpu(trace, kind, trace.streams[owner].gpu).astype(np.int64)
     else:
-        rows = events.of(owner)
-        held = np.arange(rows.start, rows.stop)
-    held = held[events.name_id[held] == events.name_id[index]]
-    held = held[np.lexsort((held, events.start_ns[held]))]
-    at = int(np.flatnonzero(held == index)[0]) + (1 if direction > 0 else -1)
-    return int(held[at]) if 0 <= at < len(held) else None
+        of_owner = events.of(owner)
+        rows = np.arange(of_owner.start, of_owner.stop)
+    rows = rows[events.name_id[rows] == events.name_id[index]]
+    # By index where several start together, so that going on and back visits each of them.
+    rows = rows[np.lexsort((rows, events.start_ns[rows]))]
+    position = int(np.flatnonzero(rows == index)[0]) + (1 if direction > 0 else -1)
+    return int(rows[position]) if 0 <= position < len(rows) else None
 
 
 def _others(classes: KernelClasses, covered: BusyIntervals, name_id: int, kind: Kind) -> Intervals:
-    """Return what operations of a name may run beside: communication, of communication computation."""
+    """Return what may run beside operations of a name: communication, for communication computation."""
     is_comm = kind is Kind.KERNEL and bool(classes.is_comm(np.array([name_id]))[0])
     return covered.compute if is_comm else covered.communication
 
 
 def _split(length: Int64, share: npt.NDArray[np.float64]) -> tuple[Durations, Durations, Durations]:
+    """Return (alone, beside, partly), from the durations and the shares that something runs beside them."""
     alone, beside = share == 0, share >= 0.5
     return _durations(length[alone]), _durations(length[beside]), _durations(length[~alone & ~beside])
 

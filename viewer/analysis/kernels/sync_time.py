@@ -1,4 +1,4 @@
-"""Time that the CPU spends in synchronising calls, and how much of it the GPU is idle (section 7)."""
+"""Time in synchronising calls, and how much of it the GPU is idle (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import TimeBreakdown
 
 ALL_CALLS = "all"
+"""Stands for all names in the column `call`."""
 _COLUMNS = ["gpu", "call", "count", "sum_ns", "union_ns", "idle_ns", "start_ns", "end_ns"]
 
 
 def syncs(launches: Launches, breakdowns: Sequence[TimeBreakdown], scope: Scope) -> pd.DataFrame:
-    """Return the time in synchronising calls inside a scope, by GPU and call; the last row of a GPU is all.
+    """Return a table of the synchronising calls inside a scope, by GPU and name of the call.
 
-    Calls that copy from or to pageable memory are among them: they wait for the GPU, too. Time in a call is
-    no stall by itself: what counts is `idle_ns`, where the GPU has nothing to do meanwhile.
+    Calls that copy from or to pageable memory are among them, since they wait for the GPU too. A call that
+    waits while the GPU works costs nothing; `idle_ns` is the part in which the GPU has nothing to do.
+
+    Parameters
+    ----------
+    breakdowns : sequence of TimeBreakdown
+        One per GPU, see `Study.parts`.
 
     Returns
     -------
     DataFrame
-        `gpu`, `call` ("all" for any of them), `count`, `sum_ns` (clipped to the scope), `union_ns` over the
-        threads of the GPU's process, and of that `idle_ns`; where to look: `start_ns` and `end_ns` of the
-        longest idle stretch of them, else of the longest call.
+        `gpu`, `call` (`ALL_CALLS` in the last row of a GPU), `count`, `sum_ns` (clipped to the scope),
+        `union_ns` over the threads of the GPU's process, and of that `idle_ns`; `start_ns` and `end_ns` of
+        the longest idle interval in them, else of the longest interval that they cover.
     """
     trace, api = launches.trace, launches.trace.api
     waits = np.flatnonzero(blocking_calls(launches))
@@ -38,19 +44,18 @@ def syncs(launches: Launches, breakdowns: Sequence[TimeBreakdown], scope: Scope)
     for gpu in trace.gpus:
         within = scope.within[gpu.index]
         idle = scope.stalls(breakdowns, gpu.index, "idle")
-        mine = waits[process == gpu.process]
-        mine = mine[within.covered(api.start_ns[mine], api.end_ns[mine]) > 0]
-        names = np.unique(api.name_id[mine]).tolist()
+        own = waits[process == gpu.process]
+        own = own[within.covered(api.start_ns[own], api.end_ns[own]) > 0]
+        names = np.unique(api.name_id[own]).tolist()
+        # The last row, None, is that of all calls: calls of several threads overlap, so it is no sum of rows.
         for name in [*names, None] if names else []:
-            calls = mine if name is None else mine[api.name_id[mine] == name]
+            calls = own if name is None else own[api.name_id[own] == name]
             start, end = api.start_ns[calls], api.end_ns[calls]
             covered = union(start, end) & within
             label = ALL_CALLS if name is None else trace.names[name]
-            total = int(within.covered(start, end).sum())
-            seen = (covered & idle) if len(covered & idle) else covered
-            at = int(seen.lengths.argmax())
-            spot = (int(seen.start_ns[at]), int(seen.end_ns[at]))
-            rows.append(
-                (gpu.index, label, len(calls), total, covered.total(), (covered & idle).total(), *spot)
-            )
+            total, idle_within = int(within.covered(start, end).sum()), covered & idle
+            shown = idle_within if len(idle_within) else covered
+            longest = int(shown.lengths.argmax())
+            spot = (int(shown.start_ns[longest]), int(shown.end_ns[longest]))
+            rows.append((gpu.index, label, len(calls), total, covered.total(), idle_within.total(), *spot))
     return pd.DataFrame(rows, columns=_COLUMNS)
