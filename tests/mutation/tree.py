@@ -14,7 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("viewer", "tests", "resources", "docs", "packaging", "pyproject.toml", "main.py")
 LEAST_PATIENCE_S = 30
-OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--no-xvfb", "--hypothesis-seed=0", "--no-header")
+OPTIONS = (
+    "-q", "-x", "-p", "no:cacheprovider", "--no-xvfb", "--hypothesis-seed=0", "--no-header",
+    "--ignore-glob=*/test_oracles.py",
+)  # fmt: skip
+"""Tests that ask nsys for everything take minutes, and fall where others do."""
 
 
 @dataclass

@@ -1,0 +1,126 @@
+"""What a host thread does in a window, against every call and range one by one."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.make import TraceMaker
+from viewer.analysis.stalls.host_time import Hosts
+from viewer.analysis.study import Study
+from viewer.trace import Kind
+
+spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), max_size=9).map(
+    lambda pairs: [(start, start + length) for start, length in pairs]
+)
+
+
+def array(*values):
+    return np.array(values, np.int64)
+
+
+def nesting(pairs):
+    """Return those of some spans that are apart from or nested in those kept before."""
+    kept = []
+    for low, high in pairs:
+        apart = (
+            high <= a or b <= low or (a <= low and high <= b) or (low <= a and b <= high) for a, b in kept
+        )
+        if all(apart):
+            kept.append((low, high))
+    return kept
+
+
+@given(spans, st.integers(0, 50), st.integers(1, 20))
+def test_inside_is_the_innermost_range_over_half_of_the_window(pairs, start, length):
+    ranges, end = nesting(pairs), start + length
+    maker = TraceMaker().call(0, 1)
+    for low, high in ranges:
+        maker.range(low, high, "range")
+    maker.range(start, end, "of another thread", tid=2).range(start, end, "a mark", event_type=34)
+    trace = maker.trace()
+    at = int(Hosts(Study(trace)).inside(0, array(start), array(end))[0])
+    over_half = [(a, b) for a, b in ranges if 2 * (min(b, end) - max(a, start)) >= length]
+    if over_half:
+        found = int(trace.nvtx.start_ns[at]), int(trace.nvtx.end_ns[at])
+        assert found in over_half
+        assert found[1] - found[0] == min(b - a for a, b in over_half)
+    else:
+        assert at == -1
+
+
+@given(spans, spans, spans, st.integers(0, 40), st.integers(1, 20))
+def test_the_longest_call_of_each_kind_and_the_call_that_blocks(blocking, calls, system, start, length):
+    end = start + length
+    maker = TraceMaker().call(0, 100, "cudaDeviceSynchronize", tid=2)
+    named = {"cudaDeviceSynchronize": blocking, "cudaMalloc": calls}
+    maker.thread(0, 1)
+    for name, pairs in named.items():
+        for low, high in pairs:
+            maker.call(low, high, name)
+    for low, high in system:
+        maker.add(Kind.OSRT, maker.thread(0, 1), low, high, "poll")
+    trace = maker.trace()
+    hosts, window = Hosts(Study(trace)), (array(start), array(end))
+    thread = maker.thread(0, 1)
+
+    def shared(pairs):
+        return max((min(b, end) - max(a, start) for a, b in pairs if a < end and b > start), default=0)
+
+    for name, pairs in named.items():
+        (call,), (ns,) = hosts.longest_call(thread, *window, blocking=name == "cudaDeviceSynchronize")
+        assert ns == shared(pairs)
+        assert (call >= 0) == (ns > 0)
+        if ns:
+            assert shared([(trace.api.start_ns[call], trace.api.end_ns[call])]) == ns
+            assert trace.names[trace.api.name_id[call]] == name
+    (call,) = hosts.longest_os_call(thread, *window)
+    table = trace.events[Kind.OSRT]
+    best = shared(system)
+    assert (call >= 0) == (best > 0)
+    assert not best or shared([(table.start_ns[call], table.end_ns[call])]) == best
+    (call,) = hosts.blocked_at(thread, array(start))
+    around = [(a, b) for a, b in blocking if a <= start < b]
+    assert (call >= 0) == bool(around)
+    assert not around or (trace.api.start_ns[call], trace.api.end_ns[call]) in around
+
+
+def test_launches_are_counted_in_a_window_around_each_time():
+    maker = TraceMaker().call(0, 1, "cudaMalloc").call(60, 61, "cudaMalloc")
+    for number, start in enumerate((10, 20, 30, 40)):
+        maker.call(start, start + 1, correlation=1 + number).kernel(
+            100 + start, 105 + start, correlation=1 + number
+        )
+    maker.call(25, 26, tid=2, correlation=9).kernel(200, 205, correlation=9)
+    hosts = Hosts(Study(maker.trace()))
+    times = array(0, 10, 20, 25, 30, 60)
+    assert hosts.launches_near(0, times, 20).tolist() == [0, 1, 2, 2, 2, 0]
+    assert hosts.launches_near(0, times, 40).tolist() == [1, 2, 3, 4, 4, 1]
+
+
+def test_owners_have_ranges_and_launch_those_that_launch_most_first():
+    maker = TraceMaker()
+    launches = {1: 1, 2: 3, 3: 2, 4: 2, 5: 0, 6: 5}
+    number = 0
+    for tid, count in launches.items():
+        maker.thread(0, tid)
+        for _ in range(count):
+            number += 1
+            maker.call(number, number + 1, tid=tid, correlation=number).kernel(
+                number, number + 9, correlation=number
+            )
+        if tid != 6:
+            maker.range(0, 9, "work", tid=tid)
+    maker.range(0, 9, "elsewhere", process=1, tid=1).call(0, 1, process=1, tid=1, correlation=1)
+    maker.kernel(3, 4, process=1, correlation=1)
+    owners = Hosts(Study(maker.trace())).owners(0)
+    assert owners == [maker.thread(0, tid) for tid in (2, 3, 4, 1)]
+
+
+def test_what_is_recorded_tells_waiting_from_working():
+    def hosts(maker):
+        return Hosts(Study(maker.kernel(0, 10).trace()))
+
+    assert not hosts(TraceMaker().call(0, 5)).is_recorded
+    for kind in (Kind.OSRT, Kind.ON_CPU):
+        maker = TraceMaker()
+        assert hosts(maker.add(kind, maker.thread(0, 1), 0, 5, "read")).is_recorded
