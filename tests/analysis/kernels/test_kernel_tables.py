@@ -63,9 +63,7 @@ def test_classes_sum_durations_and_unions_and_point_at_the_longest(study):
         450,
     ]
     assert comm["share"] == pytest.approx(100 / total)
-    gemm = table.loc[
-        "matmul" if "matmul" in table.index else study.classes.class_name(study.trace.kernels.name_id[0])
-    ]
+    gemm = table.loc[study.classes.class_name(study.trace.kernels.name_id[0])]
     assert gemm[["kernels", "sum_ns", "union_ns"]].tolist() == [5, 300, (150 - 20) + 30 + 80 + 10]
     assert gemm[["gpu", "start_ns", "end_ns"]].tolist() == [0, 50, 150]
     rest = table[table["kernels"] == 0]
