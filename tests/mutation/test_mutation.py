@@ -125,3 +125,9 @@ def test_a_fault_is_killed_survives_or_never_ends(small):
         assert copy.outcome("viewer/long.py", text, files, 5 if expected == "timeout" else 120) == expected
     assert (copy.root / "viewer" / "long.py").read_text() == source
     assert copy.outcome("viewer/long.py", source.replace("> 9", ">= 9"), [], 5) == "survived"
+
+
+def test_tests_that_cannot_be_run_see_no_fault(small):
+    copy, source = small
+    with pytest.raises(RuntimeError, match="pytest ended with 4"):
+        copy.outcome("viewer/long.py", source, ["tests/absent.py"], 60)

@@ -20,6 +20,9 @@ OPTIONS = (
 )  # fmt: skip
 """Tests that ask nsys for everything take minutes, and fall where others do."""
 
+PASSED_OR_FELL = {0: "survived", 1: "killed", 2: "killed"}
+"""By pytest's exit code; 2: a test could not be collected, since the faulty module cannot be imported."""
+
 
 @dataclass
 class Watched:
@@ -93,7 +96,13 @@ class Tree:
         return watched
 
     def outcome(self, module, text, files, patience_s):
-        """Return how the tests take a module's faulty text: "killed", "survived" or "timeout"."""
+        """Return how the tests take a module's faulty text: "killed", "survived" or "timeout".
+
+        Raises
+        ------
+        RuntimeError
+            If they were not run.
+        """
         if not files:
             return "survived"
         path = self.root / module
@@ -116,16 +125,22 @@ class Tree:
         while time.monotonic() < deadline:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
-                return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+                return self._said(os.waitstatus_to_exitcode(status))
             time.sleep(0.05)
         os.killpg(process, signal.SIGKILL)
         os.waitpid(process, 0)
         return "timeout"
 
+    def _said(self, code):
+        """Return what an exit code says; a negative one: a signal ended the process."""
+        if code < 0 or code in PASSED_OR_FELL:
+            return PASSED_OR_FELL.get(code, "killed")
+        log = (self.scratch / "out.txt").read_text("utf-8", "replace")
+        raise RuntimeError(f"pytest ended with {code}:\n{log[-3000:]}")
+
 
 def load_libraries():
-    """Import what every run of the tests needs, for the forks to have; nothing of the program itself."""
-    import hypothesis  # noqa: F401
+    """Import what every run of the tests needs, for the forks to have; nothing of the program, no plugin."""
     import pandas as pd  # noqa: F401
     import pyarrow.compute  # noqa: F401
     import pytest  # noqa: F401

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
+from viewer.analysis.collectives.groups import Sequence, find_groups
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.core.intervals import window
 from viewer.analysis.study import Study
@@ -74,6 +75,11 @@ def test_waiting_and_transfer_fill_the_bar():
         assert held.wait_ns[one["kernel"]] == 0, "the last arriver waits for nobody"
         assert one["wait_ns"] == held.wait_ns[rows].sum()
         assert one["shortest_ns"] == lengths.min()
+        starts = kernels.start_ns[rows]
+        assert (one["start_ns"], one["end_ns"]) == (starts.min(), kernels.end_ns[rows].max())
+        assert one["spread_ns"] == starts.max() - starts.min()
+        assert kernels.start_ns[one["kernel"]] == starts.max()
+        assert one["last_gpu"] == held.groups[one["group"]].gpus[int(starts.argmax())]
     table = held.table
     assert (table["wait_ns"] + table["transfer_ns"]).sum() == (kernels.end_ns - kernels.start_ns).sum()
     assert table["others_waited_ns"].sum() == table["wait_ns"].sum()
@@ -202,3 +208,26 @@ def test_the_report_says_it(demo_study):
     slowest = max(held["ranks"], key=lambda r: r["others_waited_ns"])
     assert (slowest["rank"], slowest["pattern"]) == (5, "constant")
     assert held["not_matched"] == []
+
+
+@pytest.mark.parametrize(
+    ("gpus", "lengths", "how"),
+    [
+        ((0, 1), (3, 3), ["communicator"]),
+        ((0, 0), (3, 3), []),
+        ((0, 1), (3, 2), []),
+        ((0, 1, 2), (3, 3, 2), []),
+    ],
+)
+def test_a_communicator_joins_gpus_that_have_as_many_kernels_each(gpus, lengths, how):
+    """The kernels of each lie far from those of the others: nothing joins them by how they run."""
+    maker = TraceMaker()
+    for number, (gpu, length) in enumerate(zip(gpus, lengths, strict=True)):
+        for k in range(length):
+            at = (10 * number + k) * MS
+            maker.kernel(at, at + 100_000, NAME, stream=20 + number, process=gpu)
+    trace = maker.trace()
+    rows = [trace.kernels.rows_of([stream.index]) for stream in trace.streams]
+    name = int(trace.kernels.name_id[0])
+    members = [Sequence(gpu, number, name, rows[number], 7) for number, gpu in enumerate(gpus)]
+    assert [found.how for found in find_groups(trace, members)] == how
