@@ -29,6 +29,9 @@ def test_totals_are_per_iteration_and_gpu(demo_study):
     iterations, gpus = len(sheet.scope.iterations), len(sheet.gpus)
     assert row.how == PER_ITERATION
     assert row.first == round(sheet["idle"].value / (iterations * gpus))
+    copies = next(r for r in compare(sheet, sheet) if r.name == "Memcpy HtoD: not hidden")
+    assert copies.how == PER_ITERATION
+    assert copies.first == round(sheet["copy_memcpy_htod"].value / (iterations * gpus))
     length = next(r for r in compare(sheet, sheet) if r.name == "length of an iteration")
     assert length.how == ""
 

@@ -64,7 +64,7 @@ def _compared(
 ) -> Compared:
     known = a or b
     assert known is not None
-    divided = by_iteration and _is_sum(known)
+    divided = by_iteration and known.result.is_sum
     x, y = _value(a, first, divided), _value(b, second, divided)
     difference = None if isinstance(x, str | None) or isinstance(y, str | None) else y - x
     change = difference / x if difference is not None and x and not isinstance(x, str) else None
@@ -82,11 +82,6 @@ def _compared(
         second_share=b.share if b else None,
         definition=known.definition,
     )
-
-
-def _is_sum(number: MetricValue) -> bool:
-    """Whether a number grows with the iterations and the GPUs that it is taken over."""
-    return number.unit == "count" or (number.unit == "ns" and number.share is not None)
 
 
 def _value(number: MetricValue | None, summary: Summary, divided: bool) -> int | float | str | None:

@@ -87,6 +87,8 @@ class Result:
         The value on each GPU, () where it is one for all.
     share : float or None
         The value as a share of the time of all GPUs, where that makes sense.
+    is_sum : bool
+        Whether the value adds up over GPUs and time: `compare` divides it by iterations and GPUs.
     is_usual : bool or None
         For metrics whose `Usual` has no rule; None where it cannot be said.
     location : Location or None
@@ -106,6 +108,7 @@ class Result:
     value: Value
     per_gpu: tuple[Value, ...] = ()
     share: float | None = None
+    is_sum: bool = False
     is_usual: bool | None = None
     location: Location | None = None
     locations: tuple[Location | None, ...] = ()
@@ -247,6 +250,7 @@ def sum_of(
         value=total,
         per_gpu=tuple(per_gpu),
         share=None if total_ns is None else total / max(total_ns, 1),
+        is_sum=True,
         location=longest(locations),
         locations=tuple(locations),
     )
