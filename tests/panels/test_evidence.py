@@ -14,7 +14,7 @@ from viewer.panels.details_panel import DetailsPanel, follow_link
 from viewer.panels.diagnostics_panel import DiagnosticsPanel, FindingCard, badge_of, recorded_text
 from viewer.panels.selection_details import details_of_event, details_of_stall
 from viewer.readers import read
-from viewer.rows import EventRef
+from viewer.rows import EventRef, RowKind
 from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
@@ -176,7 +176,7 @@ def test_details_follow_the_selection_step_and_link(demo_study, shown, qtbot):
     kernel = state.chosen.index
     assert follow_link(state)
     assert state.chosen.kind is Kind.API
-    assert state.rows.row(state.chosen.row_key).kind == "api"
+    assert state.rows.row(state.chosen.row_key).kind is RowKind.API
     assert follow_link(state)
     assert state.chosen.index == kernel
     state.choose_stall(3)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 
 from tests.panels.make import looking_at
 from viewer.panels.find_bar import FindBar
+from viewer.rows import RowKind
 from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
@@ -45,7 +46,7 @@ def test_enter_goes_from_hit_to_hit_and_round_the_end(bar, qtbot):
         seen.append(bar.state.chosen)
     assert {ref.kind for ref in seen} == {Kind.NVTX}
     assert seen[0].index == seen[-1].index or count > len({ref.index for ref in seen})
-    assert bar.state.rows.row(seen[0].row_key).kind == "nvtx"
+    assert bar.state.rows.row(seen[0].row_key).kind is RowKind.NVTX
     first = bar.state.chosen
     bar.step(1)
     bar.step(-1)
