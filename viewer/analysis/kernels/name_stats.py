@@ -80,6 +80,7 @@ def name_stats(
         start, end = events.start_ns[of_name], events.end_ns[of_name]
         length = end - start
         other = _others(classes, coverage(gpu.index), name_id, kind)
+        # Operations of length zero have a share of 0 and count as alone.
         share = np.asarray(other.covered(start, end) / np.maximum(length, 1), np.float64)
         alone, beside, _ = _split(length, share)
         rows.append(

@@ -90,6 +90,7 @@ class Iterations:
     @cached_property
     def edges_ns(self) -> Int64:
         """Earliest boundary over the GPUs, of the last end the latest; shape (iterations + 1,), ns."""
+        # GPUs without boundaries of their own only repeat those of the others.
         own = self.starts[self.has_own]
         return np.append(own[:, :-1].min(axis=0), own[:, -1].max())
 
@@ -226,6 +227,7 @@ def make_iterations(
     special : mapping of int to (flag, why), optional
         Iterations that contain a checkpoint or an evaluation.
     """
+    # As `Iterations.duration_ns`, which the flags are needed to make.
     own = starts[has_own]
     durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
     warm = warm_up(durations)
@@ -282,6 +284,7 @@ def steady_iterations(
 
 
 def _within(duration: int, median: int) -> bool:
+    # In whole numbers: exactly 5 % is inside, which the rounding of floats would decide either way.
     return 100 * abs(duration - median) <= TOLERANCE_PERCENT * median
 
 

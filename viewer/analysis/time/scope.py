@@ -77,6 +77,7 @@ class Scope:
 
     def parts(self, breakdowns: Sequence[TimeBreakdown]) -> Int64:
         """Return the five categories of each GPU inside the scope, shape (gpus, 5), ns."""
+        # One row of totals an interval of the GPU, none without any: the sum is five numbers in each case.
         return np.array(
             [
                 breakdown.totals(within.start_ns, within.end_ns).reshape(-1, 5).sum(axis=0)
@@ -102,6 +103,7 @@ def range_scope(
     notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
     time = window(start, end)
     scope = Scope(f"{what}, clipped to the recording" if clipped else what, (time,) * len(trace.gpus), time)
+    # Idle from end to end is worth a line only where the trace holds operations that lie elsewhere.
     has_operations = any(len(trace.events[kind]) for kind in GPU_KINDS)
     if has_operations and int(scope.parts(breakdowns)[:, IDLE].sum()) == scope.total_ns:
         where = _span(*trace.window_ns)
