@@ -75,5 +75,5 @@ def test_no_command_fails_on_an_open_trace(window, monkeypatch):
     for name in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, name, lambda *_: ("", ""))
     for command in COMMANDS:
-        window.do(command)
+        window.target.do(command)
     assert len(asked) == 11

@@ -12,7 +12,6 @@ from PySide6.QtCore import QPoint
 from pyvirtualdisplay import Display
 
 from tests.timeline.make import pixels
-from viewer.app.comparison import start_comparison
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEPS = [("raster", scale, 50) for scale in ("1", "1.25", "1.5", "2")] + [
@@ -62,7 +61,7 @@ def test_a_trace_that_is_compared_lies_on_the_same_pixels(window, demo_path, qtb
     qtbot.waitUntil(
         lambda: not window.loader.is_busy and window.state.study.loading.is_complete, timeout=30_000
     )
-    comparison = start_comparison(window, demo_path)
+    comparison = window.compare(demo_path)
     qtbot.waitUntil(lambda: comparison.dock is not None, timeout=30_000)
     first, second = window.timeline, comparison.timeline
     first.state.rows.set_hidden([root.key for root in first.state.rows.roots[1:]], True)

@@ -3,13 +3,13 @@
 import pytest
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
-from viewer.app.comparison import ComparisonController, PairBar, start_comparison
+from viewer.app.comparison import ComparisonController, PairBar
 from viewer.panels.comparison_panel import ComparisonPanel
 
 
 @pytest.fixture
 def comparison(window, demo_path, qtbot):
-    made = start_comparison(window, demo_path)
+    made = window.compare(demo_path)
     qtbot.waitUntil(lambda: made.dock is not None, timeout=20_000)
     return made
 
@@ -75,7 +75,7 @@ def test_one_comparison_at_a_time(window, comparison, demo_path, qtbot, monkeypa
 def test_what_cannot_be_read_is_said(window, tmp_path, qtbot):
     path = tmp_path / "notes.txt"
     path.write_text("these are notes")
-    made = start_comparison(window, path)
+    made = window.compare(path)
     qtbot.waitUntil(lambda: made.has_ended, timeout=20_000)
     assert "notes.txt" in window.notice.label.text()
     assert window.pages.currentWidget() is window.timeline

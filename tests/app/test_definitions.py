@@ -29,7 +29,7 @@ def test_a_selection_leads_to_the_categories(window):
 
 
 def test_the_key_asks_about_the_cell_that_has_the_focus(window, qtbot):
-    window.show_panel(IterationsPanel)
+    window.target.show_panel(IterationsPanel)
     panel = window.findChild(IterationsPanel)
     table = panel.findChild(FrameTable)
     qtbot.waitUntil(lambda: len(table.frame_model.frame) > 0)

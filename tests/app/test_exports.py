@@ -95,12 +95,12 @@ def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path, qtbo
     ):
         answer = (str(tmp_path / name), kind)
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, answer=answer: answer)
-        window.save_table(frame)
+        window.target.save_table(frame)
         said = f"The table is saved: {tmp_path / made}"
         qtbot.waitUntil(lambda said=said: window.notice.label.text() == said)
         assert (tmp_path / made).stat().st_size
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "t.md"), ""))
-    window.save_table(pd.DataFrame({"a": range(5000)}))
+    window.target.save_table(pd.DataFrame({"a": range(5000)}))
     qtbot.waitUntil(lambda: "too many for Markdown" in window.notice.label.text())
     assert window.notice.property("severity") == "error"
 
@@ -197,7 +197,7 @@ def saves(window, monkeypatch, path):
     picture = PictureDialog(window.state, window.timeline, window.look, window)
     return {
         "report": choose(window.actions_by_id["report"].trigger),
-        "table": choose(lambda: window.save_table(pd.DataFrame({"a": [1], "b": [2]}))),
+        "table": choose(lambda: window.target.save_table(pd.DataFrame({"a": [1], "b": [2]}))),
         "picture": choose(picture.save),
         "session": choose(window.trace_controller.save_session),
     }

@@ -6,7 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.timeline.make import MS
-from viewer.app.go_to import go_to
+from viewer.app.dialogs import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.frame_table import FrameTable
 from viewer.rows import RowKind
@@ -278,7 +278,7 @@ def test_the_row_whose_header_is_under_the_pointer_is_in_hand(window):
     first, second = headers.visible_rows()[:2]
     headers.setCurrentIndex(headers.model().index(0, 0))
     QTest.mouseMove(headers.viewport(), QPoint(60, second.y + second.height // 2))
-    assert window.row_in_hand() is second.row
+    assert window.target.row_in_hand() is second.row
     press(window, Qt.Key.Key_P, CTRL)
     assert window.state.rows.pinned == [second.row.key]
     assert first.row.key not in window.state.rows.pinned
@@ -309,7 +309,7 @@ def test_a_range_is_kept_once_and_shown(window):
     state = window.state
     state.select((10 * MS, 30 * MS))
     press(window, Qt.Key.Key_Return)
-    assert window.is_panel_shown("Measurements")
+    assert window.target.is_panel_shown("Measurements")
     press(window, Qt.Key.Key_Return)
     assert len(state.measurements.items) == 1
     assert "kept already, as Range 1" in window.status.currentMessage()
@@ -318,8 +318,8 @@ def test_a_range_is_kept_once_and_shown(window):
 def test_the_key_of_a_panel_in_front_leaves_it_there(window):
     for _ in range(2):
         press(window, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
-        assert window.is_panel_shown("Stalls")
-        assert not window.is_panel_shown("Summary")
+        assert window.target.is_panel_shown("Stalls")
+        assert not window.target.is_panel_shown("Summary")
 
 
 def test_hidden_rows_are_told_and_shown_again(window):

@@ -64,10 +64,10 @@ def looked_at(open_window, hostile, qtbot):
     state.rows.set_expanded([r.key for r in stream.path()], True)
     state.list_events(stream.key)
     for panel in window.findChildren(Panel):
-        window.bring_panel(panel.title)
+        window.target.bring_panel(panel.title)
         qtbot.wait(1)
     details = window.findChild(DetailsPanel)
-    window.bring_panel(details.title)
+    window.target.bring_panel(details.title)
     kernel = next(
         i for i in range(len(stream.events)) if stream.events.ref(i, stream.key).kind is Kind.KERNEL
     )

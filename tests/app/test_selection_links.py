@@ -78,9 +78,9 @@ def test_panels_come_to_the_front_and_go_again(window, qtbot):
     qtbot.waitUntil(lambda: details in front(window))
     assert action.isChecked()
     action.trigger()
-    assert window.is_panel_shown("Details")
+    assert window.target.is_panel_shown("Details")
     details.parent().titleBarWidget().findChild(QToolButton).click()
-    qtbot.waitUntil(lambda: not window.is_panel_shown("Details"))
+    qtbot.waitUntil(lambda: not window.target.is_panel_shown("Details"))
     qtbot.waitUntil(lambda: not action.isChecked())
 
 
@@ -108,9 +108,9 @@ def test_the_palette_ranks_and_greys(window, qtbot):
 def test_a_clock_is_put_right_and_back(window, qtbot):
     state = window.state
     before = state.study.trace.kernels.start_ns.copy()
-    window.align({0: 1_000_000})
+    window.target.align({0: 1_000_000})
     qtbot.waitUntil(lambda: state.study.trace.gpus[0].aligned_ns == 1_000_000)
     assert (state.study.trace.kernels.start_ns - before).max() == 1_000_000
-    window.align({0: -1_000_000})
+    window.target.align({0: -1_000_000})
     qtbot.waitUntil(lambda: state.study.trace.gpus[0].aligned_ns == 0)
     assert state.study.trace.kernels.start_ns.tolist() == before.tolist()

@@ -120,7 +120,7 @@ def test_rules_applied_again_lose_nothing(visit, trace, qtbot):
     window = visit(trace)
     work_on(window)
     with qtbot.waitSignal(window.loader.finished, timeout=60_000):
-        window.apply_rules()
+        window.target.apply_rules()
     assert len(window.state.notes.items) == len(window.state.measurements.items) == 1
     assert window.state.axis.window == (200 * MS, 300 * MS)
 

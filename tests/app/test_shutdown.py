@@ -54,7 +54,7 @@ def test_whatever_is_being_done(demo_path, doing, notes):
 def test_a_signal_that_was_ignored_stays_ignored(window, qapp):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        ending = Ending(window, qapp)
+        ending = Ending(window, window.trace_controller.save, qapp)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
         ending.release()
@@ -71,7 +71,7 @@ class Desktop(QObject):
 
 def test_the_end_of_the_desktops_session_saves(window):
     desktop = Desktop()
-    ending = Ending(window, desktop)
+    ending = Ending(window, window.trace_controller.save, desktop)
     try:
         window.sessions.begin("1" * 32)
         window.state.measurements.keep(0, 1000, "kept")

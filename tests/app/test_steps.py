@@ -10,7 +10,7 @@ from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, proc
 from viewer import readers
 from viewer.analysis.study import Loading, Study
 from viewer.app import trace_loader
-from viewer.app.go_to import go_to
+from viewer.app.dialogs import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.iterations_panel import IterationsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
@@ -174,7 +174,7 @@ def test_rows_that_are_chosen_before_all_are_read_are_chosen_among_all(steps):
 def test_what_is_typed_goes_where_it_was_begun(steps, step, qtbot):
     window = steps.window
     steps.to(step)
-    window.find_rows()
+    window.target.find_rows()
     box = QApplication.focusWidget()
     qtbot.keyClicks(box, "nc")
     steps.to(step + 1)
@@ -319,7 +319,7 @@ def test_what_is_kept_before_all_is_there_is_listed_at_once(steps, step, qtbot):
     kernel = EventRef(Kind.KERNEL, 0, stream_of(state).key)
     state.notes.add(Note(start, start, "hm", row_key=stream_of(state).key, event=kernel))
     for kind in (MeasurementsPanel, NotesPanel):
-        window.show_panel(kind)
+        window.target.show_panel(kind)
         panel = window.findChild(kind)
         qtbot.waitUntil(lambda: panel._stack.currentWidget() is panel.body)  # noqa: B023
         assert panel.table.frame_model.rowCount() == 1
@@ -336,7 +336,7 @@ def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
     steps.to(step)
     state.select(state.axis.window)
     panel = window.findChild(IterationsPanel)
-    window.show_panel(IterationsPanel)
+    window.target.show_panel(IterationsPanel)
     box = window.actions_by_id["fit-lap"]
     table = window.timeline.cards.selection.table
     assert (box.iconText(), table.unknown) == ("Iterations follow", "…")

@@ -13,7 +13,6 @@ from tests.timeline.make import study_of, training
 from viewer import readers
 from viewer.analysis.study import Loading, Study
 from viewer.app import trace_loader
-from viewer.app.comparison import start_comparison
 from viewer.app.trace_loader import LoadedTrace
 from viewer.readers import Cancelled, ReadError
 from viewer.rows import RowKind, build_rows
@@ -250,14 +249,14 @@ def test_what_is_asked_anew_of_half_a_trace_reads_the_rest(open_window, in_two_p
     window = open_window()
     with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
         window.open(path)
-    window.apply_rules()
+    window.target.apply_rules()
     assert "try again" in window.status.currentMessage()
     assert window.loader.is_busy
     window.progress.button.click()
     go_on.set()
     window.loader.shut_down()
     window.state.measurements.keep(*window.state.axis.window)
-    window.apply_rules()
+    window.target.apply_rules()
     qtbot.waitUntil(lambda: window.state.study.loading.is_complete, timeout=60_000)
     assert len(window.state.measurements.items) == 1
     assert not window.progress.isVisible()
@@ -456,7 +455,10 @@ def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crash
         study = study_of(training(ranks=1))
         with qtbot.assertNotEmitted(crashes.happened):
             window.trace_controller.show(LoadedTrace(study, build_rows(study)))
-        assert window.row_in_hand() in (None, *(r for root in window.state.rows.roots for r in root.walk()))
+        assert window.target.row_in_hand() in (
+            None,
+            *(r for root in window.state.rows.roots for r in root.walk()),
+        )
         study = study_of(training())
         window.trace_controller.show(LoadedTrace(study, build_rows(study)))
 
@@ -472,7 +474,7 @@ def test_what_is_typed_into_a_note_stays_with_its_trace(window, opened):
 def test_a_comparison_that_is_still_read_shows_its_progress_when_another_file_has_failed(
     window, reader, qtbot
 ):
-    start_comparison(window, Path("slow.sqlite"))
+    window.compare(Path("slow.sqlite"))
     qtbot.waitUntil(reader.begun["slow"].is_set)
     window.open(Path("bad.sqlite"))
     with qtbot.waitSignal(window.loader.failed):

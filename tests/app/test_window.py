@@ -14,8 +14,8 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
+from viewer.app.dialogs import go_to
 from viewer.app.docks import PANELS
-from viewer.app.go_to import go_to
 from viewer.app.settings import Settings
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.drawing.times import TimeError
@@ -147,7 +147,7 @@ def test_new_rules_keep_the_view(window, qtbot):
     state.axis.go(10 * MS, 20 * MS)
     old, unfolded = state.study, set(state.rows.expanded)
     with qtbot.waitSignal(window.loader.finished):
-        window.apply_rules()
+        window.target.apply_rules()
     assert state.study is not old
     assert state.axis.window == (10 * MS, 20 * MS)
     assert state.rows.expanded == unfolded

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication
 
-from viewer.app.comparison import compare_with
+from viewer.app.dialogs import ask_limit, ask_where
 from viewer.app.docks import AT_RIGHT, PANELS
-from viewer.app.exports import export_picture, export_report
-from viewer.app.go_to import ask_where
-from viewer.app.store_limit import ask_limit
 from viewer.panels.table_view import DenseTable
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
@@ -21,9 +18,9 @@ from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.gestures import NOTCH
 
 if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
+    from viewer.app.action_target import ActionTarget
 
-    Test = Callable[[MainWindow], bool]
+    Test = Callable[[ActionTarget], bool]
 
 MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
 
@@ -41,7 +38,7 @@ class Action:
     menu : str
         Where it stands, "View" or "View/Theme"; a menu's commands stand in the table's order.
     run : callable
-        Does it; called with the window.
+        Does it; called with the `ActionTarget`.
     keys : tuple of str
         Key sequences; the first is the one that menus show.
     enabled, checked : callable or None
@@ -53,7 +50,7 @@ class Action:
     id: str
     title: str
     menu: str
-    run: Callable[[MainWindow], object]
+    run: Callable[[ActionTarget], object]
     keys: tuple[str, ...] = ()
     enabled: Test | None = None
     checked: Test | None = None
@@ -61,48 +58,48 @@ class Action:
     short: str = ""
 
 
-def _trace(w: MainWindow) -> bool:
+def _trace(w: ActionTarget) -> bool:
     return w.state.study is not None
 
 
-def _all_rows(w: MainWindow) -> bool:
+def _all_rows(w: ActionTarget) -> bool:
     return w.state.study is not None and w.state.study.loading.has_all_rows
 
 
-def _numbers(w: MainWindow) -> bool:
+def _numbers(w: ActionTarget) -> bool:
     return w.state.study is not None and w.state.study.loading.is_complete
 
 
-def _gpus(w: MainWindow) -> bool:
+def _gpus(w: ActionTarget) -> bool:
     return w.state.study is not None and bool(w.state.study.trace.gpus)
 
 
-def _selection(w: MainWindow) -> bool:
+def _selection(w: ActionTarget) -> bool:
     return w.state.selection is not None
 
 
-def _iterations(w: MainWindow) -> bool:
+def _iterations(w: ActionTarget) -> bool:
     return w.state.iterations is not None
 
 
-def _filter(w: MainWindow) -> bool:
+def _filter(w: ActionTarget) -> bool:
     return w.state.filter is not None
 
 
-def _found(w: MainWindow) -> bool:
+def _found(w: ActionTarget) -> bool:
     return w.state.found is not None
 
 
-def _stall(part: str, direction: int) -> Callable[[MainWindow], None]:
-    def step(w: MainWindow) -> None:
+def _stall(part: str, direction: int) -> Callable[[ActionTarget], None]:
+    def step(w: ActionTarget) -> None:
         if not navigation.step_stall(w.state, part, direction):
             w.status.say(f"No {_BESIDE[direction]} {_STALLS[part]} that would be seen at this zoom")
 
     return step
 
 
-def _event(direction: int) -> Callable[[MainWindow], None]:
-    def step(w: MainWindow) -> None:
+def _event(direction: int) -> Callable[[ActionTarget], None]:
+    def step(w: ActionTarget) -> None:
         if navigation.step_event(w.state, row := w.row_in_hand(), direction):
             return
         held = w.state.rows.row(w.state.chosen.row_key) if w.state.chosen else None
@@ -118,11 +115,11 @@ _STALLS = {"idle": "idle stall", "exposed_comm": "exposed communication"}
 _BESIDE = {1: "later", -1: "earlier"}
 
 
-def _iteration(direction: int) -> Callable[[MainWindow], None]:
+def _iteration(direction: int) -> Callable[[ActionTarget], None]:
     return lambda w: navigation.step_iteration(w.state, direction)
 
 
-def _explain(w: MainWindow) -> None:
+def _explain(w: ActionTarget) -> None:
     """Show what the number in the focused table's cell means, else the numbers of what is selected."""
     focus, state, name = QApplication.focusWidget(), w.state, ""
     if isinstance(focus, DenseTable) and (index := focus.currentIndex()).isValid():
@@ -133,21 +130,21 @@ def _explain(w: MainWindow) -> None:
         name = "compute_only"
     elif state.chosen is not None:
         name = "latency_ns"
-    show_definitions(w, name)
+    show_definitions(w.parent_widget, name)
 
 
-def _note(w: MainWindow) -> bool:
+def _note(w: ActionTarget) -> bool:
     return w.state.notes.chosen is not None
 
 
-def _go_to_bookmark(window: MainWindow, number: int) -> None:
-    if not go_to_bookmark(window.state, number):
-        window.status.say(f"There is no bookmark {number}: Ctrl+{number} sets it to what is looked at")
+def _go_to_bookmark(target: ActionTarget, number: int) -> None:
+    if not go_to_bookmark(target.state, number):
+        target.status.say(f"There is no bookmark {number}: Ctrl+{number} sets it to what is looked at")
 
 
-def _set_bookmark(window: MainWindow, number: int) -> None:
-    set_bookmark(window.state, number)
-    window.status.say(f"Bookmark {number} set: {number} comes back to it")
+def _set_bookmark(target: ActionTarget, number: int) -> None:
+    set_bookmark(target.state, number)
+    target.status.say(f"Bookmark {number} set: {number} comes back to it")
 
 
 def _bookmark(number: int) -> tuple[Action, Action]:
@@ -176,7 +173,7 @@ def _launch_rows_shown(state: ViewState) -> bool:
     return bool(rows.launches) and rows.hidden.isdisjoint(rows.launches)
 
 
-def _switch_launch_rows(w: MainWindow) -> None:
+def _switch_launch_rows(w: ActionTarget) -> None:
     rows, keys = w.state.rows, w.state.rows.launches
     hide = _launch_rows_shown(w.state)
     rows.set_hidden(keys, hide)
@@ -207,46 +204,28 @@ def _panel(position: int, title: str) -> Action:
     )  # fmt: skip
 
 
-def _fold_all(expanded: bool) -> Callable[[MainWindow], None]:
+def _fold_all(expanded: bool) -> Callable[[ActionTarget], None]:
     return lambda w: w.state.rows.set_expanded(
         [r.key for root in w.state.rows.roots for r in root.walk() if r.children], expanded
     )
 
 
 _FILE = (
-    Action("open", "Open…", "File", lambda w: w.trace_controller.choose_file(), ("Ctrl+O",), short="Open"),
-    Action("demo", "Open the demo", "File", lambda w: w.open(None), ("Ctrl+Shift+O",)),
-    Action(
-        "open-session",
-        "Open session…",
-        "File",
-        lambda w: w.trace_controller.choose_session(),
-        ("Ctrl+Alt+O",),
-        group="session",
-    ),
-    Action(
-        "save-session",
-        "Save session as…",
-        "File",
-        lambda w: w.trace_controller.save_session(),
-        ("Ctrl+Shift+S",),
-        _numbers,
-        group="session",
-    ),
-    Action("compare", "Compare with…", "File", compare_with, ("Ctrl+Shift+C",), _numbers, group="compare"),
-    Action("picture", "Export picture…", "File", export_picture, ("Ctrl+E",), _trace, group="export"),
-    Action("report", "Export report…", "File", export_report, ("Ctrl+Shift+E",), _numbers, group="export"),
-    Action(
-        "close",
-        "Close the trace",
-        "File",
-        lambda w: w.trace_controller.close(),
-        ("Ctrl+W",),
-        _trace,
-        group="end",
-    ),
-    Action("quit", "Quit", "File", lambda w: w.close(), ("Ctrl+Q",), group="end"),
-)
+    Action("open", "Open…", "File", lambda w: w.traces.choose_file(), ("Ctrl+O",), short="Open"),
+    Action("demo", "Open the demo", "File", lambda w: w.traces.open(None), ("Ctrl+Shift+O",)),
+    Action("open-session", "Open session…", "File", lambda w: w.traces.choose_session(), ("Ctrl+Alt+O",),
+            group="session"),
+    Action("save-session", "Save session as…", "File", lambda w: w.traces.save_session(), ("Ctrl+Shift+S",),
+            _numbers, group="session"),
+    Action("compare", "Compare with…", "File", lambda w: w.compare(), ("Ctrl+Shift+C",), _numbers,
+            group="compare"),
+    Action("picture", "Export picture…", "File", lambda w: w.export_picture(), ("Ctrl+E",), _trace,
+            group="export"),
+    Action("report", "Export report…", "File", lambda w: w.export_report(), ("Ctrl+Shift+E",), _numbers,
+            group="export"),
+    Action("close", "Close the trace", "File", lambda w: w.traces.close(), ("Ctrl+W",), _trace, group="end"),
+    Action("quit", "Quit", "File", lambda w: w.parent_widget.close(), ("Ctrl+Q",), group="end"),
+)  # fmt: skip
 _EDIT = (
     Action("undo", "Undo edit", "Edit", lambda w: w.state.history.undo(), ("Ctrl+Z",),
             lambda w: w.state.history.can_undo),
@@ -312,7 +291,8 @@ _GO = (
             lambda w: w.state.axis.can_back, short="‹"),
     Action("forward", "Forward", "Go", lambda w: w.state.axis.forward(), ("Shift+Backspace",),
             lambda w: w.state.axis.can_forward, short="›"),
-    Action("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w), ("Ctrl+G",), _trace),
+    Action("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w.parent_widget), ("Ctrl+G",),
+            _trace),
     Action("next-lap", "Next iteration", "Go", _iteration(1), ("]",), _iterations, group="laps", short="›"),
     Action("previous-lap", "Previous iteration", "Go", _iteration(-1), ("[",), _iterations, group="laps",
             short="‹"),
@@ -335,38 +315,33 @@ _GO = (
 _OTHER = (
     Action("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
     Action("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
-    Action("store", "Settings: size of the stored traces…", "Tools", ask_limit, ("Ctrl+Shift+K",)),
+    Action("store", "Settings: size of the stored traces…", "Tools", lambda w: ask_limit(w.parent_widget),
+            ("Ctrl+Shift+K",)),
     Action("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
-    Action(
-        "apply-rules",
-        "Apply the kernel class rules again",
-        "Tools",
-        lambda w: w.apply_rules(),
-        ("F5",),
-        _trace,
-    ),
+    Action("apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), ("F5",),
+            _trace),
     Action("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),
     Action("keys", "Keys and gestures", "Help", lambda w: w.show_keys(), ("?", "Shift+?", "F1")),
     Action("definition", MEANING, "Help", _explain, ("Shift+F1",)),
-    Action("definitions", "Definitions", "Help", show_definitions, ("Ctrl+F1",)),
+    Action("definitions", "Definitions", "Help", lambda w: show_definitions(w.parent_widget), ("Ctrl+F1",)),
     Action("about", "About Lightbox", "Help", lambda w: w.show_about(), ("Ctrl+Shift+F1",)),
-)
+)  # fmt: skip
 
 COMMANDS: tuple[Action, ...] = (*_FILE, *_EDIT, *_VIEW, *_GO, *_OTHER)
 
 
-def make_actions(window: MainWindow) -> dict[str, QAction]:
+def make_actions(target: ActionTarget) -> dict[str, QAction]:
     """Return a QAction for every command, by its id, with its keys alive in the whole window."""
-    return {command.id: _action(command, window) for command in COMMANDS}
+    return {command.id: _action(command, target) for command in COMMANDS}
 
 
-def refresh_actions(window: MainWindow, actions: dict[str, QAction]) -> None:
+def refresh_actions(target: ActionTarget, actions: dict[str, QAction]) -> None:
     """Say again which commands can be done, and which are on."""
     for command in COMMANDS:
         action = actions[command.id]
-        action.setEnabled(command.enabled is None or command.enabled(window))
+        action.setEnabled(command.enabled is None or command.enabled(target))
         if command.checked is not None:
-            action.setChecked(command.checked(window))
+            action.setChecked(command.checked(target))
 
 
 def key_text(command: Action) -> str:
@@ -380,8 +355,8 @@ def key_text(command: Action) -> str:
 _KEY_NAMES = {"Return": "Enter", "-": "−"}
 
 
-def _action(command: Action, window: MainWindow) -> QAction:
-    action = QAction(command.title, window)
+def _action(command: Action, target: ActionTarget) -> QAction:
+    action = QAction(command.title, target.parent_widget)
     action.setObjectName(command.id)
     action.setIconText(command.short or command.title)
     action.setShortcuts([QKeySequence(key) for key in command.keys])
@@ -389,6 +364,6 @@ def _action(command: Action, window: MainWindow) -> QAction:
     action.setIconVisibleInMenu(False)
     key = key_text(command)
     action.setToolTip(f"{command.title}  ({key})" if key else command.title)
-    action.triggered.connect(lambda: window.do(command))
-    window.addAction(action)
+    action.triggered.connect(lambda: target.do(command))
+    target.parent_widget.addAction(action)
     return action

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDockWidget,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
+    QMainWindow,
     QSpinBox,
     QSplitter,
+    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from viewer.analysis.study import Loading
+from viewer.app.notices import NoticeBar, ProgressStrip
+from viewer.app.theme_manager import ThemeManager
 from viewer.app.trace_loader import LoadedTrace, TraceLoader
 from viewer.drawing.format import format_change, format_ns
 from viewer.drawing.theme import Theme
@@ -30,9 +34,6 @@ from viewer.state.link import AxisLink
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.timeline import Renderer, Timeline
-
-if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
 
 FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
 
@@ -115,11 +116,31 @@ class ComparisonController(QObject):
     ----------
     other : ViewState
         Of the second trace.
+
+    Signals
+    -------
+    shown()
+        The second trace is shown now.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    shown = Signal()
+
+    def __init__(
+        self,
+        main: QMainWindow,
+        pages: QStackedWidget,
+        timeline: Timeline,
+        beside: QDockWidget,
+        look: ThemeManager,
+        first_loader: TraceLoader,
+        notice: NoticeBar,
+        progress: ProgressStrip,
+        save: Callable[[pd.DataFrame], None],
+    ) -> None:
+        super().__init__(main)
+        self._main, self._pages, self._first, self._beside = main, pages, timeline, beside
+        self._look, self._first_loader = look, first_loader
+        self._notice, self._progress, self._save = notice, progress, save
         self.other = ViewState(self)
         self.loader = TraceLoader(self)
         self.link: AxisLink | None = None
@@ -128,16 +149,16 @@ class ComparisonController(QObject):
         self.has_ended = False
         self._splitter: QSplitter | None = None
         loader = self.loader
-        loader.started.connect(window.progress.start)
-        loader.progress.connect(window.progress.set_progress)
+        loader.started.connect(self._progress.start)
+        loader.progress.connect(self._progress.set_progress)
         loader.ended.connect(self._follow_progress)
-        window.loader.ended.connect(self._follow_progress)
+        self._first_loader.ended.connect(self._follow_progress)
         loader.failed.connect(self._on_failed)
         loader.finished.connect(self._show)
-        window.progress.cancelled.connect(self._on_cancelled)
-        window.state.study_changed.connect(self.end)
-        window.look.changed.connect(self._take_theme)
-        window.installEventFilter(self)
+        self._progress.cancelled.connect(self._on_cancelled)
+        self._first.state.study_changed.connect(self.end)
+        self._look.changed.connect(self._take_theme)
+        self._main.installEventFilter(self)
 
     def start(self, path: Path | None) -> None:
         """Open the other trace (None: the built-in demo)."""
@@ -145,26 +166,25 @@ class ComparisonController(QObject):
 
     def end(self) -> None:
         """Leave the window's own trace alone."""
-        window = self._window
         if self.has_ended:
             return
         self.has_ended = True
         self.loader.shut_down()
-        window.removeEventFilter(self)
-        window.state.study_changed.disconnect(self.end)
-        window.look.changed.disconnect(self._take_theme)
-        window.progress.cancelled.disconnect(self._on_cancelled)
-        window.loader.ended.disconnect(self._follow_progress)
+        self._main.removeEventFilter(self)
+        self._first.state.study_changed.disconnect(self.end)
+        self._look.changed.disconnect(self._take_theme)
+        self._progress.cancelled.disconnect(self._on_cancelled)
+        self._first_loader.ended.disconnect(self._follow_progress)
         if self.link is not None:
             self.link.release()
         if self.dock is not None:
-            window.removeDockWidget(self.dock)
+            self._main.removeDockWidget(self.dock)
             self.dock.deleteLater()
         if self._splitter is not None:
-            window.pages.insertWidget(window.pages.indexOf(self._splitter), window.timeline)
-            if window.state.study is not None:
-                window.pages.setCurrentWidget(window.timeline)
-            window.pages.removeWidget(self._splitter)
+            self._pages.insertWidget(self._pages.indexOf(self._splitter), self._first)
+            if self._first.state.study is not None:
+                self._pages.setCurrentWidget(self._first)
+            self._pages.removeWidget(self._splitter)
             self._splitter.deleteLater()
         self.other.set_study(None)
         self.deleteLater()
@@ -177,14 +197,14 @@ class ComparisonController(QObject):
 
     def _follow_progress(self) -> None:
         """Show what is still being opened, here or in the window; nothing else has a strip of its own."""
-        busy = next((o for o in (self._window.loader, self.loader) if o.is_busy), None)
+        busy = next((o for o in (self._first_loader, self.loader) if o.is_busy), None)
         if busy is None:
-            self._window.progress.hide()
+            self._progress.hide()
         else:
-            self._window.progress.start(busy.name)
+            self._progress.start(busy.name)
 
     def _on_failed(self, reason: str) -> None:
-        self._window.notice.tell(reason)
+        self._notice.tell(reason)
         self.end()
 
     def _on_cancelled(self) -> None:
@@ -193,22 +213,22 @@ class ComparisonController(QObject):
 
     def _show(self, result: LoadedTrace) -> None:
         result.study.loading = Loading.COMPLETE
-        window, other = self._window, self.other
-        renderer: Renderer = "raster" if window.timeline.renderer == "raster" else "auto"
-        self.timeline = Timeline(other, renderer, place=window.timeline.place)
+        other, first = self.other, self._first
+        renderer: Renderer = "raster" if first.renderer == "raster" else "auto"
+        self.timeline = Timeline(other, renderer, place=first.place)
         self.timeline.prepared = result.scene
         self.timeline.set_legend_shown(False)
         with other.restoring():
             other.set_study(result.study, result.roots)
             other.rows.apply_preset("lanes")
-            self.link = AxisLink(window.state, other, self)
+            self.link = AxisLink(first.state, other, self)
             self._split()
             self._add_dock()
-        self._take_theme(window.look.theme)
-        window.refresh()
+        self._take_theme(self._look.theme)
+        self.shown.emit()
 
     def _split(self) -> None:
-        window, timeline, link = self._window, self.timeline, self.link
+        timeline, link, first, pages = self.timeline, self.link, self._first, self._pages
         assert timeline is not None
         assert link is not None
         bar = PairBar(link)
@@ -221,26 +241,25 @@ class ComparisonController(QObject):
         column.addWidget(timeline, 1)
         splitter = self._splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.setChildrenCollapsible(False)
-        place = window.pages.indexOf(window.timeline)
-        splitter.addWidget(window.timeline)
+        place = pages.indexOf(first)
+        splitter.addWidget(first)
         splitter.addWidget(below)
-        window.pages.insertWidget(place, splitter)
-        window.pages.setCurrentWidget(splitter)
-        window.timeline.show()
-        half = max(window.pages.height() // 2, 1)
+        pages.insertWidget(place, splitter)
+        pages.setCurrentWidget(splitter)
+        first.show()
+        half = max(pages.height() // 2, 1)
         splitter.setSizes([half, half])
 
     def _add_dock(self) -> None:
-        window = self._window
-        panel = ComparisonPanel(window.state, self.other)
-        panel.save_requested.connect(window.save_table)
-        dock = self.dock = QDockWidget(panel.title, window)
+        panel = ComparisonPanel(self._first.state, self.other)
+        panel.save_requested.connect(self._save)
+        dock = self.dock = QDockWidget(panel.title, self._main)
         dock.setObjectName("dock-Comparison")
         dock.setTitleBarWidget(QWidget())
         dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
         dock.setWidget(panel)
-        window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, dock)
-        window.tabifyDockWidget(window.docks[0], dock)
+        self._main.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, dock)
+        self._main.tabifyDockWidget(self._beside, dock)
         dock.show()
         dock.raise_()
 
@@ -249,21 +268,3 @@ class ComparisonController(QObject):
             self.timeline.set_theme(theme)
         if self.dock is not None and isinstance(panel := self.dock.widget(), ComparisonPanel):
             panel.set_theme(theme)
-
-
-def compare_with(window: MainWindow) -> None:
-    """Ask for another trace and show it under the open one."""
-    recent = window.settings.recent()
-    folder = str(recent[0].parent) if recent else ""
-    name, _ = QFileDialog.getOpenFileName(window, "Compare with", folder, FILES)
-    if name:
-        start_comparison(window, Path(name))
-
-
-def start_comparison(window: MainWindow, path: Path | None) -> ComparisonController:
-    """Show another trace under the open one, instead of one that is there already."""
-    for running in window.findChildren(ComparisonController):
-        running.end()
-    comparison = ComparisonController(window)
-    comparison.start(path)
-    return comparison

@@ -4,72 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QWidget
 
-from viewer.app.picture_dialog import PictureDialog
+from viewer.app.notices import NoticeBar
 from viewer.app.save_questions import may_write
 from viewer.export import kinds
 from viewer.export.atomic import write_atomic
 from viewer.export.report_page import html_report, report_facts
 from viewer.export.table_files import TableError, write_table
 from viewer.printable import visible
+from viewer.state import ViewState
 from viewer.state.jobs import IsCancelled, Worker
-
-if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
 
 PAGES = "HTML (*.html)"
 TABLES = "CSV (*.csv);;Parquet (*.parquet);;TSV (*.tsv);;Markdown (*.md)"
 
 
-def export_picture(window: MainWindow) -> None:
-    """Show the dialog that makes pictures."""
-    PictureDialog(window.state, window.timeline, window.look, window).open()
-
-
-def export_report(window: MainWindow) -> None:
+def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write the report; its numbers are found beside the window."""
-    state = window.state
     study = state.study
     if study is None:
         return
     marker, scope = state.marker, state.scope
     kept, notes = state.measurements.items, state.notes.items
-    name, _ = QFileDialog.getSaveFileName(window, "Export report", f"{study.trace.path.stem}.html", PAGES)
+    name, _ = QFileDialog.getSaveFileName(parent, "Export report", f"{study.trace.path.stem}.html", PAGES)
     if not name:
         return
     path = Path(name)
     path = path if path.suffix else path.with_suffix(".html")
-    if not may_write(path, name, kinds.PAGE, window):
+    if not may_write(path, name, kinds.PAGE, parent):
         return
-    window.notice.tell("Finding the numbers of the report …")
+    notice.tell("Finding the numbers of the report …")
 
     def work(_asked: IsCancelled) -> None:
         facts = report_facts(study, marker, scope, kept, notes)
         write_atomic(path, html_report(facts).encode())
 
-    _write(window, "The report", path, work)
+    _write("The report", path, work, notice, parent)
 
 
-def save_table(window: MainWindow, frame: pd.DataFrame) -> None:
+def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write a panel's table to it, beside the window."""
-    name, kind = QFileDialog.getSaveFileName(window, "Save the table", "table.csv", TABLES)
+    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", "table.csv", TABLES)
     if not name:
         return
     path = Path(name)
     if not path.suffix:
         path = path.with_suffix(kind[kind.find("*") + 1 : kind.find(")")])
-    if not may_write(path, name, kinds.TABLES.get(path.suffix.casefold(), kinds.TABLES[".csv"]), window):
+    if not may_write(path, name, kinds.TABLES.get(path.suffix.casefold(), kinds.TABLES[".csv"]), parent):
         return
-    _write(window, "The table", path, lambda _asked: write_table(frame, path))
+    _write("The table", path, lambda _: write_table(frame, path), notice, parent)
 
 
-def _write(window: MainWindow, what: str, path: Path, work: Callable[[IsCancelled], None]) -> None:
+def _write(
+    what: str, path: Path, work: Callable[[IsCancelled], None], notice: NoticeBar, parent: QWidget
+) -> None:
     """Write a file in a thread, and say that it is there or why it is not."""
 
     def tried(asked: IsCancelled) -> str:
@@ -81,11 +74,11 @@ def _write(window: MainWindow, what: str, path: Path, work: Callable[[IsCancelle
 
     def tell(reason: str) -> None:
         if reason:
-            window.notice.tell(f"{what} was not saved: {visible(str(path))}: {reason}", severity="error")
+            notice.tell(f"{what} was not saved: {visible(str(path))}: {reason}", severity="error")
         else:
-            window.notice.tell(f"{what} is saved: {visible(str(path))}", "Open", lambda: _show(path))
+            notice.tell(f"{what} is saved: {visible(str(path))}", "Open", lambda: _show(path))
 
-    worker = Worker(window)
+    worker = Worker(parent)
     worker.busy_changed.connect(lambda busy: None if busy else worker.deleteLater())
     worker.start(tried, tell)
 

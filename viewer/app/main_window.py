@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
-from PySide6.QtCore import QByteArray, Qt, QTimer, QUrl
+from PySide6.QtCore import QByteArray, QTimer
 from PySide6.QtGui import (
     QCloseEvent,
-    QDesktopServices,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
     QGuiApplication,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from viewer import __version__
-from viewer.analysis.core.classify import Rules
-from viewer.analysis.recording.alignment import align
-from viewer.analysis.recording.finding import Finding
 from viewer.app import settings as remembered
-from viewer.app.actions import Action, make_actions, refresh_actions
-from viewer.app.command_palette import CommandPalette
+from viewer.app.action_target import ActionTarget
+from viewer.app.actions import make_actions, refresh_actions
+from viewer.app.comparison import ComparisonController
 from viewer.app.crash import CrashGuard
 from viewer.app.docks import add_docks
 from viewer.app.drag_drop import DropHint, local_files, one_at_a_time
-from viewer.app.exports import save_table
-from viewer.app.key_sheet import KeySheet
 from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
 from viewer.app.notices import NoticeBar, ProgressStrip
@@ -45,17 +37,13 @@ from viewer.drawing.theme import Theme
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.events_panel import EventsPanel
 from viewer.panels.find_bar import FindBar
-from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.panel import Panel
-from viewer.rows import Row
 from viewer.state import ViewState, jobs
 from viewer.timeline.plain_text import for_title
 from viewer.timeline.timeline import Renderer, Timeline
-from viewer.trace import Trace
 
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect", "definition")
 FIRST_SIZE = (1440, 860)
-NO_ROW = "Point at a row first, or choose one with the arrow keys"
 
 
 class MainWindow(QMainWindow):
@@ -91,7 +79,9 @@ class MainWindow(QMainWindow):
         self.sessions = SessionKeeper(self.state, self)
         self.welcome = Welcome()
         self.notice, self.progress = NoticeBar(), ProgressStrip()
-        self.trace_controller = TraceController(self)
+        self.trace_controller = TraceController(
+            self.timeline, self.loader, self.sessions, settings, self.notice, self.progress, self
+        )
         self.find_bar = FindBar(self.state)
         self.status = StatusBar(self.state, self)
         self.setStatusBar(self.status)
@@ -99,11 +89,16 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.timeline)
         self.setCentralWidget(self._central())
-        self.actions_by_id = make_actions(self)
+        self.target = ActionTarget(
+            self.timeline, self.trace_controller, self.loader, self.find_bar, self.status,
+            self.notice, look, settings, self.compare, self,
+        )  # fmt: skip
+        self.actions_by_id = make_actions(self.target)
         self.tools = ToolBar(self.state, self.actions_by_id, self)
         self.addToolBar(self.tools)
-        self.docks = add_docks(self, self.state, self.save_table)
-        build_menus(self, self.actions_by_id)
+        self.docks = add_docks(self, self.state, self.target.save_table)
+        self.target.docks, self.target.filter_box = tuple(self.docks), self.tools.filter_box
+        build_menus(self.menuBar(), self.actions_by_id, self.state, settings, self.open)
         self.timeline.notes.actions = [self.actions_by_id[name] for name in ON_CANVAS]
         self._keys = KeyRouter(self, self.timeline.gestures)
         self.setAcceptDrops(True)
@@ -129,49 +124,60 @@ class MainWindow(QMainWindow):
         self.look.changed.connect(self._take_theme)
         state.leaving.connect(_close_menus)
         self.sessions.told.connect(self.notice.tell)
+        self.target.done.connect(self.refresh)
+        self.trace_controller.shown.connect(self.show_page)
+        self.loader.started.connect(self.welcome.show_opening)
+        self.loader.ended.connect(self.welcome.show_opening)
         self.welcome.open_requested.connect(self.trace_controller.choose_file)
         self.welcome.demo_requested.connect(lambda: self.open(None))
         self.welcome.recent_requested.connect(lambda text: self.open(Path(text)))
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
             state.study_changed, state.loading_changed, state.selection_changed,
-            state.overlays_changed, state.iterations_changed, state.filter_changed, state.hover_changed,
+            state.overlays_changed, state.iterations_changed, state.filter_changed,
             state.axis.changed, state.rows.changed, state.measurements.changed,
             state.notes.changed, state.notes.chosen_changed, state.bookmarks.changed,
         ):  # fmt: skip
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
-        state.listed.connect(lambda _: self.show_panel(EventsPanel))
+        state.listed.connect(lambda _: self.target.show_panel(EventsPanel))
         state.event_changed.connect(self.refresh)
         state.found_changed.connect(self.refresh)
         self.find_bar.left.connect(self.timeline.canvas.setFocus)
         diagnostics = self.findChild(DiagnosticsPanel)
-        diagnostics.align_requested.connect(self.align)
-        diagnostics.checked.connect(self._say_findings)
+        diagnostics.align_requested.connect(self.target.align)
+        diagnostics.checked.connect(self.target.tell_findings)
         for dock in self.docks:
             dock.visibilityChanged.connect(self._refresh_soon)
-        self.status.clicked.connect(lambda: self.show_panel(DiagnosticsPanel))
+        self.status.clicked.connect(lambda: self.target.show_panel(DiagnosticsPanel))
         state.study_changed.connect(lambda: self.status.show_findings(()))
 
     def refresh(self) -> None:
         """Show in menus and tool bar what can be done now."""
-        refresh_actions(self, self.actions_by_id)
+        refresh_actions(self.target, self.actions_by_id)
         self.tools.refresh()
 
     def _refresh_soon(self) -> None:
         """Refresh when it is settled which of the docks' tabs is seen: that is after their signals."""
         QTimer.singleShot(0, self, self.refresh)
 
-    def do(self, command: Action) -> None:
-        """Carry out a command of the table."""
-        command.run(self)
-        self.refresh()
-
     # What is open
 
     def open(self, path: Path | None) -> None:
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
         self.trace_controller.open(path)
+
+    def compare(self, path: Path | None) -> ComparisonController:
+        """Show another trace (None: the demo) under the open one, instead of one that is there already."""
+        for running in self.findChildren(ComparisonController):
+            running.end()
+        comparison = ComparisonController(
+            self, self.pages, self.timeline, self.docks[0], self.look, self.loader,
+            self.notice, self.progress, self.target.save_table,
+        )  # fmt: skip
+        comparison.shown.connect(self.refresh)
+        comparison.start(path)
+        return comparison
 
     def show_page(self) -> None:
         """Show the timeline of what is open, or the welcome page, and say in the title which it is."""
@@ -199,141 +205,6 @@ class MainWindow(QMainWindow):
             self._layout = self.saveState(remembered.VERSION)
             for dock in self.docks:
                 dock.hide()
-
-    # What the actions ask for
-
-    def row_in_hand(self) -> Row | None:
-        """Return the row under the pointer, on its header or its lanes, else the keyboard's."""
-        return self.timeline.pointed_row() or self.timeline.headers.current_row()
-
-    def choose_theme(self, choice: str) -> None:
-        """Follow the system's theme, or stay light or dark; also at the next start."""
-        self.settings.set(remembered.THEME, choice)
-        self.look.choose(choice)
-
-    def switch_pin(self) -> None:
-        """Pin the row in hand, or take it off."""
-        rows = self.state.rows
-        self._with_row(lambda row: rows.set_pinned(row.key, row.key not in rows.pinned))
-
-    def hide_row(self) -> None:
-        """Hide the row in hand."""
-        self._with_row(lambda row: self.state.rows.set_hidden([row.key], True))
-
-    def list_row(self) -> None:
-        """List the events of the row in hand."""
-        self._with_row(lambda row: self.state.list_events(row.key))
-
-    def _with_row(self, act: Callable[[Row], object]) -> None:
-        if (row := self.row_in_hand()) is None:
-            self.status.say(NO_ROW)
-        else:
-            act(row)
-
-    def show_panel(self, kind: type[Panel]) -> None:
-        """Bring the panel of this kind to the front."""
-        self.bring_panel(kind.title)
-
-    def is_panel_shown(self, title: str) -> bool:
-        """Whether a panel is seen, in front of the others."""
-        docks = (dock for dock in self.docks if dock.objectName() == f"dock-{title}")
-        return any(dock.isVisible() and not dock.widget().visibleRegion().isEmpty() for dock in docks)
-
-    def bring_panel(self, title: str) -> None:
-        """Bring the panel of this title to the front."""
-        for dock in self.docks:
-            if dock.objectName() == f"dock-{title}":
-                dock.show()
-                dock.raise_()
-
-    def find_rows(self) -> None:
-        """Go to the row filter."""
-        self.tools.filter_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.tools.filter_box.selectAll()
-
-    def keep(self) -> None:
-        """Keep the selected range as a measurement, once."""
-        kept, selection = self.state.measurements, self.state.selection
-        if selection is None:
-            return
-        known = next((m for m in kept.items if (m.start_ns, m.end_ns) == selection), None)
-        if known is not None:
-            self.status.say(f"This range is kept already, as {known.name}")
-            return
-        kept.keep(*selection)
-        self.status.say(f"Kept as {kept.items[-1].name}")
-        self.show_panel(MeasurementsPanel)
-
-    def deselect(self) -> None:
-        """Give up the drag, else the selected range, else the selected event."""
-        if self.timeline.gestures.cancel():
-            return
-        if self.state.notes.chosen is not None:
-            self.state.notes.choose(None)
-            return
-        if self.state.selection is not None:
-            self.state.select(None)
-        else:
-            self.state.select_event(None)
-
-    def save_table(self, frame: pd.DataFrame) -> None:
-        """Ask for a file and write a panel's table to it."""
-        save_table(self, frame)
-
-    def edit_rules(self) -> None:
-        """Open the table of kernel classes in the user's editor."""
-        path = Rules.user_copy()
-        opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
-        what = "Edit the kernel classes, save, then apply them" if opened else "Edit the kernel classes here"
-        self.notice.tell(f"{what}: {path}", "Apply", self.apply_rules)
-
-    def apply_rules(self) -> None:
-        """Compute the numbers again with the kernel classes as they stand in the file now."""
-        self.notice.hide()
-        self._study_again(lambda trace: trace)
-
-    def _study_again(self, made: Callable[[Trace], Trace]) -> None:
-        """Compute the numbers of the open trace, or of what is made of it, again."""
-        study = self.state.study
-        if study is None:
-            return
-        if self.loader.is_busy:
-            self.status.say("A trace is being opened: try again when it is there")
-        elif not study.loading.is_complete:
-            self.trace_controller.read_rest()
-        else:
-            self.loader.study(made(study.trace))
-
-    def _say_findings(self, findings: tuple[Finding, ...]) -> None:
-        """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
-        self.status.show_findings(findings)
-        errors = [f for f in findings if f.severity == "error"]
-        if errors:
-            more = f"  (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-            text = f"{errors[0].text}{more}"
-            self.notice.tell(text, "Diagnostics", lambda: self.show_panel(DiagnosticsPanel))
-
-    def align(self, by_ns: dict[int, int]) -> None:
-        """Move the times of some GPUs, and compute the numbers again."""
-        self._study_again(lambda trace: align(trace, by_ns))
-
-    def open_palette(self) -> None:
-        """Offer every command by its name."""
-        palette = CommandPalette(self.do, lambda c: self.actions_by_id[c.id].isEnabled(), self)
-        palette.show()
-        palette.text.setFocus()
-
-    def show_keys(self) -> None:
-        """Show the key sheet."""
-        KeySheet(self).open()
-
-    def show_about(self) -> None:
-        """Say what this is."""
-        QMessageBox.about(
-            self, "About Lightbox",
-            f"Lightbox {__version__}\n\nReads the trace of a multi-GPU training run, "
-            "and measures what the eye sees.",
-        )  # fmt: skip
 
     # The window
 

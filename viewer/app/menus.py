@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QMenuBar
 
 from viewer.app.actions import COMMANDS, MENUS
+from viewer.app.settings import Settings
+from viewer.state import ViewState
 from viewer.timeline.headers.row_menu import rows_of_stream, stream_ids
 from viewer.timeline.plain_text import without_key
-
-if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
 
 RECENT_PLACE, STREAMS_PLACE = "demo", "pin"
 
 
-def build_menus(window: MainWindow, actions: dict[str, QAction]) -> None:
-    """Fill the menu bar of a window."""
-    menus: dict[str, QMenu] = {title: window.menuBar().addMenu(f"&{title}") for title in MENUS}
+def build_menus(
+    bar: QMenuBar,
+    actions: dict[str, QAction],
+    state: ViewState,
+    settings: Settings,
+    open_trace: Callable[[Path], None],
+) -> None:
+    """Fill a menu bar; `open_trace` opens one of the recent files."""
+    menus: dict[str, QMenu] = {title: bar.addMenu(f"&{title}") for title in MENUS}
     groups: dict[str, str] = {}
     for command in COMMANDS:
         top = command.menu.split("/")[0]
         if command.id == RECENT_PLACE:
-            _add_filled(menus[top], "Open recent", partial(_fill_recent, window))
+            _add_filled(menus[top], "Open recent", partial(_fill_recent, settings, open_trace))
         elif command.id == STREAMS_PLACE:
-            _add_filled(menus[top], "Streams", partial(_fill_streams, window))
+            _add_filled(menus[top], "Streams", partial(_fill_streams, state))
         menu = _menu(menus, command.menu)
         if groups.setdefault(command.menu, command.group) != command.group:
             menu.addSeparator()
@@ -48,25 +53,25 @@ def _add_filled(menu: QMenu, title: str, fill: Callable[[QMenu], None]) -> None:
     below.aboutToShow.connect(lambda: fill(below))
 
 
-def _fill_recent(window: MainWindow, menu: QMenu) -> None:
+def _fill_recent(settings: Settings, open_trace: Callable[[Path], None], menu: QMenu) -> None:
     menu.clear()
-    for path in window.settings.recent():
-        menu.addAction(without_key(str(path)), partial(window.open, path))
+    for path in settings.recent():
+        menu.addAction(without_key(str(path)), partial(open_trace, path))
     if menu.isEmpty():
         menu.addAction("No files yet").setEnabled(False)
 
 
-def _fill_streams(window: MainWindow, menu: QMenu) -> None:
+def _fill_streams(state: ViewState, menu: QMenu) -> None:
     menu.clear()
-    for number in stream_ids(window.state):
-        keys = rows_of_stream(window.state, number)
+    for number in stream_ids(state):
+        keys = rows_of_stream(state, number)
         action = menu.addAction(f"Stream {number} on all GPUs")
         action.setCheckable(True)
-        action.setChecked(not set(keys) <= window.state.rows.hidden)
-        action.toggled.connect(partial(_show_rows, window, keys))
+        action.setChecked(not set(keys) <= state.rows.hidden)
+        action.toggled.connect(partial(_show_rows, state, keys))
     if menu.isEmpty():
         menu.addAction("No streams").setEnabled(False)
 
 
-def _show_rows(window: MainWindow, keys: list[str], shown: bool) -> None:
-    window.state.rows.set_hidden(keys, not shown)
+def _show_rows(state: ViewState, keys: list[str], shown: bool) -> None:
+    state.rows.set_hidden(keys, not shown)

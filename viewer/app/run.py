@@ -41,7 +41,7 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
     try:
         settings = Settings()
         window = MainWindow(settings, ThemeManager(app, settings.get(remembered.THEME)), crashes, renderer)
-        ending = Ending(window, app)
+        ending = Ending(window, window.trace_controller.save, app)
         window.show()
         if path is not None:
             window.open(path)

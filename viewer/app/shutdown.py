@@ -1,16 +1,13 @@
-"""Whoever ends the program, a signal or the desktop's session, finds what was done saved."""
+"""Ending: a signal, or the end of the desktop's session, saves what the user did and closes the window."""
 
 from __future__ import annotations
 
 import signal
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QSocketNotifier
-from PySide6.QtWidgets import QApplication
-
-if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
+from PySide6.QtWidgets import QApplication, QWidget
 
 ASKS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -21,14 +18,21 @@ ASKS = tuple(
 class Ending(QObject):
     """Closes the window when a signal asks for it, in the event loop's turn; a second signal ends at once.
 
+    Parameters
+    ----------
+    save : callable
+        Saves what the user did.
+
+    Notes
+    -----
     Python writes a signal's number into a socket as it comes, which wakes the event loop: nothing is closed
     in the midst of what the window is doing. A signal that was ignored when the program was started (nohup,
     a job in the background) stays ignored.
     """
 
-    def __init__(self, window: MainWindow, app: QApplication) -> None:
+    def __init__(self, window: QWidget, save: Callable[[], None], app: QApplication) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._save_session = window, save
         self._woken, self._waking = socket.socketpair()
         self._waking.setblocking(False)
         self._notifier = QSocketNotifier(self._woken.fileno(), QSocketNotifier.Type.Read, self)
@@ -50,7 +54,7 @@ class Ending(QObject):
 
     def _save(self, _manager: object) -> None:
         """Save before the desktop's session ends; it may still be called off."""
-        self._window.trace_controller.save()
+        self._save_session()
 
     def _end(self, *_: object) -> None:
         """Close the window, and whatever dialog or menu stands before it."""

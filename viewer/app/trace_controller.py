@@ -6,23 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from viewer.analysis.study import Loading, Study
+from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.session_store import SessionFile, is_session, read_session
-from viewer.app.sessions import ask_for_session, ask_for_trace, ask_where_to_save
-from viewer.app.trace_loader import LoadedTrace
+from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
+from viewer.app.settings import Settings
+from viewer.app.trace_loader import LoadedTrace, TraceLoader
 from viewer.printable import visible
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.state.view_snapshot import restore_onto, take_snapshot
+from viewer.timeline.timeline import Timeline
 from viewer.trace import Trace
-
-if TYPE_CHECKING:
-    from viewer.app.main_window import MainWindow
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 RETRY_MS = 100
@@ -44,23 +43,39 @@ class TraceController(QObject):
     ----------
     is_demo : bool
         Whether the open trace is the built-in demo.
+
+    Signals
+    -------
+    shown()
+        Another trace is shown now, or none.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
+    shown = Signal()
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        loader: TraceLoader,
+        sessions: SessionKeeper,
+        settings: Settings,
+        notice: NoticeBar,
+        progress: ProgressStrip,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._state, self._timeline, self._loader = timeline.state, timeline, loader
+        self._sessions, self._settings = sessions, settings
+        self._notice, self._progress = notice, progress
+        self._parent = parent
         self.is_demo = False
         self._session: SessionFile | None = None
         self._first_view: _FirstView | None = None
         self._pending: Callable[[], None] | None = None
         self._retry = QTimer(self, interval=RETRY_MS)
         self._retry.timeout.connect(self._show_pending)
-        loader, progress = window.loader, window.progress
         loader.started.connect(progress.start)
         loader.progress.connect(progress.set_progress)
         loader.ended.connect(progress.hide)
-        loader.started.connect(window.welcome.show_opening)
-        loader.ended.connect(window.welcome.show_opening)
         loader.gpus_ready.connect(partial(self._when_free, self.show_partial))
         loader.rows_ready.connect(partial(self._when_free, self.show_partial))
         loader.finished.connect(partial(self._when_free, self.show))
@@ -69,90 +84,88 @@ class TraceController(QObject):
 
     def open(self, path: Path | None) -> None:
         """Open a trace (None: the demo) or a session; the present one stays until that has worked."""
-        self._window.notice.hide()
+        self._notice.hide()
         self._session = None
         self._drop_pending()
         if path is not None and is_session(path):
             self._open_session(path)
         else:
-            self._window.loader.open(path)
+            self._loader.open(path)
 
     def _open_session(self, path: Path) -> None:
         try:
             session = read_session(path)
         except SessionError as error:
-            self._window.notice.tell(f"{visible(path.name)} {error}.", severity="error")
+            self._notice.tell(f"{visible(path.name)} {error}.", severity="error")
             return
         except OSError as error:
-            self._window.notice.tell(
+            self._notice.tell(
                 f"{visible(path.name)} cannot be read: {error.strerror or error}.", severity="error"
             )
             return
-        trace = session.find_trace() or ask_for_trace(session, FILES, self._window)
+        trace = session.find_trace() or ask_for_trace(session, FILES, self._parent)
         if trace is not None:
             self._session = session
-            self._window.loader.open(trace)
+            self._loader.open(trace)
 
     def choose_session(self) -> None:
         """Ask for a session file and open its trace as it says."""
-        recent = self._window.settings.recent()
-        path = ask_for_session(str(recent[0].parent) if recent else "", self._window)
+        recent = self._settings.recent()
+        path = ask_for_session(str(recent[0].parent) if recent else "", self._parent)
         if path is not None:
             self.open(path)
 
     def save_session(self) -> None:
         """Ask for a file and write the session into it."""
-        study = self._window.state.study
+        study = self._state.study
         if study is None:
             return
-        path = ask_where_to_save(study.trace.path, self._window)
-        if path is not None and self._window.state.study is not study:
-            self._window.notice.tell(
+        path = ask_where_to_save(study.trace.path, self._parent)
+        if path is not None and self._state.study is not study:
+            self._notice.tell(
                 f"{visible(path.name)} was not saved: another trace is open now", severity="error"
             )
         elif path is not None:
             try:
-                self._window.sessions.save_to(path)
+                self._sessions.save_to(path)
             except OSError as error:
-                self._window.notice.tell(
-                    f"The session was not saved: {error.strerror or error}", severity="error"
-                )
+                self._notice.tell(f"The session was not saved: {error.strerror or error}", severity="error")
 
     def choose_file(self) -> None:
         """Ask for a file and open it."""
-        recent = self._window.settings.recent()
+        recent = self._settings.recent()
         folder = str(recent[0].parent) if recent else ""
-        name, _ = QFileDialog.getOpenFileName(self._window, "Open a trace", folder, FILES)
+        name, _ = QFileDialog.getOpenFileName(self._parent, "Open a trace", folder, FILES)
         if name:
             self.open(Path(name))
 
     def close(self) -> None:
         """Close the open trace; the window is empty then."""
         if self._is_incomplete:
-            self._window.loader.cancel()
+            self._loader.cancel()
         self.leave()
-        self._window.state.set_study(None)
-        self._window.notice.hide()
-        self._window.show_page()
+        self._state.set_study(None)
+        self._notice.hide()
+        self.shown.emit()
 
     def save(self) -> None:
         """Save what the user did to the open trace, and what is being written."""
-        if (focus := self._window.focusWidget()) is not None:
+        if (focus := self._parent.focusWidget()) is not None:
             # What is being written into a cell or a field is kept when that loses the focus.
             focus.clearFocus()
-        self._window.state.leave()
-        self._window.sessions.save()
+        self._state.leave()
+        self._sessions.save()
 
     def leave(self) -> None:
         """Save what the user did to the open trace before it is closed; no more of it is shown."""
         self._drop_pending()
-        state, first_view = self._window.state, self._first_view
+        state, first_view = self._state, self._first_view
         self._first_view = None
         state.leave()
         if self._is_incomplete and state.study is not None and first_view is not None:
             trace, left = state.study.trace, take_session(state)
-            self._window.sessions.add(trace, first_view.session, left, first_view.opened)
-        self._window.sessions.end()
+            self._sessions.add(trace, first_view.session, left, first_view.opened)
+        self._sessions.end()
 
     def _when_free(self, show: Callable[[LoadedTrace], None], loaded: LoadedTrace) -> None:
         """Show more of what is loaded; while the user is in the midst of something, when that is done."""
@@ -176,7 +189,7 @@ class TraceController(QObject):
         """Return whether a button is down, a note being written, a menu open or a question asked."""
         return (
             QApplication.mouseButtons() != Qt.MouseButton.NoButton
-            or self._window.timeline.notes.editor.is_open
+            or self._timeline.notes.editor.is_open
             or QApplication.activePopupWidget() is not None
             or QApplication.modalWindow() is not None
         )
@@ -184,16 +197,16 @@ class TraceController(QObject):
     @property
     def _is_incomplete(self) -> bool:
         """Whether a trace is open that is not loaded completely."""
-        study = self._window.state.study
+        study = self._state.study
         return study is not None and not study.loading.is_complete
 
     def show(self, loaded: LoadedTrace) -> None:
         """Show a trace that is loaded completely, as its session left it."""
-        with self._window.state.restoring():
+        with self._state.restoring():
             self._show(loaded)
 
     def _show(self, loaded: LoadedTrace) -> None:
-        study, state = loaded.study, self._window.state
+        study, state = loaded.study, self._state
         opened, self._session = self._session, None
         shown = self._shown_of(study.trace)
         is_more = shown is not None and not shown.loading.is_complete
@@ -202,7 +215,7 @@ class TraceController(QObject):
             shown is not None
             and not is_more
             and opened is None
-            and loaded.fingerprint == self._window.sessions.fingerprint
+            and loaded.fingerprint == self._sessions.fingerprint
         )
         # After the comparison above: with all rows the shown study is this one.
         study.loading = Loading.COMPLETE
@@ -217,28 +230,28 @@ class TraceController(QObject):
             assert first_view is not None
             self._take(loaded, left.listed_key)
             state.rows.show_first()
-            messages += self._window.sessions.begin(loaded.fingerprint, opened)
+            messages += self._sessions.begin(loaded.fingerprint, opened)
             restore_onto(state, first_view.session, left)
         else:
             self.leave()
             self._take(loaded)
             state.rows.show_first()
-            messages += self._window.sessions.begin(loaded.fingerprint, opened)
+            messages += self._sessions.begin(loaded.fingerprint, opened)
         if not is_again and not loaded.is_demo:
-            self._window.settings.add_recent(study.trace.path)
+            self._settings.add_recent(study.trace.path)
         self.is_demo = loaded.is_demo
         if not is_more:
-            self._window.show_page()
+            self.shown.emit()
         if messages:
-            self._window.notice.tell("\n".join(messages))
+            self._notice.tell("\n".join(messages))
 
     def show_partial(self, loaded: LoadedTrace) -> None:
         """Show what is loaded of a trace, unless more of it is shown; what the user did meanwhile stays."""
-        with self._window.state.restoring():
+        with self._state.restoring():
             self._show_partial(loaded)
 
     def _show_partial(self, loaded: LoadedTrace) -> None:
-        state, trace, loading = self._window.state, loaded.study.trace, loaded.study.loading
+        state, trace, loading = self._state, loaded.study.trace, loaded.study.loading
         shown = self._shown_of(trace)
         if shown is not None and (
             shown.loading.is_complete or (shown.loading.has_all_rows and not loading.has_all_rows)
@@ -259,48 +272,48 @@ class TraceController(QObject):
             if loading.has_all_rows
             else "the GPUs are shown, all else follows"
         )
-        self._window.progress.set_note(note)
+        self._progress.set_note(note)
         if shown is None:
-            self._window.show_page()
+            self.shown.emit()
 
     def _shown_of(self, trace: Trace) -> Study | None:
         """Return the study that is shown, where it is one of this trace."""
-        study = self._window.state.study
+        study = self._state.study
         return study if study is not None and study.trace.path == trace.path else None
 
     def _take(self, loaded: LoadedTrace, listed_key: str = "") -> None:
-        self._window.timeline.prepared = loaded.scene
-        self._window.state.set_study(loaded.study, loaded.roots, listed_key)
+        self._timeline.prepared = loaded.scene
+        self._state.set_study(loaded.study, loaded.roots, listed_key)
 
     def read_rest(self) -> None:
         """Load the open trace again."""
-        study = self._window.state.study
+        study = self._state.study
         if study is not None:
-            self._window.state.set_loading(study.loading.resumed())
+            self._state.set_loading(study.loading.resumed())
             self.open(None if self.is_demo else study.trace.path)
             self._session = self._first_view.opened if self._first_view is not None else None
 
     def _cancel(self) -> None:
         self._session = None
         self._drop_pending()
-        self._window.loader.cancel()
+        self._loader.cancel()
         self._say_incomplete("")
 
     def _on_failed(self, reason: str) -> None:
         self._session = None
-        self._window.notice.tell(reason, severity="error")
+        self._notice.tell(reason, severity="error")
         self._say_incomplete(reason)
 
     def _say_incomplete(self, reason: str) -> None:
         """Tell the user what is missing of the trace that is shown."""
-        study = self._window.state.study
+        study = self._state.study
         if study is None or study.loading.is_complete:
             return
-        self._window.state.set_loading(study.loading.cancelled())
+        self._state.set_loading(study.loading.cancelled())
         missing = (
             "Iterations and sums were not computed."
             if study.loading.has_all_rows
             else "Only what the GPUs did was read: calls, NVTX ranges and iterations are missing."
         )
         text = f"{reason} {missing}".lstrip()
-        self._window.notice.tell(text, "Read the rest", self.read_rest, "error" if reason else "warning")
+        self._notice.tell(text, "Read the rest", self.read_rest, "error" if reason else "warning")

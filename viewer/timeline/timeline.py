@@ -90,9 +90,9 @@ class Timeline(QWidget):
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setMaximum(0)
         self._splitter = _Splitter(self)
-        self.cards = Cards(self)
+        self.cards = Cards(state, self, self.background_results, self.links, self)
         self.pinned.is_labelled = False
-        self.notes = NoteController(self)
+        self.notes = NoteController(state, lambda: self.canvas, self)
         self._connect()
         self.headers.follow()
         self._take_study()

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QTimer
+from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.study import Study
+from viewer.state import ViewState
+from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.hit_text import has_text
 from viewer.timeline.cards.hover_card import HoverCard
 from viewer.timeline.cards.selection_card import SelectionCard
 from viewer.timeline.cards.stall_hits import Lines, stall_about, stall_at
+from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import guard
 
 if TYPE_CHECKING:
     from viewer.timeline.gestures import TimeStrip
-    from viewer.timeline.timeline import Timeline
+    from viewer.timeline.strips.canvas import Canvas
+    from viewer.timeline.strips.gl_canvas import GlCanvas
+    from viewer.timeline.strips.overview import Overview
+    from viewer.timeline.strips.ruler import Ruler
 
 _EVENT_MS, _CUT_MS = 250, 600
 _LOW_PX = 320
 """A canvas lower than that has no room for a card."""
 
 
+class Strips(Protocol):
+    """The strips over which cards lie; the canvas is another one after OpenGL has failed."""
+
+    canvas: Canvas | GlCanvas
+    pinned: Canvas
+    ruler: Ruler
+    overview: Overview
+
+
 class Cards(QObject):
     """Decides when a card is shown, with what, and where.
+
+    Parameters
+    ----------
+    parent : QWidget
+        The cards lie over it.
 
     Attributes
     ----------
@@ -33,10 +54,18 @@ class Cards(QObject):
         Shown while the selection is in view.
     """
 
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__(timeline)
-        self._timeline = timeline
-        self.selection, self.hover = SelectionCard(timeline), HoverCard(timeline)
+    def __init__(
+        self,
+        state: ViewState,
+        strips: Strips,
+        results: BackgroundResults,
+        links: SelectionLinks,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._state, self._strips, self._results, self._links = state, strips, results, links
+        self._parent = parent
+        self.selection, self.hover = SelectionCard(parent), HoverCard(parent)
         self._pointed: tuple[TimeStrip, QPointF] | None = None
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
@@ -64,15 +93,15 @@ class Cards(QObject):
 
     def stall_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
         """Return the number of the stall under a point, None where there is none."""
-        study, stalls = self._timeline.state.study, self._timeline.background_results.stalls
+        study, stalls = self._state.study, self._results.stalls
         if study is None or stalls is None:
             return None
-        density = self._timeline.canvas.scale().ns_per_px
-        return stall_at(study, stalls, strip.hit(pos), self._timeline.state.overlays, density)
+        density = self._strips.canvas.scale().ns_per_px
+        return stall_at(study, stalls, strip.hit(pos), self._state.overlays, density)
 
     def place_selection(self) -> None:
         """Show the selection's card where it covers least, or hide it where the selection is out of view."""
-        state, canvas = self._timeline.state, self._timeline.canvas
+        state, canvas = self._state, self._strips.canvas
         selection, study = state.selection, state.study
         start, end = state.axis.window
         if study is None or selection is None or selection[1] <= start or selection[0] >= end:
@@ -97,22 +126,22 @@ class Cards(QObject):
         self._make_room()
 
     def _show_hover(self) -> None:
-        study, background_results = self._timeline.state.study, self._timeline.background_results
+        study, background_results = self._state.study, self._results
         if self._pointed is None or study is None:
             return
         with guard("the hover card"):
             strip, pos = self._pointed
-            at = strip.mapTo(self._timeline, pos.toPoint())
+            at = strip.mapTo(self._parent, pos.toPoint())
             span = QRect(at.x() - 1, at.y(), 2, 1)
             bounds = self._bounds()
             hit = strip.hit(pos)
             number, stalls = self.stall_at(strip, pos), background_results.stalls
             if hit is not None and has_text(hit):
                 self.hover.show_hit(study, hit, span, bounds, background_results.collectives)
-            elif stalls is not None and number is not None and number != self._timeline.links.stall_number:
+            elif stalls is not None and number is not None and number != self._links.stall_number:
                 self.hover.show_stall(study, stalls, number, span, bounds)
-            elif (hit is not None or strip is self._timeline.ruler) and not self._is_selected(strip, pos):
-                density = self._timeline.canvas.scale().ns_per_px
+            elif (hit is not None or strip is self._strips.ruler) and not self._is_selected(strip, pos):
+                density = self._strips.canvas.scale().ns_per_px
                 time_ns = strip.time_at(pos.x())
                 self.hover.show_cut(study, time_ns, density, span, bounds, background_results.doubts.gpus)
                 self._make_room()
@@ -128,22 +157,22 @@ class Cards(QObject):
 
     def _is_selected(self, strip: TimeStrip, pos: QPointF) -> bool:
         """Return whether a point lies in the selection, whose own card tells more than the cut."""
-        selection = self._timeline.state.selection
+        selection = self._state.selection
         return selection is not None and selection[0] <= strip.time_at(pos.x()) <= selection[1]
 
     def _about_selection(self, study: Study) -> Lines:
         """Return the facts about the selection where it is a stall."""
-        stalls, number = self._timeline.background_results.stalls, self._timeline.links.stall_number
+        stalls, number = self._results.stalls, self._links.stall_number
         return stall_about(stalls, number) if stalls is not None and number is not None else ()
 
     def _bounds(self) -> QRect:
         """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""
-        area = self._timeline.pinned.geometry().united(self._timeline.canvas.geometry())
-        return area if area.height() >= _LOW_PX else area.united(self._timeline.overview.geometry())
+        area = self._strips.pinned.geometry().united(self._strips.canvas.geometry())
+        return area if area.height() >= _LOW_PX else area.united(self._strips.overview.geometry())
 
     def below_rows(self) -> QRect:
         """Return the part of the canvas that no row covers."""
-        canvas = self._timeline.canvas
+        canvas = self._strips.canvas
         area = canvas.geometry()
         if canvas.placed:
             last = canvas.placed[-1]

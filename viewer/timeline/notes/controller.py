@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QSize
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from viewer.state import Note
+from viewer.state import Note, ViewState
+from viewer.timeline.gestures import TimeStrip
 from viewer.timeline.notes.canvas_menu import note_in_mind, note_menu, place_menu
 from viewer.timeline.notes.note_editor import NoteEditor
-from viewer.timeline.notes.note_gestures import NoteGestures
+from viewer.timeline.notes.note_gestures import NotedStrip, NoteGestures
 from viewer.timeline.notes.note_layer import DRAFT
 
-if TYPE_CHECKING:
-    from viewer.timeline.strips.canvas import Canvas
-    from viewer.timeline.strips.gl_canvas import GlCanvas
-    from viewer.timeline.timeline import Timeline
+
+class NoteCanvas(NotedStrip, TimeStrip, Protocol):
+    """The strip on which notes are written and asked for their menu."""
+
+    def label_of(self, number: int) -> QRectF | None: ...
+    def geometry(self) -> QRect: ...
+    def setFocus(self) -> None: ...
 
 
 class NoteController(QObject):
     """Lets the user write on a timeline.
+
+    Parameters
+    ----------
+    canvas : callable
+        Returns the canvas of the rows; another one takes its place where OpenGL fails.
+    parent : QWidget
+        The timeline: the editor lies over it.
 
     Attributes
     ----------
@@ -31,13 +42,13 @@ class NoteController(QObject):
         What the window adds to the menu of a place.
     """
 
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__(timeline)
-        self._timeline = timeline
-        self._state = timeline.state
+    def __init__(self, state: ViewState, canvas: Callable[[], NoteCanvas], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._parent, self._canvas = parent, canvas
+        self._state = state
         self.actions: Sequence[QAction] = ()
         self.gestures = NoteGestures(self._state, self)
-        self.editor = NoteEditor(timeline)
+        self.editor = NoteEditor(parent)
         self._number = DRAFT
         self.gestures.edit_requested.connect(self.edit)
         self.gestures.menu_requested.connect(self._open_menu)
@@ -82,19 +93,19 @@ class NoteController(QObject):
                 notes.change(self._number, text=text)
             else:
                 notes.delete({self._number})
-        self._timeline.canvas.setFocus()
+        self._canvas().setFocus()
 
     def _cancel(self) -> None:
         self._state.notes.set_draft(None)
-        self._timeline.canvas.setFocus()
+        self._canvas().setFocus()
 
     def _bounds(self) -> QRect:
-        return self._timeline.canvas.geometry()
+        return self._canvas().geometry()
 
     def _place(self) -> QRect:
         """Return where the label is on the timeline; the middle of the canvas where it is out of view."""
         area = self._bounds()
-        label = self._timeline.canvas.label_of(self._number)
+        label = self._canvas().label_of(self._number)
         if label is None:
             return QRect(area.center() - QPoint(100, 30), QSize(1, 1))
         return label.toAlignedRect().translated(area.topLeft())
@@ -103,12 +114,11 @@ class NoteController(QObject):
         if self.editor.is_open:
             self.editor.put(self._place(), self._bounds())
 
-    def menu(self, strip: Canvas | GlCanvas, pos: QPointF) -> QMenu:
+    def menu(self, strip: NoteCanvas, pos: QPointF) -> QMenu:
         """Return the menu of what is at a place of a strip."""
         spot = strip.note_at(pos)
-        parent: QWidget = self._timeline
         if spot is not None:
-            return note_menu(self._state, spot.number, self.edit, parent)
+            return note_menu(self._state, spot.number, self.edit, self._parent)
         row = strip.row_at(pos.y())
         write: Callable[[Note], None] = self.write
         return place_menu(
@@ -118,10 +128,10 @@ class NoteController(QObject):
             strip.hit(pos),
             write,
             self.actions,
-            parent,
+            self._parent,
         )
 
-    def _open_menu(self, strip: Canvas | GlCanvas, pos: QPointF, at: QPoint) -> None:
+    def _open_menu(self, strip: NoteCanvas, pos: QPointF, at: QPoint) -> None:
         menu = self.menu(strip, pos)
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(at)

@@ -1,6 +1,6 @@
 """The size of the stored traces is a setting."""
 
-from viewer.app.store_limit import GIB, ask_limit
+from viewer.app.dialogs import GIB, ask_limit
 from viewer.readers import cache, read
 
 

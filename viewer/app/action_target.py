@@ -1,0 +1,251 @@
+"""ActionTarget: what the table of actions acts on, and what takes more than a line to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QDockWidget, QFileDialog, QLineEdit, QMessageBox, QWidget
+
+from viewer import __version__
+from viewer.analysis.core.classify import Rules
+from viewer.analysis.recording.alignment import align
+from viewer.analysis.recording.finding import Finding
+from viewer.app import settings as remembered
+from viewer.app.command_palette import CommandPalette
+from viewer.app.comparison import FILES
+from viewer.app.exports import export_report, save_table
+from viewer.app.key_sheet import KeySheet
+from viewer.app.notices import NoticeBar
+from viewer.app.picture_dialog import PictureDialog
+from viewer.app.settings import Settings
+from viewer.app.status import StatusBar
+from viewer.app.theme_manager import ThemeManager
+from viewer.app.trace_controller import TraceController
+from viewer.app.trace_loader import TraceLoader
+from viewer.panels.diagnostics_panel import DiagnosticsPanel
+from viewer.panels.find_bar import FindBar
+from viewer.panels.measurements_panel import MeasurementsPanel
+from viewer.panels.panel import Panel
+from viewer.rows import Row
+from viewer.state import ViewState
+from viewer.timeline.timeline import Timeline
+from viewer.trace import Trace
+
+if TYPE_CHECKING:
+    from viewer.app.actions import Action
+
+NO_ROW = "Point at a row first, or choose one with the arrow keys"
+
+
+class ActionTarget(QObject):
+    """What the user's actions act on.
+
+    Parameters
+    ----------
+    compare : callable
+        Shows the trace of a path under the open one.
+    parent : QWidget
+        The window: dialogs stand in front of it.
+
+    Attributes
+    ----------
+    docks : sequence of QDockWidget
+        The docks of the panels.
+    filter_box : QLineEdit
+        Where the user writes which rows to show.
+
+    Signals
+    -------
+    done()
+        An action was carried out.
+    """
+
+    done = Signal()
+    filter_box: QLineEdit
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        traces: TraceController,
+        loader: TraceLoader,
+        find_bar: FindBar,
+        status: StatusBar,
+        notice: NoticeBar,
+        look: ThemeManager,
+        settings: Settings,
+        compare: Callable[[Path], object],
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self.state: ViewState = timeline.state
+        self.timeline: Timeline = timeline
+        self.traces: TraceController = traces
+        self.loader: TraceLoader = loader
+        self.find_bar: FindBar = find_bar
+        self.status: StatusBar = status
+        self.notice: NoticeBar = notice
+        self.look: ThemeManager = look
+        self.parent_widget: QWidget = parent
+        self.docks: tuple[QDockWidget, ...] = ()
+        self._settings, self._compare = settings, compare
+
+    def do(self, action: Action) -> None:
+        """Carry out an action of the table."""
+        action.run(self)
+        self.done.emit()
+
+    def compare(self) -> None:
+        """Ask for another trace and show it under the open one."""
+        recent = self._settings.recent()
+        folder = str(recent[0].parent) if recent else ""
+        name, _ = QFileDialog.getOpenFileName(self.parent_widget, "Compare with", folder, FILES)
+        if name:
+            self._compare(Path(name))
+
+    def export_picture(self) -> None:
+        """Show the dialog that makes pictures."""
+        PictureDialog(self.state, self.timeline, self.look, self.parent_widget).open()
+
+    def export_report(self) -> None:
+        """Ask for a file and write the report."""
+        export_report(self.state, self.notice, self.parent_widget)
+
+    def row_in_hand(self) -> Row | None:
+        """Return the row under the pointer, on its header or its lanes, else the keyboard's."""
+        return self.timeline.pointed_row() or self.timeline.headers.current_row()
+
+    def choose_theme(self, choice: str) -> None:
+        """Follow the system's theme, or stay light or dark; also at the next start."""
+        self._settings.set(remembered.THEME, choice)
+        self.look.choose(choice)
+
+    def switch_pin(self) -> None:
+        """Pin the row in hand, or take it off."""
+        rows = self.state.rows
+        self._with_row(lambda row: rows.set_pinned(row.key, row.key not in rows.pinned))
+
+    def hide_row(self) -> None:
+        """Hide the row in hand."""
+        self._with_row(lambda row: self.state.rows.set_hidden([row.key], True))
+
+    def list_row(self) -> None:
+        """List the events of the row in hand."""
+        self._with_row(lambda row: self.state.list_events(row.key))
+
+    def _with_row(self, act: Callable[[Row], object]) -> None:
+        if (row := self.row_in_hand()) is None:
+            self.status.say(NO_ROW)
+        else:
+            act(row)
+
+    def show_panel(self, kind: type[Panel]) -> None:
+        """Bring the panel of this kind to the front."""
+        self.bring_panel(kind.title)
+
+    def is_panel_shown(self, title: str) -> bool:
+        """Whether a panel is seen, in front of the others."""
+        docks = (dock for dock in self.docks if dock.objectName() == f"dock-{title}")
+        return any(dock.isVisible() and not dock.widget().visibleRegion().isEmpty() for dock in docks)
+
+    def bring_panel(self, title: str) -> None:
+        """Bring the panel of this title to the front."""
+        for dock in self.docks:
+            if dock.objectName() == f"dock-{title}":
+                dock.show()
+                dock.raise_()
+
+    def find_rows(self) -> None:
+        """Go to the row filter."""
+        self.filter_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.filter_box.selectAll()
+
+    def keep(self) -> None:
+        """Keep the selected range as a measurement, once."""
+        kept, selection = self.state.measurements, self.state.selection
+        if selection is None:
+            return
+        known = next((m for m in kept.items if (m.start_ns, m.end_ns) == selection), None)
+        if known is not None:
+            self.status.say(f"This range is kept already, as {known.name}")
+            return
+        kept.keep(*selection)
+        self.status.say(f"Kept as {kept.items[-1].name}")
+        self.show_panel(MeasurementsPanel)
+
+    def deselect(self) -> None:
+        """Give up the drag, else the selected range, else the selected event."""
+        if self.timeline.gestures.cancel():
+            return
+        if self.state.notes.chosen is not None:
+            self.state.notes.choose(None)
+            return
+        if self.state.selection is not None:
+            self.state.select(None)
+        else:
+            self.state.select_event(None)
+
+    def save_table(self, frame: pd.DataFrame) -> None:
+        """Ask for a file and write a panel's table to it."""
+        save_table(frame, self.notice, self.parent_widget)
+
+    def edit_rules(self) -> None:
+        """Open the table of kernel classes in the user's editor."""
+        path = Rules.user_copy()
+        opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+        what = "Edit the kernel classes, save, then apply them" if opened else "Edit the kernel classes here"
+        self.notice.tell(f"{what}: {path}", "Apply", self.apply_rules)
+
+    def apply_rules(self) -> None:
+        """Compute the numbers again with the kernel classes as they stand in the file now."""
+        self.notice.hide()
+        self._study_again(lambda trace: trace)
+
+    def _study_again(self, made: Callable[[Trace], Trace]) -> None:
+        """Compute the numbers of the open trace, or of what is made of it, again."""
+        study = self.state.study
+        if study is None:
+            return
+        if self.loader.is_busy:
+            self.status.say("A trace is being opened: try again when it is there")
+        elif not study.loading.is_complete:
+            self.traces.read_rest()
+        else:
+            self.loader.study(made(study.trace))
+
+    def tell_findings(self, findings: tuple[Finding, ...]) -> None:
+        """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
+        self.status.show_findings(findings)
+        errors = [f for f in findings if f.severity == "error"]
+        if errors:
+            more = f"  (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            text = f"{errors[0].text}{more}"
+            self.notice.tell(text, "Diagnostics", lambda: self.show_panel(DiagnosticsPanel))
+
+    def align(self, by_ns: dict[int, int]) -> None:
+        """Move the times of some GPUs, and compute the numbers again."""
+        self._study_again(lambda trace: align(trace, by_ns))
+
+    def open_palette(self) -> None:
+        """Offer every action by its name."""
+        palette = CommandPalette(
+            self.do, lambda action: action.enabled is None or action.enabled(self), self.parent_widget
+        )
+        palette.show()
+        palette.text.setFocus()
+
+    def show_keys(self) -> None:
+        """Show the key sheet."""
+        KeySheet(self.parent_widget).open()
+
+    def show_about(self) -> None:
+        """Say what this is."""
+        QMessageBox.about(
+            self.parent_widget, "About Lightbox",
+            f"Lightbox {__version__}\n\nReads the trace of a multi-GPU training run, "
+            "and measures what the eye sees.",
+        )  # fmt: skip
