@@ -66,9 +66,13 @@ def test_what_needs_a_trace_is_off_without_one(open_window):
 
 def test_no_command_fails_on_an_open_trace(window, monkeypatch):
     asked = []
-    of_window = ("edit_rules", "apply_rules", "show_keys", "show_about", "close", "open")
-    of_traces = ("choose_file", "choose_session", "save_session", "close")
-    for kind, names in ((type(window), of_window), (type(window.trace_controller), of_traces)):
+    of_target = ("edit_rules", "apply_rules", "show_keys", "show_about")
+    of_traces = ("open", "choose_file", "choose_session", "save_session", "close")
+    for kind, names in (
+        (type(window), ("close",)),
+        (type(window.target), of_target),
+        (type(window.trace_controller), of_traces),
+    ):
         for name in names:
             monkeypatch.setattr(kind, name, lambda self, *_, name=name: asked.append(name))
     monkeypatch.setattr(actions, "ask_where", lambda *_: asked.append("ask_where"))
