@@ -72,7 +72,7 @@ def set_bookmark(state: ViewState, number: int) -> None:
 
 
 def go_to_bookmark(state: ViewState, number: int) -> bool:
-    """Look again at what was kept under a number; return whether there is such a bookmark."""
+    """Return to the bookmark of a number; return whether there is one."""
     bookmark = state.bookmarks.items.get(number)
     if bookmark is None:
         return False

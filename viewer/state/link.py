@@ -13,7 +13,7 @@ from viewer.state.view_state import ViewState
 class AxisLink(QObject):
     """Keeps two views on the same stretch of time, counted from an iteration of each.
 
-    While the iterations in hand stand at their first pairing, iteration ``n`` of the one lies under
+    While the selected iterations keep their first pairing, iteration ``n`` of the one lies under
     iteration ``n + shift`` of the other: going to the next iteration goes there in both.
 
     Signals

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 @cache
 def _c_library() -> ctypes.CDLL | None:
-    """Return the C library where it is one that can be asked to give memory back."""
+    """Return the C library where it can give memory back."""
     if sys.platform != "linux":
         return None
     library = ctypes.CDLL(None)

@@ -67,7 +67,7 @@ def filter_to_selection(state: ViewState) -> None:
 
 
 def filter_to_iteration(state: ViewState) -> None:
-    """Look only at the iteration in hand, else at the one in the middle of the window."""
+    """Filter to the selected iteration, else to the one in the middle of the window."""
     iteration = iteration_to_fit(state)
     if state.iterations is not None and iteration is not None:
         state.set_filter(iteration_scope(state.iterations, (iteration,)))
@@ -75,9 +75,9 @@ def filter_to_iteration(state: ViewState) -> None:
 
 
 def current_iteration(state: ViewState) -> int | None:
-    """Return the iteration in hand, else the one that fills most of the window, else None.
+    """Return the selected iteration, else the one that fills most of the window, else None.
 
-    A window over several iterations has none in hand.
+    None is returned for a window over several iterations.
     """
     iterations = state.iterations
     if iterations is None or state.iteration is not None:
@@ -113,11 +113,11 @@ def _entered_iteration(state: ViewState, iterations: Iterations, direction: int)
 
 
 def step_iteration(state: ViewState, direction: int) -> None:
-    """Take the next (1) or previous (-1) iteration in hand and show it.
+    """Select the next (1) or previous (-1) iteration and show it.
 
     A window inside an iteration moves to the same place of the other one, so that iterations can be compared
-    by eye; any wider window is fitted. Without an iteration in hand, the first of those in view is taken, or
-    the last.
+    by eye; any wider window is fitted. Without a selected iteration, this selects the first of those in view,
+    or the last.
     """
     iterations = state.iterations
     if iterations is None or not iterations.count:
@@ -140,7 +140,7 @@ def step_iteration(state: ViewState, direction: int) -> None:
 
 
 def go_to_iteration(state: ViewState, iteration: int) -> None:
-    """Take an iteration in hand and fill the window with it; a filter to one iteration goes along."""
+    """Select an iteration and fill the window with it; a filter to one iteration follows it."""
     iterations = state.iterations
     if iterations is None or not 0 <= iteration < iterations.count:
         return
@@ -156,7 +156,7 @@ def go_to_iteration(state: ViewState, iteration: int) -> None:
 
 
 def fit_iteration(state: ViewState) -> None:
-    """Fill the window with the iteration in hand, or with the one in the middle of the window."""
+    """Fill the window with the selected iteration, or with the one in the middle of the window."""
     if (iteration := iteration_to_fit(state)) is not None:
         go_to_iteration(state, iteration)
 
@@ -212,12 +212,12 @@ def step_event(state: ViewState, row: Row | None, direction: int) -> bool:
     """
     if state.study is None:
         return False
-    held = state.rows.row(state.chosen.row_key) if state.chosen else None
-    row = held or row
+    row_of_chosen = state.rows.row(state.chosen.row_key) if state.chosen else None
+    row = row_of_chosen or row
     events = row.events if row else None
     if row is None or events is None or not len(events):
         return False
-    if held is not None and state.chosen is not None:
+    if row_of_chosen is not None and state.chosen is not None:
         position = _position(state, row, state.chosen) + direction
     else:
         edge = state.axis.window[0] if direction > 0 else state.axis.window[1]

@@ -63,7 +63,7 @@ class Notes(Edited):
     Signals
     -------
     chosen_changed()
-        Another note is in hand, or another one is being written.
+        Another note is selected, or another one is being written.
     """
 
     chosen_changed = Signal()
@@ -75,7 +75,7 @@ class Notes(Edited):
         self.draft: Note | None = None
 
     def load(self, items: tuple[Note, ...] = ()) -> None:
-        """Take other notes, none of them in hand."""
+        """Replace all notes; none of them is selected."""
         self.set_draft(None)
         self.choose(None)
         super().load(items)
@@ -96,13 +96,13 @@ class Notes(Edited):
         self._edit(tuple(painted))
 
     def choose(self, position: int | None) -> None:
-        """Take a note in hand, or none."""
+        """Select a note, or none."""
         if position != self.chosen:
             self.chosen = position
             self.chosen_changed.emit()
 
     def delete_chosen(self) -> None:
-        """Delete the note in hand."""
+        """Delete the selected note."""
         if self.chosen is not None:
             self.delete({self.chosen})
 

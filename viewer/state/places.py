@@ -53,12 +53,12 @@ def _is_of_track(row: Row, kind: Kind, index: int) -> bool:
     """Whether an NVTX row holds an event: a thread has one row a domain."""
     if kind is not Kind.NVTX:
         return True
-    held = row.events.index if row.events is not None else slice(0, 0)
-    return held.start <= index < held.stop if isinstance(held, slice) else index in held
+    events = row.events.index if row.events is not None else slice(0, 0)
+    return events.start <= index < events.stop if isinstance(events, slice) else index in events
 
 
 def go_to_note(state: ViewState, number: int) -> None:
-    """Take a note in hand, bring it into view, and show and unfold its row."""
+    """Select a note, bring it into view, and show and unfold its row."""
     note = state.notes.items[number]
     state.notes.choose(number)
     row = state.rows.row(note.row_key)

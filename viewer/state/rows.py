@@ -21,7 +21,7 @@ class RowState(QObject):
     launches : tuple of str
         Keys of the rows that show how far the CPU runs ahead (`viewer.rows.presets.launch_rows`).
     background : frozenset of str
-        Rows that are hidden until they are asked for: nobody misses them.
+        Rows that stay hidden until the user shows them; they do not count as hidden by the user.
 
     Signals
     -------
@@ -81,7 +81,7 @@ class RowState(QObject):
 
     @property
     def missed(self) -> set[str]:
-        """Keys of the rows that were hidden, apart from those that nobody has asked for."""
+        """Keys of the rows that the user has hidden, without those that are hidden at first."""
         return self.hidden - self.background
 
     def row(self, key: str) -> Row | None:
@@ -105,8 +105,8 @@ class RowState(QObject):
         wanted = {key for key in expanded if key in self._by_key}
         hidden = {key for key in hidden if key in self._by_key}
         pinned = [key for key in dict.fromkeys(pinned) if key in self._by_key]
-        asked = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
-        self.background = self._hidden_at_first.union(asked)
+        by_preset = PRESETS[preset](self.roots)[1] if preset in PRESETS else ()
+        self.background = self._hidden_at_first.union(by_preset)
         now = (self.expanded, self.hidden, self.pinned, self.filter_text, self.preset)
         if self._before_filter is None and now == (wanted, hidden, pinned, filter_text.strip(), preset):
             return

@@ -39,7 +39,7 @@ class IterationChoice:
     marker, marker_name : int, str
         The candidate and its name, by which it is found again where candidates are numbered otherwise.
     iteration : int or None
-        The one in hand.
+        The selected one.
     steady : frozenset of int or None
         The steady iterations chosen by hand, None for the rule's.
     """
@@ -111,7 +111,7 @@ def apply_session(state: ViewState, session: Session) -> None:
 
 
 def carried_over(kept: Session, begun: Session, left: Session) -> Session:
-    """Return a session with what was done to another view of its trace between two sessions of that.
+    """Return a session with the changes that the user made between two sessions of another view of its trace.
 
     What is not in `left` as it was in `begun` is as it was left; all else is as it was kept.
     """

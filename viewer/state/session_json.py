@@ -21,7 +21,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 OVERLAYS = frozenset({"idle", "exposed", "waiting"})
 _LARGEST_NS = 2**61
-"""Seventy years: times that are farther apart cannot be told by 64 bits."""
+"""Seventy years: times that are farther apart do not fit into 64 bits."""
 _FARTHEST_PX = 100_000
 _NEWEST = 1_000_000
 _COLOUR = re.compile("#[0-9a-fA-F]{6}")

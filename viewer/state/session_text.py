@@ -64,9 +64,9 @@ def _refuse_deep(plain: object) -> None:
     for _ in range(DEEPEST):
         level = [
             below
-            for held in level
-            if isinstance(held, dict | list)
-            for below in (held.values() if isinstance(held, dict) else held)
+            for value in level
+            if isinstance(value, dict | list)
+            for below in (value.values() if isinstance(value, dict) else value)
         ]
         if not level:
             return

@@ -1,4 +1,4 @@
-"""From one view of a trace to a fuller one of the same: what is in hand goes along."""
+"""ViewSnapshot: what the user did to a view of a trace, carried over to a fuller view of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.state.view_state import ViewState
 
 @dataclass(frozen=True, slots=True)
 class ViewSnapshot:
-    """What a reader has in hand, beside what a session keeps.
+    """What the user looks at and has selected, with what a session keeps.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class ViewSnapshot:
 
 
 def take_snapshot(state: ViewState) -> ViewSnapshot:
-    """Return what is in hand of a trace before it is shown anew."""
+    """Return the snapshot of a view before its trace is shown anew."""
     event, scope = state.chosen, state.filter
     return ViewSnapshot(
         take_session(state),
@@ -50,7 +50,7 @@ def take_snapshot(state: ViewState) -> ViewSnapshot:
 
 
 def restore_onto(state: ViewState, begun: Session, left: ViewSnapshot) -> None:
-    """Do again what was done to another view of the trace since it was as in `begun`."""
+    """Repeat on this view what the user did to another one since it was as in `begun`."""
     if state.study is None:
         return
     apply_session(state, carried_over(take_session(state), begun, left.session))

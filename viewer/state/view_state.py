@@ -1,4 +1,4 @@
-"""ViewState: the one owner of what is looked at. Widgets read it, change it, and keep no copy."""
+"""ViewState: the one owner of what the user looks at. Widgets read it, change it, and keep no copy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """What is under the pointer: an instant, and the row if there is one. None of it is kept."""
+    """What lies under the pointer: an instant, and the row and event if there are any."""
 
     time_ns: int
     row: Row | None = None
@@ -47,21 +47,21 @@ class ViewState(QObject):
     Signals
     -------
     leaving()
-        What is open is about to go: keep what is being written, let go of what is held, ask no more about it.
+        The open trace is about to close: keep what is being written, end drags, menus and questions about it.
     study_changed()
         Another trace is open (or none); everything else has been reset.
     loading_changed()
         Loading the rest of the trace was cancelled or resumed.
-    selection_changed(), event_changed(), hover_changed(), overlays_changed(), laps_changed()
-        That part is another one. `iterations_changed`: marker, iteration in hand or steady choice.
+    selection_changed(), event_changed(), hover_changed(), overlays_changed(), iterations_changed()
+        That part has changed. `iterations_changed`: marker, selected iteration or steady choice.
     filter_changed()
-        Everything is looked at through another filter, or through none.
+        Another filter applies to everything, or none.
     found_changed()
-        Another search has ended, or none is shown any more.
-    slice_changed()
-        Another stall of `Study.stalls` is in hand.
+        The results of another search are shown, or none.
+    stall_changed()
+        Another stall of `Study.stalls` is selected.
     listed(str)
-        The events of this row key are asked for as a list.
+        The user wants the events of this row key as a list.
     revealed(str)
         Scroll to this row key.
     """
@@ -104,11 +104,11 @@ class ViewState(QObject):
         self.axis.changed.connect(self._leave_iteration)
 
     def leave(self) -> None:
-        """Say that what is open is about to go; who keeps any of it does so after this."""
+        """Announce that the open trace is about to close; whatever is kept of it is saved after this."""
         self.leaving.emit()
 
     def set_study(self, study: Study | None, roots: tuple[Row, ...] = (), listed_key: str = "") -> None:
-        """Look at another trace, from the start; the events of a row may be listed at once."""
+        """Show another trace, from the start; the events of a row may be listed at once."""
         self.leave()
         self.study = study
         self.selection = self.chosen = self.hover = self.iteration = None
@@ -134,7 +134,7 @@ class ViewState(QObject):
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Show a trace and its session within: work that starts meanwhile is not what the user asked for."""
+        """Mark that a trace and its session are being shown: jobs that start within run in the background."""
         self.is_restoring = True
         try:
             yield
@@ -157,7 +157,7 @@ class ViewState(QObject):
             self.event_changed.emit()
 
     def set_hover(self, hover: Hover | None) -> None:
-        """Say what is under the pointer."""
+        """Set what lies under the pointer."""
         if hover != self.hover:
             self.hover = hover
             self.hover_changed.emit()
@@ -173,13 +173,13 @@ class ViewState(QObject):
             self.overlays_changed.emit()
 
     def set_iteration(self, iteration: int | None) -> None:
-        """Take an iteration in hand (a number from 0), without moving the window."""
+        """Select an iteration (a number from 0), without moving the window."""
         if iteration != self.iteration:
             self.iteration = iteration
             self.iterations_changed.emit()
 
     def _leave_iteration(self) -> None:
-        """Take no iteration in hand any more once the window has left it, or shows the whole trace."""
+        """Deselect the iteration once the window has left it, or shows the whole trace."""
         iterations = self.iterations if self.iteration is not None else None
         if iterations is None or self.iteration is None:
             return
@@ -213,7 +213,7 @@ class ViewState(QObject):
         return iterations.steady.indices if iterations and iterations.steady else ()
 
     def set_marker(self, marker: int) -> None:
-        """Take another candidate as the marker of iterations."""
+        """Use another candidate as the marker of iterations."""
         if marker != self.marker:
             self.marker, self.iteration, self.steady_choice = marker, None, None
             self.stall_number = None
@@ -248,7 +248,7 @@ class ViewState(QObject):
         return self.steady_scope or self.study.default_scope(self.iterations)
 
     def set_filter(self, scope: Scope | None) -> None:
-        """Look at a range or at some iterations only, as if they were the whole; None looks at all again."""
+        """Filter to a range or to some iterations; None clears the filter."""
         if self.study is None or scope is self.filter:
             return
         self.filter = scope
@@ -258,13 +258,13 @@ class ViewState(QObject):
         self.filter_changed.emit()
 
     def choose_stall(self, number: int | None) -> None:
-        """Take a stall in hand, by its number in `Study.stalls` of the marker in use."""
+        """Select a stall, by its number in `Study.stalls` of the marker in use."""
         if number != self.stall_number:
             self.stall_number = number
             self.stall_changed.emit()
 
     def set_found(self, found: SearchResult | None) -> None:
-        """Mark what a search has found; None takes the marks away."""
+        """Mark the results of a search; None removes the marks."""
         if found is not self.found:
             self.found = found
             self.found_changed.emit()
