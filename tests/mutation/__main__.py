@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 from tests.mutation.faults import faults_of
-from tests.mutation.tree import LEAST_PATIENCE_S, ROOT, Tree, load_libraries
+from tests.mutation.tree import LEAST_PATIENCE_S, Tree, load_libraries
 
 TESTS = ("analysis", "rows", "drawing")
 
@@ -25,10 +25,10 @@ def main():
     )
     parser.add_argument("--least", type=float, default=0, help="the score to reach, per cent (0)")
     asked = parser.parse_args()
-    chosen, count = sampled(asked.package, asked.sample, asked.seed)
     outcomes = {"killed": 0, "timeout": 0, "survived": 0}
     with tempfile.TemporaryDirectory(prefix="lightbox-mutation-") as folder:
         tree = Tree(folder)
+        chosen, count = sampled(tree.root, asked.package, asked.sample, asked.seed)
         print(
             f"{len(chosen)} of {count} faults; running the tests without any ...", file=sys.stderr, flush=True
         )
@@ -37,7 +37,7 @@ def main():
         for number, (module, fault) in enumerate(chosen, 1):
             files = watched.concerned(module, fault.line, asked.seconds)
             patience_s = LEAST_PATIENCE_S + 5 * sum(watched.seconds[file] for file in files)
-            text = fault.applied((ROOT / module).read_text("utf-8"))
+            text = fault.applied((tree.root / module).read_text("utf-8"))
             outcome = tree.outcome(module, text, files, patience_s)
             outcomes[outcome] += 1
             print(f"{number} {outcome} {module}:{fault.line}: {fault.what}", file=sys.stderr, flush=True)
@@ -52,12 +52,12 @@ def main():
     return 1 if score < asked.least else 0
 
 
-def sampled(packages, count, seed):
-    """Return so many faults of some packages, by module and line, and how many there are."""
+def sampled(root, packages, count, seed):
+    """Return so many faults of some packages of a checkout, by module and line, and how many there are."""
     every = [
-        (str(path.relative_to(ROOT)), fault)
+        (str(path.relative_to(root)), fault)
         for package in packages
-        for path in sorted((ROOT / "viewer" / package).rglob("*.py"))
+        for path in sorted((root / "viewer" / package).rglob("*.py"))
         for fault in faults_of(path.read_text("utf-8"))
     ]
     if not 0 < count < len(every):

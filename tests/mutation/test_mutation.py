@@ -60,10 +60,10 @@ def test_what_changes_no_result_is_left_alone(text):
 
 
 def test_every_fault_of_the_program_is_still_a_program():
-    chosen, count = sampled(["rows"], 60, 1)
+    chosen, count = sampled(tree.ROOT, ["rows"], 60, 1)
     assert (len(chosen), count > 300) == (60, True)
-    assert chosen == sampled(["rows"], 60, 1)[0]
-    assert chosen != sampled(["rows"], 60, 2)[0]
+    assert chosen == sampled(tree.ROOT, ["rows"], 60, 1)[0]
+    assert chosen != sampled(tree.ROOT, ["rows"], 60, 2)[0]
     for module, fault in chosen:
         source = (tree.ROOT / module).read_text("utf-8")
         changed = fault.applied(source)

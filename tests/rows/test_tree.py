@@ -331,3 +331,22 @@ def test_a_stream_is_called_nccl_where_more_than_half_of_its_time_is_communicati
     made.kernel(100, 100 + compute_ns, stream=20)
     (root,) = build_rows(Study(made.trace()))
     assert [row.detail for row in rows(root, RowKind.STREAM)] == [detail]
+
+
+def test_a_stream_without_operations_has_no_row():
+    made = TraceMaker().kernel(0, 10)
+    made.stream(0, 0, 99)
+    (root,) = build_rows(Study(made.trace()))
+    assert [row.label for row in rows(root, RowKind.STREAM)] == ["Stream 7"]
+
+
+@pytest.mark.parametrize(("beside_ns", "shown"), [(200, ["forward", "log"]), (300, ["step", "log"])])
+def test_the_range_that_takes_four_fifths_is_opened_and_what_is_beside_it_stays(beside_ns, shown):
+    made = TraceMaker().kernel(0, 10)
+    for step in range(3):
+        at = step * 2000
+        made.range(at, at + 800, f"step {step}").range(at + 50, at + 750, f"forward {step}")
+        made.range(at + 900, at + 900 + beside_ns, f"log {step}")
+    trace = made.trace()
+    (root,) = build_rows(Study(trace))
+    assert [trace.names[i].split()[0] for i in root.events.name_id] == shown * 3

@@ -305,3 +305,31 @@ def test_the_first_call_of_the_thread_followed_may_be_what_drained_the_queue():
     row = only(maker)
     assert row["followed"] == maker.thread(0, 1)
     assert row["drained_by"] == 0
+
+
+@pytest.mark.parametrize(("length_ns", "cause"), [(100 * US, "launch-bound"), (100 * US + 1, "host code")])
+def test_a_stall_among_many_launches_is_launch_bound_up_to_the_mean_time_between_ten_of_them(
+    length_ns, cause
+):
+    maker, at = TraceMaker(), 0
+    for k in range(40):
+        maker.call(at, at + 6 * US, correlation=k + 1).kernel(at + 9 * US, at + 11 * US, correlation=k + 1)
+        at += 2 * US + length_ns if k == 20 else 30 * US
+    found = stalls_of(on_cpu(maker, (0, 3 * MS))).table
+    longest = found["duration_ns"] == length_ns
+    assert found.loc[longest, "cause"].tolist() == [cause]
+    assert set(found.loc[~longest, "cause"]) == {"launch-bound"}
+
+
+@pytest.mark.parametrize(("begun_ns", "is_followed"), [(1_460 * US, True), (1_459 * US, False)])
+def test_a_thread_that_has_not_begun_for_half_of_the_stall_is_followed_to_the_owner(begun_ns, is_followed):
+    """The stall lasts 920 µs; nothing is known of the launching thread before its first switch."""
+    maker = TraceMaker()
+    maker.call(0, 10 * US, correlation=1, tid=1).kernel(100 * US, MS, correlation=1)
+    maker.call(1_900 * US, 1_910 * US, correlation=2, tid=2).kernel(1_920 * US, 3 * MS, correlation=2)
+    maker.range(0, 2 * MS, "backward", tid=1)
+    on_cpu(maker, (0, 4 * MS), tid=1)
+    on_cpu(maker, (begun_ns, 4 * MS), tid=2)
+    row = only(maker)
+    assert row["followed"] == (maker.thread(0, 1) if is_followed else -1)
+    assert row["unknown_ns"] == (0 if is_followed else 459 * US)
