@@ -83,6 +83,18 @@ def test_a_card_counts_what_touches_the_range():
     assert sum(f.share for f in card.families) == pytest.approx(1)
 
 
+def test_launches_of_one_operation_and_of_several_count_once_each():
+    maker = TraceMaker(session_ns=50).call(0, 2, correlation=1).call(2, 4, correlation=2)
+    maker.kernel(10, 12, correlation=1).kernel(20, 22, correlation=1, stream=8).kernel(30, 40, correlation=2)
+    study = Study(maker.trace(), BUILTIN)
+    assert [study.measure(*window).launches for window in ((0, 50), (14, 18), (22, 30), (35, 36))] == [
+        2,
+        1,
+        0,
+        1,
+    ]
+
+
 def test_a_range_is_clipped_to_the_recording_and_says_so():
     card = two_streams().measure(-1000, 1000)
     assert (card.start_ns, card.end_ns, card.clipped) == (0, 50, True)
