@@ -55,6 +55,7 @@ def refusal(file):
         ("job.tar.gz", gzip.compress(bytes(257) + b"ustar\x0000" + bytes(300)), ("tar.gz", "unpack")),
         ("cut.gz", b"\x1f\x8b\x08\xff\xff", ("gzip",)),
         ("snapshot.pickle", b"\x80\x04\x95\x01", ("pickle",)),
+        ("snapshot.pkl", b"\x80\x05\x95\x01", ("pickle",)),
         ("bytes", os.urandom(16).replace(b"\0", b"\1") + b"\0\xff" * 2000, ("not an Nsight Systems trace",)),
     ],
 )

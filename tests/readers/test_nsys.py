@@ -196,6 +196,7 @@ def test_a_report_damaged_in_the_middle(report, where):
     "said",
     [
         "Exportation error: LZ4 decompression failed.",
+        "Exportation error: Cannot read from stream.",
         "Dynamic exception type: boost::wrapexcept<QuadDCommon::NotSupportedException>",
         "Exportation error: Section Table Reference magic number mismatch.",
         "boost::wrapexcept<QuadDCommon::ProtobufParseException>",

@@ -52,8 +52,10 @@ def test_the_best_variable_is_taken(one):
     assert one(captured('LOCAL_RANK="1"', 'SLURM_PROCID="2"', 'RANK="9"')) == (9, "RANK")
 
 
-def test_a_whole_environment_in_one_value(one):
-    assert one(captured('HOME="/root"\nRANK="5"\nTERM=x', name="PROCESS_0:ENVIRONMENT")) == (5, "RANK")
+@pytest.mark.parametrize("between", ["\n", "\r\n"])
+def test_a_whole_environment_in_one_value(one, between):
+    value = between.join(['HOME="/root"', 'RANK="5"', "TERM=x"])
+    assert one(captured(value, name="PROCESS_0:ENVIRONMENT")) == (5, "RANK")
 
 
 def two_processes(**more):

@@ -25,7 +25,8 @@ _WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
 _DAY_NS = 86_400 * 10**9
 _CAPTURED = {"Cuda": "cuda", "NvtxEvents": "nvtx", "OSRuntime": "osrt", "Mpi": "mpi"}
 _VERSIONS = ("PRODUCT_VERSION", "NSYS_VERSION", "CAPTURE_VERSION", "TOOL_VERSION")
-_LINES = re.compile(r"[\0\r\n]+")
+_LINES = re.compile(r"(?:\n|\\r)+")
+"""What is between the variables of an environment; all but line breaks is spelled out by then."""
 _INSTALLED = re.compile(r"(?i:nsight-?systems(?:-cli)?)[-/\\](20\d\d\.\d+\.\d+)(?:[/\\]|$)")
 _CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
 

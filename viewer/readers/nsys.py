@@ -40,8 +40,8 @@ _TOO_NEW = re.compile(r"Version number is invalid|newer than your current versio
 _UNREADABLE = re.compile(r"ProtobufParse|ReadMessage", re.IGNORECASE)
 """What nsys says of a damaged report, and of one that is newer than itself."""
 _DAMAGED = re.compile(
-    r"magic number mismatch|unexpected end|truncated|decompress|NotSupportedException|Corrupt|checksum"
-    r"|bad_alloc|length_error|out_of_range|nsys crashed",
+    r"magic number mismatch|cannot read from stream|unexpected end|truncated|decompress|Corrupt|checksum"
+    r"|NotSupportedException|bad_alloc|length_error|out_of_range|nsys crashed",
     re.IGNORECASE,
 )
 _CRASHES = frozenset((-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGILL))

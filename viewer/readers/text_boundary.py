@@ -12,7 +12,7 @@ from viewer.printable import UNSEEN_RE2, visible, visible_lines
 from viewer.readers.errors import Cancel
 from viewer.readers.tables import Field, RawColumns, Tables
 
-_OF_LINES = frozenset({"DIAGNOSTIC_EVENT"})
+_OF_LINES = frozenset({"DIAGNOSTIC_EVENT", "META_DATA_CAPTURE"})
 """Tables whose texts may have several lines."""
 
 
