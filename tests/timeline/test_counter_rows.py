@@ -81,10 +81,20 @@ def test_header_and_card_tell_its_scale_and_its_values(memory):
 
     card = text(25 * MS)
     assert card.title == "60.00 GiB in use"
-    assert card.subtitle.startswith("Memory · ")
+    assert card.subtitle == f"Memory of {state.study.trace.gpu_label(0)}"
     assert dict(card.lines) == {"Value": "allocated"}
     assert dict(text(40 * MS).lines)["In this column"] == "2 values, 3.000 GiB to 10.00 GiB"
     assert text(70 * MS).title == "no value"
+
+
+def test_all_rows_of_a_kind_have_one_scale(memory, monkeypatch):
+    def load(_study, gpu):
+        return Samples(TIMES, USED * (gpu + 1))
+
+    counter = replace(memory.traits.counter, load=load)
+    monkeypatch.setattr(memory, "traits", replace(memory.traits, counter=counter))
+    rows = rows_of(study_of(training(ranks=2)), memory)
+    assert [placed.row.scale.high for placed in rows] == [128 * GIB] * 2
 
 
 def test_a_process_may_have_one(memory, monkeypatch):

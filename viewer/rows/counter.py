@@ -109,7 +109,7 @@ class Counter:
         Takes the same, and returns whether this owner has the row. It is asked before anything is drawn:
         it must be quick.
     scale : ValueScale or None
-        None: from zero to the greatest value of the row, rounded up.
+        None: from zero to the greatest value of all rows of the kind, rounded up.
     only_while_busy : bool
         A value holds no longer than the GPU is busy.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.launches.projection import Projection
 from viewer.analysis.study import Study
-from viewer.rows.counters import counter_rows
+from viewer.rows.counters import CounterTable, counter_rows
 from viewer.rows.kinds import RowKind
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
@@ -41,7 +42,9 @@ class _Group:
     sum_ns: int
 
 
-def gpu_row(study: Study, gpu: Gpu, parent: Row, with_projection: bool) -> Row:
+def gpu_row(
+    study: Study, gpu: Gpu, parent: Row, counters: Sequence[CounterTable], with_projection: bool
+) -> Row:
     """Return the row of a GPU with all that is under it."""
     key = f"{parent.key}/gpu{gpu.device}"
     row = Row(key, RowKind.GPU, f"GPU {gpu.device}", gpu_detail(gpu), parent, gpu.index, gpu.process)
@@ -53,7 +56,7 @@ def gpu_row(study: Study, gpu: Gpu, parent: Row, with_projection: bool) -> Row:
     if copies:
         row.children.append(_memory_row(study, row, copies, total))
     row.children.extend(_stream_rows(study, gpu.index, row))
-    row.children.extend(counter_rows(study, row, "gpu", gpu.index))
+    row.children.extend(counter_rows(counters, row))
     if with_projection:
         row.children.extend(projection_rows(study, row, gpu.process))
     return row

@@ -86,8 +86,8 @@ class Row:
         The percentage that nsys-ui prints (docs/definitions.md, section 2), in [0, 1], over the whole trace.
     load : callable or None
         Makes the row's events; None where the row has none of its own.
-    load_samples : callable or None
-        Makes the table of a counter row.
+    load_samples, load_scale : callable or None
+        Make the table and the scale of a counter row.
     children : list of Row
     drawn : dict
         What `viewer.drawing.layout` keeps for the row, folded (False) and unfolded.
@@ -105,6 +105,7 @@ class Row:
     share: float | None = None
     load: Callable[[], RowEvents] | None = field(default=None, repr=False)
     load_samples: Callable[[], Samples] | None = field(default=None, repr=False)
+    load_scale: Callable[[], ValueScale] | None = field(default=None, repr=False)
     children: list[Row] = field(default_factory=list, repr=False)
     drawn: dict[bool, Any] = field(default_factory=dict, repr=False)
 
@@ -120,11 +121,8 @@ class Row:
 
     @cached_property
     def scale(self) -> ValueScale | None:
-        """The scale of a counter row."""
-        counter = self.kind.traits.counter
-        if counter is None or self.samples is None:
-            return None
-        return counter.scale or ValueScale.around(self.samples.values, counter.unit)
+        """The scale of a counter row, the same for all rows of its kind."""
+        return self.load_scale() if self.load_scale else None
 
     @cached_property
     def occupied(self) -> Intervals:

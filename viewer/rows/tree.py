@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 from viewer.analysis.study import Study
-from viewer.rows.counters import counter_rows
+from viewer.rows.counters import CounterTable, counter_rows, counter_tables
 from viewer.rows.gpu import gpu_row, projection_rows
 from viewer.rows.kinds import RowKind
 from viewer.rows.outline import outline
@@ -25,6 +26,7 @@ def build_rows(study: Study) -> tuple[Row, ...]:
     Where some processes have a rank, GPUs or NVTX ranges, two or more others stand under one row together.
     """
     trace = study.trace
+    counters = counter_tables(study)
     order, pids = _in_order(trace), Counter(p.pid for p in trace.processes)
     plain = [p for p in order if _is_plain(trace, p)]
     others = None
@@ -32,8 +34,8 @@ def build_rows(study: Study) -> tuple[Row, ...]:
         others = Row(OTHERS_KEY, RowKind.OTHERS, f"{len(plain):,} processes without GPU")
         folded = {p.index for p in plain}
         order = [p for p in order if p.index not in folded]
-        others.children.extend(_process_row(study, p, pids[p.pid] > 1, others) for p in plain)
-    rows = [_process_row(study, p, pids[p.pid] > 1) for p in order]
+        others.children.extend(_process_row(study, p, counters, pids[p.pid] > 1, others) for p in plain)
+    rows = [_process_row(study, p, counters, pids[p.pid] > 1) for p in order]
     return (*(row for row in rows if row.children), *([others] if others else []))
 
 
@@ -71,7 +73,13 @@ def _physical_gpus(gpus: list[Gpu]) -> str:
     return ", ".join(text.strip() for text in shown) + more
 
 
-def _process_row(study: Study, process: Process, pid_is_shared: bool, parent: Row | None = None) -> Row:
+def _process_row(
+    study: Study,
+    process: Process,
+    counters: Sequence[CounterTable],
+    pid_is_shared: bool,
+    parent: Row | None = None,
+) -> Row:
     trace = study.trace
     gpus = list(trace.gpus_of(process.index))
     key = str(process.pid) + (f"@{process.global_pid >> _VM_BITS}" if pid_is_shared else "")
@@ -88,10 +96,10 @@ def _process_row(study: Study, process: Process, pid_is_shared: bool, parent: Ro
         load=partial(outline, trace, process.index) if ranges else None,
     )
     for gpu in gpus:
-        row.children.append(gpu_row(study, gpu, row, ranges and len(gpus) == 1))
+        row.children.append(gpu_row(study, gpu, row, counters, ranges and len(gpus) == 1))
     if ranges and len(gpus) > 1:
         row.children.extend(projection_rows(study, row, process.index))
-    row.children.extend(counter_rows(study, row, "process", process.index))
+    row.children.extend(counter_rows(counters, row))
     threads = threads_row(trace, row, process.index)
     if threads is not None:
         row.children.append(threads)

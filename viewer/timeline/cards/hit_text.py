@@ -47,19 +47,20 @@ def _column_text(study: Study, facts: ColumnFacts) -> CardText:
     )
 
 
-def _counter_text(_study: Study, hit: HitResult, _collectives: Collectives | None) -> CardText:
+def _counter_text(study: Study, hit: HitResult, _collectives: Collectives | None) -> CardText:
     row, facts = hit.row, hit.counter
     counter = row.kind.traits.counter
     if counter is None or facts is None:
         raise ValueError(f"{row.key} is no counter row")
-    owner = row.parent.text_path if row.parent is not None else ""
+    trace = study.trace
+    owner = trace.gpu_label(row.gpu) if row.gpu is not None else trace.process_label(row.process or 0)
     lines = [("Value", counter.meaning)]
     if facts.count > 1:
         low, high = (format_value(value, counter.unit) for value in (facts.low, facts.high))
         lines.append(("In this column", f"{format_count(facts.count)} values, {low} to {high}"))
     value = "no value" if facts.value is None else format_value(facts.value, counter.unit)
     title = " ".join(filter(None, (value, row.detail if facts.value is not None else "")))
-    return CardText(title, " · ".join(filter(None, (row.label, owner))), tuple(lines))
+    return CardText(title, f"{row.label} of {owner}", tuple(lines))
 
 
 _TEXT_OF: dict[type[Band], Callable[[Study, HitResult, Collectives | None], CardText]] = {
