@@ -98,9 +98,9 @@ class Card(QWidget):
         painter = QPainter(self)
         try:
             with guard(f"painting {type(self).__name__}"):
-                look = (self.size(), self.devicePixelRatioF(), self.theme)
-                if self._panel is None or self._panel[0] != look:
-                    self._panel = (look, self._painted_panel())
+                key = (self.size(), self.devicePixelRatioF(), self.theme)
+                if self._panel is None or self._panel[0] != key:
+                    self._panel = (key, self._painted_panel())
                 painter.drawPixmap(0, 0, self._panel[1])
                 margin = SHADOW + PADDING
                 self.paint_content(painter, self.rect().adjusted(margin, margin, -margin, -margin))

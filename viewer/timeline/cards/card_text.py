@@ -266,22 +266,22 @@ def _projected(
     first, last, count = [], [], 0
     for kind in GPU_KINDS:
         calls = launches.api_of(kind)
-        held = np.flatnonzero((calls >= low) & (calls < high))
-        held = held[inside[calls[held] - low]]
-        if len(held):
-            first.append(int(trace.events[kind].start_ns[held].min()))
-            last.append(int(trace.events[kind].end_ns[held].max()))
-            count += len(held)
+        operations = np.flatnonzero((calls >= low) & (calls < high))
+        operations = operations[inside[calls[operations] - low]]
+        if len(operations):
+            first.append(int(trace.events[kind].start_ns[operations].min()))
+            last.append(int(trace.events[kind].end_ns[operations].max()))
+            count += len(operations)
     return (min(first), max(last), count) if count else None
 
 
 def _adopted(study: Study, index: int) -> tuple[int, int, int] | None:
     """Return first start, last end and number of a range's operations by the process projection."""
     table = study.projection("process")
-    found = np.flatnonzero(table["range"].to_numpy() == index)
-    if not len(found):
+    rows = np.flatnonzero(table["range"].to_numpy() == index)
+    if not len(rows):
         return None
-    first, last, count = (int(table[key].to_numpy()[found[0]]) for key in ("start_ns", "end_ns", "ops"))
+    first, last, count = (int(table[key].to_numpy()[rows[0]]) for key in ("start_ns", "end_ns", "ops"))
     return first, last, count
 
 

@@ -27,6 +27,8 @@ _HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
 _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
+_NO_KERNEL = (("no kernel running", 100), ("no kernel", _COUNT))
+"""The heading and the width of its column, and both where there is little room."""
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
 _PENDING = "…"
 _KEPT = "\u00a0"
@@ -77,7 +79,7 @@ class RangeTable:
         self._most = most_gpus
         self._hint = True
         self._widest, self._most_lines = _ABOUT_WIDTH, 2
-        self._column, self._share = _COLUMN, _SHARE
+        self._column, self._share, self._is_narrow = _COLUMN, _SHARE, False
         self._columns = [part for part, ns in enumerate(self.numbers.all_ns.tolist()) if ns or part == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
@@ -85,7 +87,7 @@ class RangeTable:
         """Leave out shares, second lines, the lines below the GPUs, then GPUs, until the table fits."""
         self._widest = width
         if self.size().width() > width:
-            self._column, self._share = _NARROW, 0
+            self._column, self._share, self._is_narrow = _NARROW, 0, True
         if self.size("?").height() > height:
             self._hint = False
         if self.size().height() > height:
@@ -105,10 +107,14 @@ class RangeTable:
 
     @property
     def _width(self) -> int:
-        width = self._label_width + self._column * len(self._columns) + _COUNT * (2 + self._no_kernel)
+        width = self._label_width + self._column * len(self._columns) + sum(self._count_widths)
         head = self._head_width + advance(self.where, _TEXT)
         head = min(ceil(head) + 2, _ABOUT_WIDTH, self._widest)
         return max(width, _ABOUT_WIDTH if self.about else _MIN_WIDTH, head)
+
+    @property
+    def _count_widths(self) -> tuple[int, ...]:
+        return (_NO_KERNEL[self._is_narrow][1],) * self._no_kernel + (_COUNT, _COUNT)
 
     @property
     def _head_width(self) -> float:
@@ -164,7 +170,7 @@ class RangeTable:
         numbers, texts = self.numbers, _Texts(list)
         unit, size = _unit(numbers.length_ns)
         headings = [(_HEADINGS[part], "") for part in self._columns]
-        counted = ("no kernel running",) * self._no_kernel + ("kernels", "launches")
+        counted = (_NO_KERNEL[self._is_narrow][0],) * self._no_kernel + ("kernels", "launches")
         self._lay_line(texts, rect, theme, y, unit, headings, counted, soft=True)
         y += _LINE
         gpus = len(numbers.parts_ns)
@@ -234,8 +240,8 @@ class RangeTable:
                 texts[_SHARE_TEXT, theme.text_faint, REGULAR].append((x, base, share))
             style = _TEXT, theme.text_faint if value == "–" else ink, weight
             texts[style].append((right - self._share - advance(value, _TEXT, weight), base, value))
-        for count in counts:
-            right += _COUNT
+        for count, width in zip(counts, self._count_widths, strict=True):
+            right += width
             texts[_TEXT, ink, REGULAR].append((right - advance(count, _TEXT), base, count))
 
 

@@ -46,10 +46,10 @@ class SelectionCard(Card):
 
         `about` are the facts about it where it is a stall.
         """
-        asked = (study, window, iterations)
-        known = self._shown_range == asked and self._about == about
+        wanted = (study, window, iterations)
+        known = self._shown_range == wanted and self._about == about
         place = (span, bounds, free)
-        self._shown_range, self._about = asked, about
+        self._shown_range, self._about = wanted, about
         if known and self.table is not None and place[1].size() == self._place[1].size():
             self._place = place
             self.show_beside(*self._place)

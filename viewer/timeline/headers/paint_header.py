@@ -117,8 +117,8 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         sign = sign_rect(line)
         marks.paint_sign(painter, sign, style.sign, theme)
         room = min(room, round(sign.left()) - GAP // 2)
-    for held, column, colour in ((style.own, 0, theme.event), (style.other, 1, theme.link)):
-        if held:
+    for is_marked, column, colour in ((style.own, 0, theme.event), (style.other, 1, theme.link)):
+        if is_marked:
             edge = rect.right() + 1 - MARK * (2 - column)
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
     _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, style)

@@ -13,8 +13,8 @@ from viewer.trace.model import UNIFIED_NAME
 def stream_ids(state: ViewState) -> list[int]:
     """Return the stream numbers that occur on any GPU, in order; unified memory has none."""
     trace = state.study.trace if state.study else None
-    found = [trace.streams[r.stream] for r in _stream_rows(state)] if trace else []  # type: ignore[index]
-    return sorted({stream.stream_id for stream in found if stream.name != UNIFIED_NAME})
+    streams = [trace.streams[r.stream] for r in _stream_rows(state)] if trace else []  # type: ignore[index]
+    return sorted({stream.stream_id for stream in streams if stream.name != UNIFIED_NAME})
 
 
 def rows_of_stream(state: ViewState, stream_id: int) -> list[str]:

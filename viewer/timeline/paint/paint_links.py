@@ -32,16 +32,16 @@ def paint_ends(
     """Paint both ends of a launch, or a stall with what explains it, on the rows in view."""
     own = [b for e in ends.own for b in event_boxes(study, placed, e, scale, grid, ends)]
     others = [b for e in ends.others for b in event_boxes(study, placed, e, scale, grid, ends)]
-    held = _stall_boxes(ends, placed, scale, grid)
+    stall = _stall_boxes(ends, placed, scale, grid)
     if ends.stall_ns is not None:
         _paint_doings(painter, ends, placed, scale, grid, theme)
-        _paint_line(painter, ends, held, others[:1], theme, grid.dpr)
+        _paint_line(painter, ends, stall, others[:1], theme, grid.dpr)
     else:
         _paint_line(painter, ends, own, others, theme, grid.dpr)
-    for boxes, colour in ((others, theme.link), ([*own, *held], theme.event)):
+    for boxes, colour in ((others, theme.link), ([*own, *stall], theme.event)):
         for box in boxes:
             marks.paint_outline(painter, box, colour, theme.background, grid.dpr)
-    _paint_marks(painter, study, ends, placed, [*own, *others, *held], scale, grid, theme)
+    _paint_marks(painter, study, ends, placed, [*own, *others, *stall], scale, grid, theme)
 
 
 def _paint_line(
