@@ -54,7 +54,7 @@ def test_iterations_by_key(focused):
     press(focused, Qt.Key.Key_BracketLeft)
     press(focused, Qt.Key.Key_BracketLeft)
     assert state.iteration == 0
-    assert fit.iconText() == "Iteration 0 of 0–2"
+    assert fit.iconText() == "Iteration 0 (1 of 3)"
     iterations = state.iterations
     start, end = state.axis.window
     assert start <= iterations.start_ns(0) < iterations.end_ns(0) <= end
@@ -127,7 +127,7 @@ def test_events_of_the_row(window):
     assert state.chosen == stream.events.ref(0, stream.key)
 
 
-def test_the_row_in_hand_is_pinned(window):
+def test_the_current_row_is_pinned(window):
     window.timeline.headers.setFocus()
     press(window, Qt.Key.Key_Down)
     row = window.timeline.headers.current_row()
@@ -278,7 +278,7 @@ def test_the_row_whose_header_is_under_the_pointer_is_in_hand(window):
     first, second = headers.visible_rows()[:2]
     headers.setCurrentIndex(headers.model().index(0, 0))
     QTest.mouseMove(headers.viewport(), QPoint(60, second.y + second.height // 2))
-    assert window.target.row_in_hand() is second.row
+    assert window.target.current_row() is second.row
     press(window, Qt.Key.Key_P, CTRL)
     assert window.state.rows.pinned == [second.row.key]
     assert first.row.key not in window.state.rows.pinned

@@ -455,7 +455,7 @@ def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crash
         study = study_of(training(ranks=1))
         with qtbot.assertNotEmitted(crashes.happened):
             window.trace_controller.show(LoadedTrace(study, build_rows(study)))
-        assert window.target.row_in_hand() in (
+        assert window.target.current_row() in (
             None,
             *(r for root in window.state.rows.roots for r in root.walk()),
         )

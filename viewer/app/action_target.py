@@ -115,7 +115,7 @@ class ActionTarget(QObject):
         """Ask for a file and write the report."""
         export_report(self.state, self.notice, self.parent_widget)
 
-    def row_in_hand(self) -> Row | None:
+    def current_row(self) -> Row | None:
         """Return the row under the pointer, on its header or its lanes, else the keyboard's."""
         return self.timeline.pointed_row() or self.timeline.headers.current_row()
 
@@ -125,20 +125,20 @@ class ActionTarget(QObject):
         self.look.choose(choice)
 
     def switch_pin(self) -> None:
-        """Pin the row in hand, or take it off."""
+        """Pin the current row, or unpin it."""
         rows = self.state.rows
         self._with_row(lambda row: rows.set_pinned(row.key, row.key not in rows.pinned))
 
     def hide_row(self) -> None:
-        """Hide the row in hand."""
+        """Hide the current row."""
         self._with_row(lambda row: self.state.rows.set_hidden([row.key], True))
 
     def list_row(self) -> None:
-        """List the events of the row in hand."""
+        """List the events of the current row."""
         self._with_row(lambda row: self.state.list_events(row.key))
 
     def _with_row(self, act: Callable[[Row], object]) -> None:
-        if (row := self.row_in_hand()) is None:
+        if (row := self.current_row()) is None:
             self.status.say(NO_ROW)
         else:
             act(row)
@@ -178,7 +178,7 @@ class ActionTarget(QObject):
         self.show_panel(MeasurementsPanel)
 
     def deselect(self) -> None:
-        """Give up the drag, else the selected range, else the selected event."""
+        """Cancel the drag, else deselect the note, the range or the event."""
         if self.timeline.gestures.cancel():
             return
         if self.state.notes.chosen is not None:

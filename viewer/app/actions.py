@@ -27,7 +27,7 @@ MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that the user can do.
+    """A command that the user can carry out.
 
     Attributes
     ----------
@@ -100,13 +100,13 @@ def _stall(part: str, direction: int) -> Callable[[ActionTarget], None]:
 
 def _event(direction: int) -> Callable[[ActionTarget], None]:
     def step(w: ActionTarget) -> None:
-        if navigation.step_event(w.state, row := w.row_in_hand(), direction):
+        if navigation.step_event(w.state, row := w.current_row(), direction):
             return
-        held = w.state.rows.row(w.state.chosen.row_key) if w.state.chosen else None
-        if (held or row) is None:
+        row_of_chosen = w.state.rows.row(w.state.chosen.row_key) if w.state.chosen else None
+        if (row_of_chosen or row) is None:
             w.status.say("Point at the row whose events you want to walk along")
         else:
-            w.status.say(f"No {_BESIDE[direction]} event in {(held or row).text_path}")
+            w.status.say(f"No {_BESIDE[direction]} event in {(row_of_chosen or row).text_path}")
 
     return step
 
@@ -178,8 +178,8 @@ def _switch_launch_rows(w: ActionTarget) -> None:
     hide = _launch_rows_shown(w.state)
     rows.set_hidden(keys, hide)
     if not hide:
-        found = [row for row in map(rows.row, keys) if row is not None]
-        rows.set_expanded({step.key for row in found for step in row.path()[:-1]}, True)
+        shown = [row for row in map(rows.row, keys) if row is not None]
+        rows.set_expanded({step.key for row in shown for step in row.path()[:-1]}, True)
 
 
 def _preset(name: str, title: str, key: str) -> Action:
@@ -260,7 +260,7 @@ _VIEW = (
     Action("filter-steady", "Filter to the steady state", "View",
             lambda w: w.state.set_filter(w.state.steady_scope), ("Y",), lambda w: bool(w.state.steady),
             group="filter"),
-    Action("filter-none", "Take the filter off", "View", lambda w: w.state.set_filter(None),
+    Action("filter-none", "Clear filter", "View", lambda w: w.state.set_filter(None),
             ("Shift+Y",), _filter, group="filter"),
     _overlay("idle", "idle", "Idle", "I"),
     _overlay("exposed", "exposed communication", "Exposed communication", "E"),
@@ -336,7 +336,7 @@ def make_actions(target: ActionTarget) -> dict[str, QAction]:
 
 
 def refresh_actions(target: ActionTarget, actions: dict[str, QAction]) -> None:
-    """Say again which commands can be done, and which are on."""
+    """Enable the commands that can be carried out now, and check those that are on."""
     for command in COMMANDS:
         action = actions[command.id]
         action.setEnabled(command.enabled is None or command.enabled(target))

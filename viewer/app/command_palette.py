@@ -86,8 +86,8 @@ class CommandPalette(QDialog):
 
     def commands(self) -> Sequence[Action]:
         """Return the commands that are listed, the best match first."""
-        held = (self.list.item(i).data(_COMMAND) for i in range(self.list.count()))
-        return [command for command in held if command is not None]
+        commands = (self.list.item(i).data(_COMMAND) for i in range(self.list.count()))
+        return [command for command in commands if command is not None]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):

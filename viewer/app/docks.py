@@ -67,13 +67,13 @@ def add_docks(
         dock.visibilityChanged.connect(lambda seen, p=panel: p.set_behind(not seen))
         docks.append(dock)
     below, right = docks[: len(PANELS)], docks[len(PANELS) :]
-    for area, held in (
+    for area, docks_there in (
         (Qt.DockWidgetArea.BottomDockWidgetArea, below),
         (Qt.DockWidgetArea.RightDockWidgetArea, right),
     ):
-        window.addDockWidget(area, held[0])
-        for dock in held[1:]:
-            window.tabifyDockWidget(held[0], dock)
+        window.addDockWidget(area, docks_there[0])
+        for dock in docks_there[1:]:
+            window.tabifyDockWidget(docks_there[0], dock)
     next(d for d in below if isinstance(d.widget(), FRONT)).raise_()
     window.resizeDocks(below[:1], [FIRST_HEIGHT], Qt.Orientation.Vertical)
     window.resizeDocks(right[:1], [FIRST_WIDTH], Qt.Orientation.Horizontal)

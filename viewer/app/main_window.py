@@ -52,7 +52,7 @@ class MainWindow(QMainWindow):
     Parameters
     ----------
     settings : Settings
-    look : Look
+    look : ThemeManager
     crashes : CrashGuard
         Its exceptions are shown here.
     renderer : {"auto", "gl", "raster"}
@@ -123,7 +123,7 @@ class MainWindow(QMainWindow):
         crashes.happened.connect(self._on_crash)
         self.look.changed.connect(self._take_theme)
         state.leaving.connect(_close_menus)
-        self.sessions.told.connect(self.notice.tell)
+        self.sessions.failed.connect(self.notice.tell)
         self.target.done.connect(self.refresh)
         self.trace_controller.shown.connect(self.show_page)
         self.loader.started.connect(self.welcome.show_opening)

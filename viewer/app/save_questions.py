@@ -14,7 +14,7 @@ from viewer.state import ViewState
 
 
 def may_write(path: Path, chosen: str, kind: Kind, parent: QWidget) -> bool:
-    """Return whether a file may be written; the user is asked, or told why not.
+    """Return whether a file may be written; ask the user, or show why not.
 
     Parameters
     ----------

@@ -41,11 +41,11 @@ class SessionKeeper(QObject):
 
     Signals
     -------
-    told(str)
+    failed(str)
         One line for people: what could not be saved.
     """
 
-    told = Signal(str)
+    failed = Signal(str)
     _wrote = Signal(str, str)
 
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
@@ -90,18 +90,18 @@ class SessionKeeper(QObject):
         if study is None:
             return []
         self._trace, self.fingerprint = study.trace, fingerprint
-        self._before, told = opened.session if opened else None, []
+        self._before, messages = opened.session if opened else None, []
         self._file = store.stored_path(fingerprint, opened.digest if opened else "") if fingerprint else None
         if opened and opened.fingerprint and fingerprint and opened.fingerprint != fingerprint:
-            told.append(
+            messages.append(
                 f"{visible(opened.path.name)} was made on another trace; its notes may stand elsewhere."
             )
         if self._file is not None:
-            told += self._restored(self._file, opened)
+            messages += self._restored(self._file, opened)
         if self._before is not None:
             apply_session(self._state, self._before)
         self._written = self._text() if self._file else ""
-        return told
+        return messages
 
     def add(self, trace: Trace, begun: Session, left: Session, opened: SessionFile | None = None) -> None:
         """Keep what was done to a trace that goes before its session has begun.
@@ -127,7 +127,9 @@ class SessionKeeper(QObject):
         if session != kept:
             text = store.session_text(session, trace.path.absolute(), fingerprint, store.sessions_folder())
             if failure := _write(file, text):
-                self.told.emit(f"Notes and view of {visible(trace.path.name)} could not be saved: {failure}.")
+                self.failed.emit(
+                    f"Notes and view of {visible(trace.path.name)} could not be saved: {failure}."
+                )
 
     def end(self) -> None:
         """Save what is not saved yet, and keep nothing any more."""
@@ -224,7 +226,7 @@ class SessionKeeper(QObject):
             self._written, self._has_failed = text, False
         elif not self._has_failed:
             self._has_failed = True
-            self.told.emit(
+            self.failed.emit(
                 f"Notes and view could not be saved: {failure}. "
                 "They stay in this window; File > Save session as… puts them elsewhere."
             )

@@ -1,4 +1,4 @@
-"""The tool bar: calm buttons, the iteration in hand, the overlays as pills, the row filter."""
+"""The tool bar: calm buttons, the selected iteration, the overlays as pills, the row filter."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class FilterBox(QLineEdit):
 
 
 class IterationBox(QFrame):
-    """Which iteration is in hand, with a step to either side."""
+    """The selected iteration, with a step to either side."""
 
     def __init__(self, state: ViewState, actions: dict[str, QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,24 +95,26 @@ class IterationBox(QFrame):
         self._actions = actions
 
     def refresh(self) -> None:
-        """Show the iteration in hand with the numbers that there are, or how many iterations there are."""
+        """Show the selected iteration and how many there are, or how many alone."""
         iterations, iteration = self.state.iterations, current_iteration(self.state)
         fit = self._actions["fit-lap"]
         if iterations is None:
             study = self.state.study
-            text, found = "No iterations", "No iterations were found" if study else ""
+            text, reason = "No iterations", "No iterations were found" if study else ""
             if study is not None and not study.loading.is_complete:
-                text, found = "Iterations follow", "Iterations are known when all is read and counted"
+                text, reason = "Iterations follow", "Iterations are known when all is read and counted"
                 if study.loading.is_cancelled:
                     text = f"Iterations not {'counted' if study.loading.has_all_rows else 'read'}"
-                    found = "Opening was given up; open the trace again to read the rest"
+                    reason = "Opening was cancelled; open the trace again to read the rest"
             fit.setIconText(text)
-            fit.setToolTip(found)
+            fit.setToolTip(reason)
             return
         numbers = f"0–{iterations.count - 1}" if iterations.count > 1 else "0"
         number = f"{iterations.count} iteration" + "s" * (iterations.count != 1)
-        fit.setIconText(number if iteration is None else f"Iteration {iteration} of {numbers}")
-        fit.setToolTip(f"{number}, numbered {numbers}; none is in hand")
+        fit.setIconText(
+            number if iteration is None else f"Iteration {iteration} ({iteration + 1} of {iterations.count})"
+        )
+        fit.setToolTip(f"{number}, numbered {numbers}; none is selected")
         if iteration is not None:
             length = format_ns(iterations.end_ns(iteration) - iterations.start_ns(iteration))
             fit.setToolTip(tip(f"{iterations.names[iteration]}, {length}: fit it  (\\)"))

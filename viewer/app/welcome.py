@@ -33,7 +33,7 @@ class Welcome(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        icon, title = PlainLabel(), PlainLabel("Hang up a trace")
+        icon, title = PlainLabel(), PlainLabel("Open a trace")
         icon.setPixmap(app_icon().pixmap(QSize(64, 64), self.devicePixelRatioF()))
         title.setFont(font(TITLE_PX, STRONG))
         text = PlainLabel(

@@ -104,6 +104,8 @@ def path_in(folder: Path) -> str:
     """Return the path of the trace that is stored in a folder, "" where it is not told."""
     try:
         return str(json.loads(bytes(checksums.map_plain(folder / _META))).get("path", ""))
+    except FileNotFoundError:
+        return ""
     except (OSError, ValueError, AttributeError) as error:
         log.debug("an entry of the store does not name its trace: %s", error)
         return ""
