@@ -333,3 +333,28 @@ def test_a_thread_that_has_not_begun_for_half_of_the_stall_is_followed_to_the_ow
     row = only(maker)
     assert row["followed"] == (maker.thread(0, 1) if is_followed else -1)
     assert row["unknown_ns"] == (0 if is_followed else 459 * US)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_off", "cause"),
+    [
+        (None, True, "waiting"),
+        ("cudaMalloc", False, "slow CUDA call"),
+        ("cudaEventSynchronize", False, "synchronise"),
+    ],
+)
+def test_a_brief_stall_among_many_launches_that_has_another_cause_is_not_launch_bound(call, is_off, cause):
+    maker, at = TraceMaker(), 0
+    for k in range(40):
+        maker.call(at, at + 6 * US, correlation=k + 1).kernel(at + 9 * US, at + 11 * US, correlation=k + 1)
+        if k == 20:
+            begin, end = at + 12 * US, at + 85 * US
+            at += 60 * US
+        at += 30 * US
+    if call:
+        maker.call(begin, end, call)
+    spans = [(0, begin), (end, 3 * MS)] if is_off else [(0, 3 * MS)]
+    found = stalls_of(on_cpu(maker, *spans)).table
+    longest = found["duration_ns"] == 88 * US
+    assert found.loc[longest, "cause"].tolist() == [cause]
+    assert set(found.loc[~longest, "cause"]) == {"launch-bound"}
