@@ -214,6 +214,7 @@ def test_groups_gather_what_is_alike():
     assert groups["inside"].tolist() == ["load batch #"]
     assert groups["total_ns"].sum() == found.table["duration_ns"].sum() == found.totals()["total_ns"].sum()
     assert groups["rows"].iloc[0].tolist() == [0, 1, 2, 3]
+    assert (groups["first_ns"].iloc[0], groups["gpus"].iloc[0]) == (found.table["start_ns"].iloc[0], 1)
     assert groups["text"].iloc[0] == "4 idle stalls of 4.01 ms, waiting, inside load batch #"
 
 
@@ -358,3 +359,36 @@ def test_a_brief_stall_among_many_launches_that_has_another_cause_is_not_launch_
     longest = found["duration_ns"] == 88 * US
     assert found.loc[longest, "cause"].tolist() == [cause]
     assert set(found.loc[~longest, "cause"]) == {"launch-bound"}
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "at", "in_front"),
+    [
+        (64 << 10, 1, 0, True),
+        ((64 << 10) - 1, 1, 0, False),
+        (64 << 10, 2, 0, False),
+        (64 << 10, 1, 500 * US, False),
+    ],
+)
+def test_a_large_copy_to_the_device_before_the_first_kernel_is_in_front_of_the_iteration(
+    size, kind, at, in_front
+):
+    maker = TraceMaker()
+    for step in range(4):
+        begin, identity = step * MS, 10 * step
+        maker.range(begin, begin + 900 * US, f"step {step}")
+        for offset in (1, 2, 3):
+            maker.call(begin + offset * US, begin + (offset + 1) * US, correlation=identity + offset)
+        maker.kernel(begin + 300 * US, begin + 400 * US, correlation=identity + 2)
+        maker.kernel(begin + 700 * US, begin + 800 * US, correlation=identity + 3)
+        low = begin + 100 * US + at
+        maker.copy(low, low + 50 * US, correlation=identity + 1, bytes=size, copy_kind=kind)
+    study = Study(maker.trace(), Rules.builtin())
+    assert study.iterations().count == 4
+    table = study.stalls().table
+    assert table.loc[table["kind"] == "copy_only", "in_front"].tolist() == [in_front] * 4
+
+
+def test_communication_that_is_not_matched_waits_for_nobody():
+    row = only(TraceMaker().kernel(0, 100 * US, "ncclDevKernel_AllReduce", stream=9), "exposed_comm")
+    assert (row["waits_for"], row["unmatched_ns"], row["wait_ns"]) == (-1, 100 * US, 0)
