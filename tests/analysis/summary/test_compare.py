@@ -1,5 +1,7 @@
 """Two runs side by side: a run against itself differs in nothing; a longer one is not worse."""
 
+from dataclasses import replace
+
 import pytest
 
 from viewer.analysis.study import Study
@@ -51,3 +53,15 @@ def test_a_clean_run_exposes_less(demo_study, tmp_path):
     rows = {r.name: r for r in compare(sheet_of(demo_study), sheet_of(clean))}
     assert rows["spread of compute time"].difference < 0
     assert rows["idle"].difference < 0
+
+
+def test_a_number_that_one_run_lacks_has_no_difference(demo_study):
+    sheet = sheet_of(demo_study)
+    lacking = replace(sheet, numbers=sheet.numbers[1:])
+    key = sheet.numbers[0].key
+    for first, second in ((sheet, lacking), (lacking, sheet)):
+        (row,) = (row for row in compare(first, second) if row.key == key)
+        assert (row.first is None, row.second is None) == (first is lacking, second is lacking)
+        assert (row.difference, row.change) == (None, None)
+    no_sums = replace(sheet, numbers=tuple(n for n in sheet.numbers if not n.result.is_sum))
+    assert len(compare(sheet, no_sums)) == len(compare(no_sums, sheet)) == len(sheet.numbers)
