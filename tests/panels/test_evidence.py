@@ -157,7 +157,7 @@ def test_a_copy_says_whether_it_hid_and_a_stall_its_cause(demo_study, qapp):
     assert "Could it hide?" in titles(details_of_event(demo_study, EventRef(Kind.MEMCPY, 0)))
     stalls = demo_study.stalls(0)
     number = int(stalls.select(kinds=["idle"], causes=["waiting"])[0])
-    assert "waiting" in details_of_stall(demo_study, 0, number).text
+    assert "CPU blocked in" in details_of_stall(demo_study, 0, number).text
 
 
 def test_details_follow_the_selection_step_and_link(demo_study, shown, qtbot):

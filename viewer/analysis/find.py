@@ -1,4 +1,4 @@
-"""Search over everything that has a name; names are few where events are many, so names are searched."""
+"""Search over everything that has a name: in the names, which are few, then for the events that use them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Cancelled = Callable[[], bool]
 
 
 class BadPatternError(ValueError):
-    """A regular expression that cannot be read; its text says why, in a line."""
+    """A regular expression that cannot be read; the text of the error says why, in a line."""
 
 
 class FindCancelledError(Exception):
-    """The search was given up."""
+    """The search was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Hit:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """What was found in one table, by start.
+    """The hits in one table, by start.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Hits:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Everything that a search found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -88,22 +88,22 @@ class SearchResult:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each kind, rows too; kinds without hits are left out."""
+        """How many of each kind, and of rows; kinds without hits are left out."""
         counts = {SEARCHED[h.kind]: len(h) for h in self.hits}
         return counts | ({ROWS: len(self.rows)} if self.rows else {})
 
     def next(self, time_ns: int, direction: int) -> Hit | None:
         """Return the first hit that starts after an instant, or (direction -1) the last before it."""
         best: Hit | None = None
-        for held in self.hits:
+        for hits in self.hits:
             if direction > 0:
-                at = int(np.searchsorted(held.starts_ns, time_ns, side="right"))
+                position = int(np.searchsorted(hits.starts_ns, time_ns, side="right"))
             else:
-                at = int(np.searchsorted(held.starts_ns, time_ns, side="left")) - 1
-            if 0 <= at < len(held):
-                start = int(held.starts_ns[at])
+                position = int(np.searchsorted(hits.starts_ns, time_ns, side="left")) - 1
+            if 0 <= position < len(hits):
+                start = int(hits.starts_ns[position])
                 if best is None or (start < best.start_ns if direction > 0 else start > best.start_ns):
-                    best = Hit(held.kind, int(held.index[at]), start)
+                    best = Hit(hits.kind, int(hits.index[position]), start)
         return best
 
     def position(self, time_ns: int) -> int:
@@ -114,13 +114,13 @@ class SearchResult:
         """Return how many hits start in each of `width` equal bins of [start, end), shape (width,)."""
         edges = start_ns + (end_ns - start_ns) * np.arange(width + 1, dtype=np.int64) // width
         counts = np.zeros(width, np.int64)
-        for held in self.hits:
-            counts += np.diff(np.searchsorted(held.starts_ns, edges, side="left"))
+        for hits in self.hits:
+            counts += np.diff(np.searchsorted(hits.starts_ns, edges, side="left"))
         return counts
 
 
 class Finder:
-    """Searches one trace; which names are used by which table is found once."""
+    """Searches one trace; finds once which names its tables use."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -144,14 +144,14 @@ class Finder:
         rows : sequence of (key, text)
             The timeline's rows.
         cancelled : callable, optional
-            Asked between the steps; the search is given up when it says True.
+            Called between the steps; the search ends when it returns True.
 
         Raises
         ------
         BadPatternError
             If the regular expression cannot be read.
         FindCancelledError
-            If `cancelled` said so.
+            If `cancelled` returned True.
         """
         if not text:
             return SearchResult(text, (), ())
@@ -159,40 +159,43 @@ class Finder:
         wanted[self._used] = self._matching(text, regex, cancelled)
         hits = []
         for kind in SEARCHED:
-            _ask(cancelled)
-            held = self._hits(kind, wanted, cancelled)
-            if len(held):
-                hits.append(held)
+            _check(cancelled)
+            of_kind = self._hits(kind, wanted, cancelled)
+            if len(of_kind):
+                hits.append(of_kind)
         keys = [key for key, _ in rows]
         shown = _match(pa.array([label for _, label in rows], pa.large_string()), text, regex)
         return SearchResult(text, tuple(hits), tuple(keys[i] for i in np.flatnonzero(shown).tolist()))
 
     @cached_property
     def _used(self) -> npt.NDArray[np.uint32]:
-        """The names that a searched table uses."""
+        """The ids of the names that the searched tables use."""
         used = np.zeros(len(self._trace.names), bool)
         for kind in SEARCHED:
             used[self._trace.events[kind].name_id] = True
         return np.flatnonzero(used).astype(np.uint32)
 
     def _matching(self, text: str, regex: bool, cancelled: Cancelled | None) -> npt.NDArray[np.bool_]:
+        """Return which of the used names hold the text."""
         pieces = [np.empty(0, bool)]
         for low in range(0, len(self._used), _CHUNK):
-            _ask(cancelled)
+            _check(cancelled)
             texts = self._trace.names.array.take(pa.array(self._used[low : low + _CHUNK]))
             pieces.append(_match(texts, text, regex))
         return np.concatenate(pieces)
 
     def _hits(self, kind: Kind, wanted: npt.NDArray[np.bool_], cancelled: Cancelled | None) -> Hits:
+        """Return the events of one table whose names are wanted; `wanted` has shape (names,)."""
         events = self._trace.events[kind]
         pieces = [np.empty(0, np.int32)]
         for low in range(0, len(events), _CHUNK):
-            _ask(cancelled)
-            found = np.flatnonzero(wanted[events.name_id[low : low + _CHUNK]])
-            pieces.append((found + low).astype(np.int32))
+            _check(cancelled)
+            # In chunks, so that a search can be cancelled and needs no mask of the whole table.
+            rows = np.flatnonzero(wanted[events.name_id[low : low + _CHUNK]])
+            pieces.append((rows + low).astype(np.int32))
         index = np.concatenate(pieces)
         starts = events.start_ns[index]
-        _ask(cancelled)
+        _check(cancelled)
         order = np.argsort(starts, kind="stable")
         return Hits(kind, starts[order], index[order])
 
@@ -212,13 +215,13 @@ def find(
 def _match(texts: pa.Array, text: str, regex: bool) -> npt.NDArray[np.bool_]:
     find_in = pc.match_substring_regex if regex else pc.match_substring
     try:
-        found = find_in(texts, text, ignore_case=True)
+        matches = find_in(texts, text, ignore_case=True)
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ")
         raise BadPatternError(f"no regular expression: {reason}") from error
-    return np.asarray(found.fill_null(False).to_numpy(False), bool)
+    return np.asarray(matches.fill_null(False).to_numpy(False), bool)
 
 
-def _ask(cancelled: Cancelled | None) -> None:
+def _check(cancelled: Cancelled | None) -> None:
     if cancelled is not None and cancelled():
         raise FindCancelledError

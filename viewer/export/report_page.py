@@ -14,6 +14,7 @@ from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
+from viewer.analysis.stalls.words import cause_text
 from viewer.analysis.study import Study
 from viewer.analysis.summary.metric import MetricValue, Section
 from viewer.analysis.summary.sections import SECTIONS
@@ -278,7 +279,8 @@ def _stalls(facts: ReportFacts) -> str:
         f'<p class="soft">Over the whole trace; stalls shorter than {format_ns(facts.stalls.min_ns)} are not '
         f"listed. Shares are of the time of their kind. {WHOLE}</p>",
         html.table(
-            totals.assign(kind=totals["kind"].astype(str).map(_KINDS)), titles=html.TITLES | _BY_CAUSE
+            totals.assign(kind=totals["kind"].astype(str).map(_KINDS), cause=totals["cause"].map(cause_text)),
+            titles=html.TITLES | _BY_CAUSE,
         ),
         f"<h3>Similar stalls{more}</h3>",
         html.table(groups[columns].head(MOST_GROUPS), titles=html.TITLES | {"text": "what"}),

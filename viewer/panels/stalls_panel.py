@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import CAUSES, PLACES, STALL_KINDS
-from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT
+from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT, cause_text
 from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
@@ -69,7 +69,8 @@ def _columns(
         TableColumn("gpu", "GPU"),
         TableColumn("start_ns", "Start", format_instant, number=True),
         length("duration_ns", "Length"),
-        TableColumn("cause", "Cause", tip="The largest share of the launching thread's time in the stall"),
+        TableColumn("cause", "Cause", cause_text,
+               tip="The largest share of the launching thread's time in the stall"),
         TableColumn("share", "Evidence", format_share, number=True,
                tip="Share of the stall that is evidence of the cause"),
         TableColumn("inside", "Inside", tip="The innermost NVTX range of that thread over half of it"),
@@ -84,7 +85,7 @@ def _columns(
     )  # fmt: skip
     totals = (
         dot,
-        TableColumn("cause", "Main cause", tip=WHOLE),
+        TableColumn("cause", "Main cause", cause_text, tip=WHOLE),
         length("total_ns", "Whole stalls", tip=WHOLE),
         TableColumn(
             "share",
@@ -122,7 +123,7 @@ class StallsPanel(Panel):
     def _build(self) -> None:
         for box, name, items in (
             (self.kind, "All stalls", [(KIND_TEXT[k].capitalize(), k) for k in STALL_KINDS]),
-            (self.cause, "Any cause", [(c.capitalize() if c[0].islower() else c, c) for c in CAUSES]),
+            (self.cause, "Any cause", [(_label(cause), cause) for cause in CAUSES]),
             (self.place, "Anywhere", [(PLACE_TEXT[p].capitalize(), p) for p in PLACES if p]),
         ):
             box.setAccessibleName(f"{name}, or only")
@@ -291,6 +292,12 @@ _BEHIND = (
     ("launch", Kind.API),
     ("collective", Kind.KERNEL),
 )
+
+
+def _label(cause: str) -> str:
+    """Return the text of a cause with a capital letter: "Slow CUDA call"."""
+    text = cause_text(cause)
+    return text[0].upper() + text[1:]
 
 
 def _says(frame: pd.DataFrame, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""The slowest rank: who computes longest among those that do the same work.
+"""Finds the slowest rank: the one that computes longest of those that do the same work.
 
 See docs/definitions.md, section 8.
 """
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 SAME_WORK = 0.05
 """Ranks whose kernel counts by family differ by no more than this share do the same work."""
 STRAGGLER_SPREAD = 0.02
+"""The spread of compute time above which the slowest rank stands out."""
 STRAGGLER_ITERATIONS = 0.75
+"""The share of iterations in which a persistent straggler is the slowest."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,18 @@ class RankComparison:
 
     @property
     def is_straggler(self) -> bool:
-        """Whether the slowest rank stands out, again and again, and nothing speaks against it."""
+        """Whether the slowest rank stands out persistently, and its wait time is no evidence against it."""
         stands_out = self.spread > STRAGGLER_SPREAD and self.slowest_share >= STRAGGLER_ITERATIONS
         return stands_out and self.waits_least is not False
 
     @property
     def pattern(self) -> str:
-        """Whether it is the same rank again and again."""
+        """Whether the slowest rank is persistently the same one, in words."""
         if len(self.gpus) < 2:
             return "nothing to compare with"
         if self.slowest_share >= STRAGGLER_ITERATIONS:
-            return f"the same in {self.slowest_share * 100:.0f} % of the iterations"
-        return "rotates"
+            return f"persistent: the same in {self.slowest_share * 100:.0f} % of the iterations"
+        return "varies"
 
 
 def compare_ranks(
@@ -83,14 +85,14 @@ def compare_ranks(
     Parameters
     ----------
     waits : Collectives, optional
-        What confirms it.
+        Their wait times confirm a straggler, or speak against it.
     chosen : tuple of int, optional
         The iterations to compare over; by default the steady ones, else all after the warm-up.
     """
     basis = list(iterations.basis if chosen is None else chosen)
     compute = np.array([_compute(parts[g.index], iterations, g.index)[basis] for g in trace.gpus])
     waiting = _waiting(iterations, waits) if waits is not None and waits.groups else None
-    found = [
+    compared = [
         _compared(
             members,
             compute[list(members)],
@@ -99,7 +101,7 @@ def compare_ranks(
         for members in same_work(trace, iterations)
         if len(basis)
     ]
-    return tuple(sorted(found, key=lambda c: -len(c.gpus)))
+    return tuple(sorted(compared, key=lambda c: -len(c.gpus)))
 
 
 def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.DataFrame:
@@ -109,18 +111,19 @@ def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.Data
             gpu,
             trace.gpu_label(gpu),
             number,
-            int(group.compute_ns[at]),
-            int(group.wait_ns[at]) if group.wait_ns is not None else -1,
+            int(group.compute_ns[member]),
+            int(group.wait_ns[member]) if group.wait_ns is not None else -1,
             gpu == group.slowest and group.is_straggler,
         )
         for number, group in enumerate(comparisons)
-        for at, gpu in enumerate(group.gpus)
+        for member, gpu in enumerate(group.gpus)
     ]
     return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
 
 
 def same_work(trace: Trace, iterations: Iterations) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that run the same kernels by family, as often, in an iteration."""
+    # One row per GPU: its kernels by family. A GPU joins the first group whose first member is like it.
     prints = np.array([_fingerprint(trace, iterations, g.index) for g in trace.gpus])
     groups: list[list[int]] = []
     for gpu in range(len(prints)):
@@ -135,27 +138,30 @@ def same_work(trace: Trace, iterations: Iterations) -> list[tuple[int, ...]]:
 
 
 def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> RankComparison:
+    """Compare some GPUs; `compute` and `waiting` have shape (members, iterations)."""
     median = np.median(compute, axis=1).astype(np.int64)
-    at = int(median.argmax())
+    slowest = int(median.argmax())
     middle = float(np.median(median))
     wait = np.median(waiting, axis=1).astype(np.int64) if waiting is not None else None
     return RankComparison(
         members,
         median,
         wait,
-        members[at],
+        members[slowest],
         float(median.max() - median.min()) / middle if middle else 0.0,
-        float((compute.argmax(axis=0) == at).mean()),
-        bool(wait[at] == wait.min()) if wait is not None and len(members) > 1 else None,
+        float((compute.argmax(axis=0) == slowest).mean()),
+        bool(wait[slowest] == wait.min()) if wait is not None and len(members) > 1 else None,
     )
 
 
 def _compute(of_gpu: TimeBreakdown, iterations: Iterations, gpu: int) -> Int64:
+    """Return the time with a compute kernel in each iteration on one GPU, ns."""
     times = of_gpu.totals(*iterations.windows(gpu))
     return np.asarray(times[:, CATEGORIES.index("compute_only")] + times[:, CATEGORIES.index("hidden_comm")])
 
 
 def _waiting(iterations: Iterations, waits: Collectives) -> Int64:
+    """Return the wait time in each iteration, shape (gpus, iterations), ns."""
     return np.array([waits.waits(g.index).covered(*iterations.windows(g.index)) for g in waits.trace.gpus])
 
 

@@ -1,4 +1,7 @@
-"""Collectives matched over ranks: who waited for whom, and how long the transfer itself took (section 8)."""
+"""Collectives matched over the ranks: who waited for whom, and how long the transfer itself took.
+
+See docs/definitions.md, section 8.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,9 @@ from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
 CONSTANT = 0.75
-"""Who comes last in at least so many of the sets does so again and again; else it rotates."""
+"""A GPU that is the last arrival in at least this share of its sets is so persistently; else it varies."""
 SELDOM = 0.1
+"""Below this share of its sets a GPU is seldom the last arrival."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +40,15 @@ class CollectiveGroup:
     name_id : int
         The kernel's name.
     gpus, streams : tuple of int
-        Its members: indices into the trace.
+        Its members, in order of the GPUs: indices into `Trace.gpus` and `Trace.streams`.
     kernels : ndarray of int64, shape (members, sets)
         The k-th kernel of each member, an index into ``trace.kernels``.
     matched : ndarray of bool, shape (sets,)
         The sets whose members all overlap.
     how : {"communicator", "timing"}
-        Whether NCCL's own record says so, or the way the kernels run.
+        Whether NCCL's own record joins them, or how the kernels run.
     communicator : int or None
+        NCCL's own identifier, where it is recorded.
     """
 
     name_id: int
@@ -64,12 +69,12 @@ class Collectives:
     parts : tuple of TimeBreakdown, one per GPU
         What says which communication is exposed.
     wait_ns : ndarray of int32 or int64, shape (kernels,)
-        Of each kernel of the trace: latest start of its set - own start, at most its duration; -1 where it is
-        not matched. The rest of the duration is transfer.
+        For each kernel of the trace: latest start of its set - own start, at most its duration; -1 where it
+        is not matched. The rest of the duration is transfer.
     last_gpu : ndarray of int16, shape (kernels,)
-        The last arriver of its set, -1 where it is not matched.
+        The last arrival of its set, -1 where it is not matched.
     notes : tuple of str
-        What could not be matched, and why.
+        The kernels that could not be matched, and why.
     """
 
     trace: Trace
@@ -92,7 +97,7 @@ class Collectives:
         return union(kernels.start_ns[rows], kernels.end_ns[rows]) - self.waits(gpu)
 
     def exposed(self, gpu: int, within: Intervals | None = None) -> tuple[int, int, int]:
-        """Return the exposed communication of a GPU: waiting for a late rank, transfer, and not matched, ns.
+        """Return the exposed communication of a GPU: wait time, transfer, and not matched, ns.
 
         Parameters
         ----------
@@ -116,14 +121,16 @@ class Collectives:
         """Return one row per GPU.
 
         `gpu`, `sets` (matched), `wait_ns`, `transfer_ns` (sums over its matched kernels), `last` (sets in
-        which it came last), `others_waited_ns` (what the others waited in those sets), `exposed_wait_ns`,
-        `exposed_transfer_ns`, `exposed_unmatched_ns` (which sum to the exposed communication), `last_share`
-        (`last` over `sets`), `pattern` ("constant": it is late again and again, "rotating", "seldom", "").
+        which it was the last arrival), `others_waited_ns` (wait caused: the wait time of the others in those
+        sets), `exposed_wait_ns`, `exposed_transfer_ns`, `exposed_unmatched_ns` (which sum to the exposed
+        communication), `last_share` (`last` over `sets`), `pattern` ("constant": it is persistently late,
+        "rotating", "seldom", "").
         """
         kernels, gpus = self.trace.kernels, len(self.trace.gpus)
         columns = {c: np.zeros(gpus, np.int64) for c in _COLUMNS}
         for group in self.groups:
             rows = group.kernels[:, group.matched]
+            # (members, sets); all members of a set have the same last arrival.
             waits, last = self.wait_ns[rows], self.last_gpu[rows[0]]
             lengths = kernels.end_ns[rows] - kernels.start_ns[rows]
             np.add.at(columns["last"], last, 1)
@@ -152,16 +159,16 @@ class Collectives:
         """Return one row per group.
 
         `group`, `name`, `members` ("Rank 0 GPU 0, ..."), `how`, `sets`, `matched`, `unmatched`, `wait_ns` (of
-        all members), `last_gpu` (who comes last most often, -1 without sets), `last_share`, `pattern`
+        all members), `last_gpu` (the most frequent last arrival, -1 without sets), `last_share`, `pattern`
         ("constant", "rotating", "").
         """
-        rows = []
+        lines = []
         for number, group in enumerate(self.groups):
-            held = group.kernels[:, group.matched]
-            count = np.bincount(self.last_gpu[held[0]], minlength=1)
-            sets, last = held.shape[1], int(count.argmax()) if held.shape[1] else -1
+            rows = group.kernels[:, group.matched]
+            count = np.bincount(self.last_gpu[rows[0]], minlength=1)
+            sets, last = rows.shape[1], int(count.argmax()) if rows.shape[1] else -1
             share = int(count.max()) / sets if sets else 0.0
-            rows.append(
+            lines.append(
                 (
                     number,
                     short_name(self.trace.names[group.name_id]),
@@ -170,39 +177,39 @@ class Collectives:
                     len(group.matched),
                     sets,
                     len(group.matched) - sets,
-                    int(self.wait_ns[held].sum()),
+                    int(self.wait_ns[rows].sum()),
                     last,
                     share,
                     _PATTERNS[0 if share >= CONSTANT else 1] if sets else "",
                 )
             )
-        return pd.DataFrame(rows, columns=_GROUP_COLUMNS)
+        return pd.DataFrame(lines, columns=_GROUP_COLUMNS)
 
     @cached_property
     def sets_table(self) -> pd.DataFrame:
         """Return one row per matched set, by `start_ns`.
 
-        `group`, `set`, `start_ns` (first arriver), `end_ns`, `shortest_ns`, `wait_ns` (of all members),
-        `spread_ns` (last start - first start), `last_gpu`, `kernel` (of the last arriver, into
+        `group`, `set`, `start_ns` (first arrival), `end_ns`, `shortest_ns`, `wait_ns` (of all members),
+        `spread_ns` (last start - first start), `last_gpu`, `kernel` (of the last arrival, into
         ``trace.kernels``).
         """
         kernels, pieces = self.trace.kernels, []
         for number, group in enumerate(self.groups):
-            held = group.kernels[:, group.matched]
-            starts, ends = kernels.start_ns[held], kernels.end_ns[held]
+            rows = group.kernels[:, group.matched]
+            starts, ends = kernels.start_ns[rows], kernels.end_ns[rows]
             latest = starts.argmax(axis=0)
             pieces.append(
                 pd.DataFrame(
                     {
-                        "group": np.full(held.shape[1], number, np.int32),
+                        "group": np.full(rows.shape[1], number, np.int32),
                         "set": np.flatnonzero(group.matched),
                         "start_ns": starts.min(axis=0),
                         "end_ns": ends.max(axis=0),
                         "shortest_ns": (ends - starts).min(axis=0),
-                        "wait_ns": self.wait_ns[held].sum(axis=0),
+                        "wait_ns": self.wait_ns[rows].sum(axis=0),
                         "spread_ns": starts.max(axis=0) - starts.min(axis=0),
-                        "last_gpu": self.last_gpu[held[0]],
-                        "kernel": held[latest, np.arange(held.shape[1])],
+                        "last_gpu": self.last_gpu[rows[0]],
+                        "kernel": rows[latest, np.arange(rows.shape[1])],
                     }
                 )
             )
@@ -235,23 +242,24 @@ _SET_COLUMNS = (
 def find_collectives(
     launches: Launches, classes: KernelClasses, parts: tuple[TimeBreakdown, ...]
 ) -> Collectives:
-    """Find which ranks do collectives together, match the k-th with the k-th, and take the waits apart."""
+    """Find the ranks that do collectives together, match their k-th kernels, and find the wait times."""
     trace = launches.trace
-    held = sequences(launches, classes)
-    groups = [group for found in find_groups(trace, held) if (group := _matched(trace, found)) is not None]
+    comm = sequences(launches, classes)
+    groups = [group for found in find_groups(trace, comm) if (group := _matched(trace, found)) is not None]
     wait = np.full(len(trace.kernels), -1, np.int64)
     last = np.full(len(trace.kernels), -1, np.int16)
     for group in groups:
+        # (members, matched sets): nobody transfers before the last member of the set has started.
         rows = group.kernels[:, group.matched]
         starts, ends = trace.kernels.start_ns[rows], trace.kernels.end_ns[rows]
         wait[rows] = np.clip(starts.max(axis=0) - starts, 0, ends - starts)
         last[rows] = np.array(group.gpus, np.int16)[starts.argmax(axis=0)]
-    notes = _unmatched(trace, held, groups, wait) if len(trace.gpus) > 1 else ()
+    notes = _unmatched(trace, comm, groups, wait) if len(trace.gpus) > 1 else ()
     return Collectives(trace, parts, tuple(groups), narrowed(wait), last, notes)
 
 
 def _matched(trace: Trace, found: FoundGroups) -> CollectiveGroup | None:
-    """Make a group; send and receive kernels are matched in pairs or not at all."""
+    """Return a group with its matched sets; None for send and receive kernels of more than two ranks."""
     members = found.members
     if _is_send(trace, members[0]) and len(members) != 2:
         return None
@@ -273,34 +281,40 @@ def _is_send(trace: Trace, sequence: Sequence) -> bool:
 
 
 def _unmatched(
-    trace: Trace, held: list[Sequence], groups: list[CollectiveGroup], wait: Int64
+    trace: Trace, comm: list[Sequence], groups: list[CollectiveGroup], wait: Int64
 ) -> tuple[str, ...]:
-    """Say what is not matched and why, GPUs of which the same is to be said together."""
+    """Return a line for each kind of kernel that is not matched, with why and on which GPUs."""
     in_group = {(s, g.name_id) for g in groups for s in g.streams}
     running: dict[tuple[int, ...], set[int]] = defaultdict(set)
-    for one in held:
-        running[one.name_id,].add(one.gpu)
-        running[one.name_id, len(one.rows)].add(one.gpu)
-    said: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
-    for one in held:
-        missing = int((wait[one.rows] < 0).sum())
-        if missing:
-            grouped = (one.stream, one.name_id) in in_group
-            why = "the ranks' kernels do not all overlap" if grouped else _why_alone(trace, one, running)
-            said[one.name_id, missing, len(one.rows), why].append(trace.gpu_label(one.gpu))
+    for sequence in comm:
+        running[sequence.name_id,].add(sequence.gpu)
+        running[sequence.name_id, len(sequence.rows)].add(sequence.gpu)
+    unmatched: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
+    for sequence in comm:
+        missing, count = int((wait[sequence.rows] < 0).sum()), len(sequence.rows)
+        if not missing:
+            continue
+        if (sequence.stream, sequence.name_id) in in_group:
+            why = "the ranks' kernels do not all overlap"
+        else:
+            why = _why_alone(trace, sequence, running)
+        unmatched[sequence.name_id, missing, count, why].append(trace.gpu_label(sequence.gpu))
     notes = []
-    for (name, missing, count, why), where in said.items():
+    for (name, missing, count, why), where in unmatched.items():
         what = f"{missing:,} of {count:,} × {short_name(trace.names[name])}"
         notes.append(f"{what} are not matched: {why} ({', '.join(where)})")
     return tuple(notes)
 
 
-def _why_alone(trace: Trace, one: Sequence, running: Mapping[tuple[int, ...], set[int]]) -> str:
-    """Say why; `running`: the GPUs that run kernels of a name, and so many of them."""
-    if running[one.name_id,] == {one.gpu}:
+def _why_alone(trace: Trace, sequence: Sequence, running: Mapping[tuple[int, ...], set[int]]) -> str:
+    """Return why a sequence is in no group.
+
+    `running` has the GPUs that run kernels of (name,), and those that run (name, this many kernels).
+    """
+    if running[sequence.name_id,] == {sequence.gpu}:
         return "no other rank runs them"
-    if running[one.name_id, len(one.rows)] == {one.gpu}:
+    if running[sequence.name_id, len(sequence.rows)] == {sequence.gpu}:
         return "their number differs between the ranks"
-    if _is_send(trace, one):
+    if _is_send(trace, sequence):
         return "send and receive of more than two ranks"
     return "no other rank's run and end together with them"

@@ -1,4 +1,4 @@
-"""Why a GPU was idle: the launching thread's time in a stall, and what it says.
+"""Finds why a GPU was idle: by what the launching thread did during the stall.
 
 See docs/definitions.md, section 7.
 """
@@ -27,7 +27,7 @@ SHARES = (
     "launch_to_start_ns",
     "gpu_side_ns",
 )
-"""What an idle stall is made of; they sum to its length."""
+"""The parts of an idle stall; they sum to its length."""
 BLOCKING, OTHER_CALL, OFF_CPU, HOST, UNKNOWN, LAUNCH_TO_START, GPU_SIDE = range(len(SHARES))
 
 WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN = (
@@ -56,7 +56,7 @@ _OWNERS_TRIED = 4
 
 @dataclass
 class Causes:
-    """Of some stalls of one GPU, sorted: the figures, the cause and what points at it.
+    """The causes of some stalls of one GPU, in the order of the stalls.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Causes:
 
     @classmethod
     def empty(cls, count: int, thread: Indices) -> Causes:
-        """Return what is known before anything is: nothing."""
+        """Return the causes of stalls of which only the thread is known."""
         none = np.full(count, -1, np.int64)
         shares = np.zeros((len(SHARES), count), np.int64)
         return cls(shares, np.zeros(count, np.int8), thread, *(none.copy() for _ in range(6)))
@@ -100,9 +100,11 @@ def find_causes(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, q
     queued_ns : ndarray of int64, shape (stalls,)
         How long that operation was queued.
     """
-    found = placed(hosts, start_ns, end_ns, launch)
+    causes = placed(hosts, start_ns, end_ns, launch)
     api, known = hosts.trace.api, launch >= 0
     calls = np.maximum(launch, 0)
+    # [begin, stop) is the launching call, clipped to the stall: before it the thread did something else,
+    # after it the GPU had its work. A call that returned before the stall leaves both at its start.
     begin, stop = start_ns.copy(), start_ns.copy()
     if len(api):
         begin[known] = np.clip(api.start_ns[calls], start_ns, end_ns)[known]
@@ -111,24 +113,25 @@ def find_causes(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, q
     if len(api):
         queued &= api.end_ns[calls] <= start_ns
     split = known & ~queued
-    found.shares[UNKNOWN, ~known] = (end_ns - start_ns)[~known]
-    found.shares[GPU_SIDE, queued] = (end_ns - start_ns)[queued]
-    found.shares[OTHER_CALL, split] = (stop - begin)[split]
-    found.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
-    _split_threads(hosts, found, split, found.thread, start_ns, begin)
-    _follow(hosts, found, split, start_ns, end_ns, begin, launch)
-    _name_calls(hosts, found, split, start_ns, begin, stop, launch)
-    _decide(hosts, found, start_ns, end_ns, queued_ns)
-    return found
+    # Each stall is in one of the three masks, so that its shares sum to its length.
+    causes.shares[UNKNOWN, ~known] = (end_ns - start_ns)[~known]
+    causes.shares[GPU_SIDE, queued] = (end_ns - start_ns)[queued]
+    causes.shares[OTHER_CALL, split] = (stop - begin)[split]
+    causes.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
+    _split_threads(hosts, causes, split, causes.thread, start_ns, begin)
+    _follow(hosts, causes, split, start_ns, end_ns, begin, launch)
+    _name_calls(hosts, causes, split, start_ns, begin, stop, launch)
+    _decide(hosts, causes, start_ns, end_ns, queued_ns)
+    return causes
 
 
 def placed(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
-    """Say of stalls of any kind which thread launched, inside which range, and what drained the queue."""
-    found = Causes.empty(len(launch), threads_of(hosts.trace, launch))
-    for thread, mine in _by_thread(found.thread):
-        found.inside[mine] = hosts.inside(thread, start_ns[mine], end_ns[mine])
-        found.drained_by[mine] = hosts.blocked_at(thread, start_ns[mine])
-    return found
+    """Return the thread that launched after each stall, the range around it, and the blocking call before."""
+    causes = Causes.empty(len(launch), threads_of(hosts.trace, launch))
+    for thread, stalls in _by_thread(causes.thread):
+        causes.inside[stalls] = hosts.inside(thread, start_ns[stalls], end_ns[stalls])
+        causes.drained_by[stalls] = hosts.blocked_at(thread, start_ns[stalls])
+    return causes
 
 
 def threads_of(trace: Trace, calls: Indices) -> Indices:
@@ -138,84 +141,89 @@ def threads_of(trace: Trace, calls: Indices) -> Indices:
 
 
 def _split_threads(
-    hosts: Hosts, found: Causes, rows: npt.NDArray[np.bool_], thread: Indices, start: Int64, stop: Int64
+    hosts: Hosts, causes: Causes, rows: npt.NDArray[np.bool_], thread: Indices, start: Int64, stop: Int64
 ) -> None:
     """Add to the shares what each stall's thread did until it called the launch."""
-    for one, mine in _by_thread(np.where(rows, thread, -1)):
-        found.shares[: UNKNOWN + 1, mine] += hosts.time(one).split(start[mine], stop[mine])
+    for owner, stalls in _by_thread(np.where(rows, thread, -1)):
+        causes.shares[: UNKNOWN + 1, stalls] += hosts.time(owner).split(start[stalls], stop[stalls])
 
 
 def _follow(
     hosts: Hosts,
-    found: Causes,
+    causes: Causes,
     split: npt.NDArray[np.bool_],
     start: Int64,
     end: Int64,
     begin: Int64,
     launch: Indices,
 ) -> None:
-    """Where the launching thread only waited, or had not begun, take that of the surrounding range's owner.
+    """Where the launching thread only waited, take the time of the thread that owns the surrounding range.
 
-    Of the threads of the process whose ranges hold the launching call, the one that launches most.
+    Of the threads of the process whose ranges hold the launching call, that is the one that launches most.
     """
-    idle = found.shares[OFF_CPU] + (found.shares[UNKNOWN] if hosts.is_recorded else 0)
+    idle = causes.shares[OFF_CPU] + (causes.shares[UNKNOWN] if hosts.is_recorded else 0)
     waited = split & (2 * idle >= end - start)
-    for thread, held in _by_thread(np.where(waited, found.thread, -1)):
+    for thread, stalls in _by_thread(np.where(waited, causes.thread, -1)):
         for owner in _owners(hosts, thread):
-            mine = held[found.followed[held] < 0]
-            if not len(mine):
+            rest = stalls[causes.followed[stalls] < 0]
+            if not len(rest):
                 break
-            mine = mine[_holds(hosts.trace, owner, launch[mine])]
-            inside = hosts.inside(owner, start[mine], end[mine])
-            mine, inside = mine[inside >= 0], inside[inside >= 0]
-            was = hosts.time(thread).split(start[mine], begin[mine])
-            now = hosts.time(owner).split(start[mine], begin[mine])
-            found.shares[: UNKNOWN + 1, mine] += now - was
-            found.followed[mine], found.inside[mine] = owner, inside
-            drained = hosts.blocked_at(owner, start[mine])
-            found.drained_by[mine] = np.where(drained >= 0, drained, found.drained_by[mine])
+            rest = rest[_holds(hosts.trace, owner, launch[rest])]
+            inside = hosts.inside(owner, start[rest], end[rest])
+            rest, inside = rest[inside >= 0], inside[inside >= 0]
+            # Both splits cover [start, begin), so replacing one by the other keeps the sum of the shares.
+            was = hosts.time(thread).split(start[rest], begin[rest])
+            now = hosts.time(owner).split(start[rest], begin[rest])
+            causes.shares[: UNKNOWN + 1, rest] += now - was
+            causes.followed[rest], causes.inside[rest] = owner, inside
+            blocked = hosts.blocked_at(owner, start[rest])
+            causes.drained_by[rest] = np.where(blocked >= 0, blocked, causes.drained_by[rest])
 
 
 def _owners(hosts: Hosts, thread: int) -> list[int]:
     """Return the other threads of the process that have ranges, those that launch most first."""
     owners = hosts.owners(hosts.trace.threads[thread].process)
-    return [t for t in owners[: _OWNERS_TRIED + 1] if t != thread][:_OWNERS_TRIED]
+    return [owner for owner in owners[: _OWNERS_TRIED + 1] if owner != thread][:_OWNERS_TRIED]
 
 
 def _holds(trace: Trace, owner: int, launch: Indices) -> npt.NDArray[np.bool_]:
     """Return which calls lie wholly inside a range of a thread."""
     api, nvtx = trace.api, trace.nvtx
-    held = np.zeros(len(launch), bool)
+    inside = np.zeros(len(launch), bool)
     for track in trace.tracks_of(owner):
         rows = ranges_of(trace, track.index)
-        at = outermost(nvtx.start_ns[rows], nvtx.end_ns[rows], api.start_ns[launch], api.end_ns[launch])
-        held |= at >= 0
-    return held
+        around = outermost(nvtx.start_ns[rows], nvtx.end_ns[rows], api.start_ns[launch], api.end_ns[launch])
+        inside |= around >= 0
+    return inside
 
 
 def _name_calls(
     hosts: Hosts,
-    found: Causes,
+    causes: Causes,
     split: npt.NDArray[np.bool_],
     start: Int64,
     begin: Int64,
     stop: Int64,
     launch: Indices,
 ) -> None:
-    acting = np.where(found.followed >= 0, found.followed, found.thread)
-    for thread, mine in _by_thread(np.where(split, acting, -1)):
-        found.blocking_call[mine], _ = hosts.longest_call(thread, start[mine], begin[mine], blocking=True)
-        other, length = hosts.longest_call(thread, start[mine], begin[mine], blocking=False)
-        own = (stop - begin)[mine]
-        found.other_call[mine] = np.where(own > length, launch[mine], other)
-        found.os_call[mine] = hosts.longest_os_call(thread, start[mine], begin[mine])
+    """Name the longest calls of each kind that the acting thread was in before it launched."""
+    acting = np.where(causes.followed >= 0, causes.followed, causes.thread)
+    for thread, stalls in _by_thread(np.where(split, acting, -1)):
+        low, high = start[stalls], begin[stalls]
+        causes.blocking_call[stalls], _ = hosts.longest_call(thread, low, high, blocking=True)
+        other, length = hosts.longest_call(thread, low, high, blocking=False)
+        # The launching call itself, [begin, stop), is one of the other calls.
+        own = (stop - begin)[stalls]
+        causes.other_call[stalls] = np.where(own > length, launch[stalls], other)
+        causes.os_call[stalls] = hosts.longest_os_call(thread, low, high)
 
 
-def _decide(hosts: Hosts, found: Causes, start: Int64, end: Int64, queued_ns: Int64) -> None:
-    largest = found.shares.argmax(axis=0)
-    found.cause = _CAUSE_OF_SHARE[largest]
-    bound = _is_launching(hosts, found, start, end) & (queued_ns < NEAR_ZERO_NS)
-    calls = found.other_call
+def _decide(hosts: Hosts, causes: Causes, start: Int64, end: Int64, queued_ns: Int64) -> None:
+    """Set the cause of each stall: its largest share, or launch-bound where launches came too slowly."""
+    largest = causes.shares.argmax(axis=0)
+    causes.cause = _CAUSE_OF_SHARE[largest]
+    bound = _is_launching(hosts, causes, start, end) & (queued_ns < NEAR_ZERO_NS)
+    calls = causes.other_call
     own = (calls >= 0) & (hosts.is_launch[np.maximum(calls, 0)] if len(hosts.is_launch) else False)
     brief = end - start <= BETWEEN_LAUNCHES_NS
     bound &= (
@@ -223,23 +231,23 @@ def _decide(hosts: Hosts, found: Causes, start: Int64, end: Int64, queued_ns: In
         | ((largest == OTHER_CALL) & own & brief)
         | (((largest == HOST) | (largest == UNKNOWN)) & brief)
     )
-    # A queue that a blocking call has emptied is not one that the launches are too slow for.
     bound |= (largest == LAUNCH_TO_START) & (queued_ns < NEAR_ZERO_NS)
-    drained = found.drained_by[bound] >= 0
-    found.cause[bound] = np.where(drained, IDLE_CAUSES.index(SYNCHRONISE), IDLE_CAUSES.index(LAUNCH_BOUND))
+    # Where a blocking call had emptied the queue, it is the cause, not the pace of the launches.
+    blocked = causes.drained_by[bound] >= 0
+    causes.cause[bound] = np.where(blocked, IDLE_CAUSES.index(SYNCHRONISE), IDLE_CAUSES.index(LAUNCH_BOUND))
 
 
-def _is_launching(hosts: Hosts, found: Causes, start: Int64, end: Int64) -> npt.NDArray[np.bool_]:
+def _is_launching(hosts: Hosts, causes: Causes, start: Int64, end: Int64) -> npt.NDArray[np.bool_]:
     """Return where the launching thread launches at least ten times in the surrounding millisecond."""
     middle = start + (end - start) // 2
     launching = np.zeros(len(start), bool)
-    for thread, mine in _by_thread(found.thread):
-        launching[mine] = hosts.launches_near(thread, middle[mine], SURROUNDING_NS) >= LAUNCHES
+    for thread, stalls in _by_thread(causes.thread):
+        launching[stalls] = hosts.launches_near(thread, middle[stalls], SURROUNDING_NS) >= LAUNCHES
     return launching
 
 
 def _by_thread(threads: Indices) -> Iterator[tuple[int, Indices]]:
-    """Yield each thread and where it stands, in order; -1 is none."""
+    """Yield each thread and the positions at which it stands, in order; -1 stands for no thread."""
     order = np.argsort(threads, kind="stable")
     first, last = runs(threads[order])
     for low, high in zip(first.tolist(), last.tolist(), strict=True):

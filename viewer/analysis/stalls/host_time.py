@@ -1,4 +1,4 @@
-"""What a host thread does with its time, outside and inside CUDA calls (docs/definitions.md, section 7)."""
+"""Splits a host thread's time: CUDA calls, off the CPU, host code (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WAITING_CALLS = (
 
 
 DEEPEST = 255
-"""So many ranges in one another are looked through: thousands would cost their square."""
+"""The deepest nesting of ranges that is searched: the cost grows with the square of the depth."""
 
 
 @dataclass(frozen=True)
 class HostTime:
-    """One thread's time, as sets; a CUDA call goes before what the operating system says.
+    """One thread's time as sets of intervals; inside a CUDA call only the call counts.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class HostTime:
 
 
 class Hosts:
-    """The host threads of a trace; what is asked of one is computed once."""
+    """The host threads of a trace; computes the time of each thread once."""
 
     def __init__(self, launches: Launches) -> None:
         self._launches = launches
@@ -105,8 +105,8 @@ class Hosts:
         if process not in self._owners:
             threads = [t.index for t in self.trace.threads_of(process) if self.trace.tracks_of(t.index)]
             launches = {t: int(self.is_launch[self.trace.api.of(t)].sum()) for t in threads}
-            held = [t for t in threads if launches[t]]
-            self._owners[process] = sorted(held, key=lambda t: (-launches[t], t))
+            launching = [t for t in threads if launches[t]]
+            self._owners[process] = sorted(launching, key=lambda t: (-launches[t], t))
         return self._owners[process]
 
     def time(self, thread: int) -> HostTime:
@@ -120,8 +120,8 @@ class Hosts:
     ) -> tuple[Indices, Int64]:
         """Return the call that takes most of each of some disjoint windows, -1 for none, and how much, ns."""
         api, rows = self.trace.api, self.trace.api.of(thread)
-        held = rows.start + np.flatnonzero(self.is_blocking[rows] == blocking)
-        return _longest(api, held, start_ns, end_ns)
+        calls = rows.start + np.flatnonzero(self.is_blocking[rows] == blocking)
+        return _longest(api, calls, start_ns, end_ns)
 
     def longest_os_call(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
         """Return the call of the operating system that takes most of each disjoint window, -1 for none."""
@@ -132,9 +132,9 @@ class Hosts:
     def blocked_at(self, thread: int, times_ns: Int64) -> Indices:
         """Return the blocking call (into ``trace.api``) in which a thread is at each instant, -1 for none."""
         api, rows = self.trace.api, self.trace.api.of(thread)
-        held = rows.start + np.flatnonzero(self.is_blocking[rows])
-        at = outermost(api.start_ns[held], api.end_ns[held], times_ns, times_ns + 1)
-        return np.where(at >= 0, held[at] if len(held) else -1, -1)
+        calls = rows.start + np.flatnonzero(self.is_blocking[rows])
+        around = outermost(api.start_ns[calls], api.end_ns[calls], times_ns, times_ns + 1)
+        return np.where(around >= 0, calls[around] if len(calls) else -1, -1)
 
     def launches_near(self, thread: int, times_ns: Int64, within_ns: int) -> Int64:
         """Return how many launching calls of a thread begin in the window of that length around each time."""
@@ -148,18 +148,20 @@ class Hosts:
         nvtx = self.trace.nvtx
         best = np.full(len(start_ns), -1, np.int64)
         length = np.full(len(start_ns), np.iinfo(np.int64).max)
-        # A range over half of a window holds its middle, or ends or begins there.
+        # A range that covers half of a window holds its middle, or ends or begins there. So in each layer,
+        # whose ranges are disjoint, only the ranges at `middle` and just before it have to be tried.
         middle = start_ns + (end_ns - start_ns) // 2
         for track in self.trace.tracks_of(thread):
             for layer in layers(nvtx, ranges_of(self.trace, track.index)):
                 begin, stop = nvtx.start_ns[layer], nvtx.end_ns[layer]
                 for point in (middle, middle - 1):
-                    at = np.searchsorted(begin, point, side="right") - 1
-                    held = np.maximum(at, 0)
-                    shared = np.minimum(stop[held], end_ns) - np.maximum(begin[held], start_ns)
-                    extent = stop[held] - begin[held]
-                    good = (at >= 0) & (2 * shared >= end_ns - start_ns) & (extent < length)
-                    best[good], length[good] = layer[held[good]], extent[good]
+                    last = np.searchsorted(begin, point, side="right") - 1
+                    tried = np.maximum(last, 0)
+                    shared = np.minimum(stop[tried], end_ns) - np.maximum(begin[tried], start_ns)
+                    extent = stop[tried] - begin[tried]
+                    # The innermost range is the shortest one.
+                    better = (last >= 0) & (2 * shared >= end_ns - start_ns) & (extent < length)
+                    best[better], length[better] = layer[tried[better]], extent[better]
         return best
 
     def _time(self, thread: int) -> HostTime:
@@ -179,6 +181,7 @@ class Hosts:
         """
         low, high = self._extent
         on_cpu, rows = self._on_cpu, self._on_cpu.of(thread)
+        # Before its first context switch nothing says whether the thread ran.
         switched = window(int(on_cpu.start_ns[rows][0]), high) if rows.stop > rows.start else EMPTY
         off = switched - union(on_cpu.start_ns[rows], on_cpu.end_ns[rows])
         rest = window(low, high) - switched
@@ -195,7 +198,7 @@ class Hosts:
 
     @cached_property
     def _extent(self) -> tuple[int, int]:
-        """From before to after everything that a window can reach."""
+        """From before the first event and the trace's window to after the last event, ns."""
         low, high = self.trace.span_ns
         return min(low, self.trace.window_ns[0]), high + 1
 
@@ -212,19 +215,21 @@ class Hosts:
 def layers(table: Events, rows: Indices) -> list[Indices]:
     """Split events that are sorted by (start, -end) into layers, outermost first, whose ends are sorted too.
 
-    In a layer of nested ranges none overlaps another. What lies deeper than `DEEPEST` is left out.
+    In a layer of nested ranges none overlaps another. Events deeper than `DEEPEST` are left out.
     """
-    found: list[Indices] = []
-    left = rows
-    while len(left) and len(found) < DEEPEST:
-        ends = table.end_ns[left]
+    split: list[Indices] = []
+    rest = rows
+    while len(rest) and len(split) < DEEPEST:
+        # Sorted by (start, -end), an event lies in no earlier one if it ends after all of them.
+        ends = table.end_ns[rest]
         outer = ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])
-        found.append(left[outer])
-        left = left[~outer]
-    return found
+        split.append(rest[outer])
+        rest = rest[~outer]
+    return split
 
 
 def _longest(table: Events, rows: Indices, start_ns: Int64, end_ns: Int64) -> tuple[Indices, Int64]:
+    """Return the event of some rows that takes most of each window, -1 for none, and how much, ns."""
     shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
-    at, length = shared.longest()
-    return np.where(at >= 0, rows[at] if len(rows) else -1, -1), length
+    event, length = shared.longest()
+    return np.where(event >= 0, rows[event] if len(rows) else -1, -1), length

@@ -1,11 +1,12 @@
-"""Everything known of one stall, in words (docs/definitions.md, section 7)."""
+"""Everything known about one stall, in words (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.core.units import duration_text
-from viewer.analysis.stalls.causes import ON_GPU_SIDE
+from viewer.analysis.stalls.causes import ON_GPU_SIDE, WAITING
+from viewer.analysis.stalls.words import cause_text
 from viewer.trace import GPU_KINDS, Kind, Trace
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _SHARE_TEXT = {
 }
 _COMM_TEXT = {
     "wait_ns": "waiting for a later rank",
-    "transfer_ns": "transfer",
+    "transfer_ns": "collective running",
     "unmatched_ns": "in collectives that are not matched",
 }
 NO_OPERATION = "no operation follows in this recording"
@@ -33,7 +34,7 @@ CardText = list[tuple[str, str]]
 
 
 def stall_facts(stalls: Stalls, number: int) -> CardText:
-    """Return labels and values of a stall, for a card or a panel; what is not known is said, with why."""
+    """Return labels and values of a stall, for a card or a panel; an unknown cause says why it is unknown."""
     trace, row, words = stalls.trace, stalls.table.iloc[number], stalls.words(number)
     facts = [
         ("Stall", f"{words['kind']}, {duration_text(int(row['duration_ns']))}"),
@@ -44,7 +45,7 @@ def stall_facts(stalls: Stalls, number: int) -> CardText:
     facts += [("Of which", text) for text in _shares(row, words["cause"])]
     facts += [
         ("Inside", words["inside"]),
-        ("Drained by", words["drained_by"]),
+        ("Blocking call", words["drained_by"]),
         ("Waits for", words["waits_for"]),
         ("Copies", _copies(row, words)),
         ("Before", words["before"]),
@@ -64,26 +65,31 @@ def call_chain(trace: Trace, api_index: int) -> list[str]:
 
 
 def _cause(trace: Trace, row: Any, words: Any) -> str:
+    """Return the cause of a stall, the call that it names and its share."""
     cause = str(words["cause"])
     if cause == "unknown":
         if int(row["after_index"]) < 0:
             return f"{cause}: {NO_OPERATION}"
         return f"{cause}: {NO_LAUNCH if int(row['launch']) < 0 else NOT_RECORDED}"
-    said = [cause]
-    if words["call"]:
-        said.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {words['call']}")
-    said.append(f"{float(words['share']):.0%} of the stall")
+    call = words["call"]
+    if cause == WAITING and call:
+        parts = [f"CPU blocked in {call}"]
+    else:
+        parts = [cause_text(cause)]
+        if call:
+            parts.append(f"{'after' if cause == ON_GPU_SIDE else 'in'} {call}")
+    parts.append(f"{100 * float(words['share']):.0f} % of the stall")
     if int(row["followed"]) >= 0:
-        said.append(f"by {_thread(trace, int(row['followed']))}, for which the launching thread waited")
-    return ", ".join(said)
+        parts.append(f"by {_thread(trace, int(row['followed']))}, for which the launching thread waited")
+    return ", ".join(parts)
 
 
 def _shares(row: Any, cause: str) -> list[str]:
     table = _COMM_TEXT if row["kind"] == "exposed_comm" else _SHARE_TEXT
     if row["kind"] == "copy_only" or cause == "unknown":
         return []
-    held = sorted(((int(row[name]), text) for name, text in table.items() if row[name]), reverse=True)
-    return [f"{duration_text(ns)} {text}" for ns, text in held]
+    parts = sorted(((int(row[name]), text) for name, text in table.items() if row[name]), reverse=True)
+    return [f"{duration_text(ns)} {text}" for ns, text in parts]
 
 
 def _copies(row: Any, words: Any) -> str:
@@ -102,11 +108,12 @@ def _launch(trace: Trace, row: Any) -> str:
 
 
 def _thread(trace: Trace, thread: int) -> str:
-    held = trace.threads[thread]
-    return held.name or f"thread {held.tid}"
+    owner = trace.threads[thread]
+    return owner.name or f"thread {owner.tid}"
 
 
 def _chain(trace: Trace, row: Any) -> list[str]:
+    """Return the call chain of the blocking call that explains a stall, as far as one is recorded."""
     for name in ("blocking_call", "drained_by"):
         if chain := call_chain(trace, int(row[name])):
             return chain

@@ -1,4 +1,4 @@
-"""What is said of copy-only stalls and of exposed communication (docs/definitions.md, section 7)."""
+"""The columns of copy-only stalls and of exposed communication (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ COPY_COLUMNS = ("copy_kind", "copy_index", "copies", "bytes", "throughput_gb_s",
 COMM_COLUMNS = ("wait_ns", "transfer_ns", "unmatched_ns")
 COMM_CAUSES = ("waiting for a rank", "transfer", "not matched")
 WHOLE = (
-    "A stall counts wholly for its main cause here. How much of exposed communication is waiting, to the "
-    "nanosecond, is the exact part under Ranks in Summary: the two are not to be compared."
+    "Each stall counts wholly for its main cause here. Do not compare these sums with the wait time under "
+    "Ranks in Summary: that is the exact part of exposed communication, to the nanosecond."
 )
-"""What has to be said where stalls are summed by cause (docs/definitions.md, sections 7 and 8)."""
+"""The note beside every sum of stalls by cause (docs/definitions.md, sections 7 and 8)."""
 
 Columns = dict[str, npt.NDArray[Any]]
 Front = tuple[Int64, Int64]
@@ -34,13 +34,13 @@ Front = tuple[Int64, Int64]
 def copy_facts(
     trace: Trace, gpu: int, start_ns: Int64, end_ns: Int64, front: Front | None, *, wanted: bool
 ) -> Columns:
-    """Return `COPY_COLUMNS` of some sorted stalls of a GPU; without copies in them if not `wanted`.
+    """Return `COPY_COLUMNS` of some sorted stalls of a GPU; empty values if not `wanted`.
 
     `front` are the times before the first kernel of each iteration, see `before_first_kernel`; None without
     iterations.
     """
     count = len(start_ns)
-    found: Columns = {
+    columns: Columns = {
         "copy_kind": np.full(count, -1, np.int8),
         "copy_index": np.full(count, -1, np.int32),
         "copies": np.zeros(count, np.int32),
@@ -50,7 +50,7 @@ def copy_facts(
         "in_front": np.zeros(count, bool),
     }
     if not wanted or not count:
-        return found
+        return columns
     best = np.zeros(count, np.int64)
     for kind in (Kind.MEMCPY, Kind.MEMSET):
         table, rows = trace.events[kind], rows_of_gpu(trace, kind, gpu)
@@ -58,19 +58,20 @@ def copy_facts(
             continue
         shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
         sizes = table.columns["bytes"][rows].astype(np.int64)
-        found["copies"] += shared.counts().astype(np.int32)
-        found["bytes"] += shared.sums(sizes)
-        at, length = shared.longest()
+        columns["copies"] += shared.counts().astype(np.int32)
+        columns["bytes"] += shared.sums(sizes)
+        # Copies come first: a set replaces the copy of a stall only where it takes more of the stall.
+        event, length = shared.longest()
         more = length > best
-        one, best = rows[at[more]], np.maximum(best, length)
-        found["copy_kind"][more] = GPU_KINDS.index(kind)
-        found["copy_index"][more] = one
-        lasted = np.maximum(table.end_ns[one] - table.start_ns[one], 1)
-        found["throughput_gb_s"][more] = sizes[at[more]] / lasted
-        found["pageable"][more] = is_pageable(table)[one] if kind is Kind.MEMCPY else False
+        longest, best = rows[event[more]], np.maximum(best, length)
+        columns["copy_kind"][more] = GPU_KINDS.index(kind)
+        columns["copy_index"][more] = longest
+        lasted = np.maximum(table.end_ns[longest] - table.start_ns[longest], 1)
+        columns["throughput_gb_s"][more] = sizes[event[more]] / lasted
+        columns["pageable"][more] = is_pageable(table)[longest] if kind is Kind.MEMCPY else False
         if kind is Kind.MEMCPY and front is not None:
-            found["in_front"] = _in_front(trace, rows, shared, front)
-    return found
+            columns["in_front"] = _in_front(trace, rows, shared, front)
+    return columns
 
 
 def _in_front(
@@ -80,13 +81,14 @@ def _in_front(
     table = trace.events[Kind.MEMCPY]
     low, first = front
     start = table.start_ns[rows]
+    # `low` and `first` have one entry per iteration, sorted: a copy can only precede the next first kernel.
     iteration = np.searchsorted(first, start, side="right")
     before = (iteration < len(low)) & (start >= low[np.minimum(iteration, len(low) - 1)])
     large = table.columns["bytes"][rows].astype(np.int64) >= MIN_IN_FRONT_BYTES
     is_front = before & large & (table.columns["copy_kind"][rows] == HTOD)
-    held = np.zeros(shared.stalls, bool)
-    held[shared.stall_at[is_front[shared.event_at]]] = True
-    return held
+    has_one = np.zeros(shared.stalls, bool)
+    has_one[shared.stall_at[is_front[shared.event_at]]] = True
+    return has_one
 
 
 def comm_facts(
@@ -98,22 +100,27 @@ def comm_facts(
     *,
     wanted: bool,
 ) -> Columns:
-    """Return `COMM_COLUMNS`, the rank waited for and the collective of some sorted stalls of a GPU."""
+    """Return `COMM_COLUMNS`, `waits_for` and `collective` of some sorted stalls of a GPU.
+
+    `waits_for` is the last arrival of the set with most wait time in the stall, `collective` the kernel with
+    most of the stall; -1 for none, and everywhere if not `wanted`.
+    """
     count = len(start_ns)
-    found: Columns = {name: np.zeros(count, np.int64) for name in COMM_COLUMNS}
-    found |= {"waits_for": np.full(count, -1, np.int16), "collective": np.full(count, -1, np.int32)}
+    columns: Columns = {name: np.zeros(count, np.int64) for name in COMM_COLUMNS}
+    columns |= {"waits_for": np.full(count, -1, np.int16), "collective": np.full(count, -1, np.int32)}
     if not wanted or not count:
-        return found
+        return columns
     kernels, rows = collectives.trace.kernels, rows_of_gpu(collectives.trace, Kind.KERNEL, gpu)
     rows = rows[classes.is_comm(kernels.name_id[rows])]
     matched = rows[collectives.wait_ns[rows] >= 0]
-    found["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
-    found["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)
-    found["unmatched_ns"] = end_ns - start_ns - found["wait_ns"] - found["transfer_ns"]
-    at, _ = overlaps(start_ns, end_ns, kernels.start_ns[rows], kernels.end_ns[rows]).longest()
-    found["collective"] = np.where(at >= 0, rows[at] if len(rows) else -1, -1).astype(np.int32)
+    columns["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
+    columns["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)
+    columns["unmatched_ns"] = end_ns - start_ns - columns["wait_ns"] - columns["transfer_ns"]
+    kernel, _ = overlaps(start_ns, end_ns, kernels.start_ns[rows], kernels.end_ns[rows]).longest()
+    columns["collective"] = np.where(kernel >= 0, rows[kernel] if len(rows) else -1, -1).astype(np.int32)
+    # A kernel waits in its first `wait_ns`: from its own start to the last start of its set.
     begin = kernels.start_ns[matched]
-    at, _ = overlaps(start_ns, end_ns, begin, begin + collectives.wait_ns[matched]).longest()
-    last = collectives.last_gpu[matched][at] if len(matched) else -1
-    found["waits_for"] = np.where(at >= 0, last, -1).astype(np.int16)
-    return found
+    waiting, _ = overlaps(start_ns, end_ns, begin, begin + collectives.wait_ns[matched]).longest()
+    last = collectives.last_gpu[matched][waiting] if len(matched) else -1
+    columns["waits_for"] = np.where(waiting >= 0, last, -1).astype(np.int16)
+    return columns

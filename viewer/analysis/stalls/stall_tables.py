@@ -1,4 +1,4 @@
-"""Stalls summed by cause, and gathered where they are alike (docs/definitions.md, section 7)."""
+"""Stalls summed by cause, and similar stalls as one line each (docs/definitions.md, section 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.launches.attribution import Indices
-from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT
+from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT, cause_text
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 from viewer.trace.names import normalise_numbers, strip_arguments
@@ -17,9 +17,9 @@ from viewer.trace.names import normalise_numbers, strip_arguments
 if TYPE_CHECKING:
     from viewer.analysis.stalls.stalls import Stalls
 
-ALIKE = 1.25
+SIMILAR = 1.25
 """Stalls of a group are at most this many times as long as its shortest."""
-_TOLD_APART = ["kind", "place", "cause", "inside", "duration_ns", "gpu"]
+_GROUPED_BY = ["kind", "place", "cause", "inside", "duration_ns", "gpu"]
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
@@ -49,9 +49,11 @@ def groups(stalls: Stalls, rows: Indices) -> pd.DataFrame:
         lengths over the mean), `total_ns`, `gpus` (how many), `first_ns`, `text`, `rows` (their numbers);
         most time first.
     """
-    table = stalls.table[_TOLD_APART].iloc[rows]
+    table = stalls.table[_GROUPED_BY].iloc[rows]
     texts, code = _ranges(stalls.trace, table["inside"].to_numpy())
     length = table["duration_ns"].to_numpy()
+    # One integer per stall that is equal where kind, place, cause and range are: a number in mixed bases.
+    # Codes may be -1, so each is moved up by one.
     keys = np.zeros(len(rows), np.int64)
     for values, count in (
         (table["kind"].cat.codes, len(table["kind"].cat.categories)),
@@ -76,12 +78,12 @@ _GROUP_COLUMNS = [
 
 
 def _alike(keys: Int64, length: Int64) -> list[tuple[int, int]]:
-    """Return runs of equal keys whose lengths, rising, differ by no more than `ALIKE`."""
+    """Return runs of equal keys whose lengths, rising, differ by no more than `SIMILAR`."""
     found, low = [], 0
     ends = np.append(np.flatnonzero(np.diff(keys)) + 1, len(keys))
     for end in ends.tolist():
         while low < end:
-            high = low + int(np.searchsorted(length[low:end], int(length[low] * ALIKE), side="right"))
+            high = low + int(np.searchsorted(length[low:end], int(length[low] * SIMILAR), side="right"))
             found.append((low, high))
             low = high
     return found
@@ -93,28 +95,29 @@ def _group(
     texts: list[str],
     code: Indices,
     length: Int64,
-    held: Indices,
+    members: Indices,
     rows: Indices,
 ) -> tuple[object, ...]:
-    one = table.iloc[held[0]]
-    count, total = len(held), int(length[held].sum())
-    low, high = int(length[held[0]]), int(length[held[-1]])
+    """Return the row of one group; `members` are its positions in `table`, the shortest stall first."""
+    first = table.iloc[members[0]]
+    count, total = len(members), int(length[members].sum())
+    low, high = int(length[members[0]]), int(length[members[-1]])
     mean = total / count
     spread = (high - low) / 2 / mean
-    inside = texts[code[held[0]]]
-    numbers = np.sort(rows[held])
-    gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[held])))
-    said = [
-        f"{count:,} {KIND_TEXT[one['kind']]} stall{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
-        + (f" ± {spread:.0%}" if spread >= 0.005 else ""),
-        PLACE_TEXT[one["place"]],
+    inside = texts[code[members[0]]]
+    numbers = np.sort(rows[members])
+    gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[members])))
+    what = [
+        f"{count:,} {KIND_TEXT[first['kind']]} stall{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
+        + (f" ± {100 * spread:.0f} %" if spread >= 0.005 else ""),
+        PLACE_TEXT[first["place"]],
     ]
     place = [f"inside {inside}"] * bool(inside)
-    text = ", ".join([" ".join(t for t in said if t), str(one["cause"]), *place])
-    first = int(stalls.table["start_ns"].iloc[numbers[0]])
+    text = ", ".join([" ".join(part for part in what if part), cause_text(str(first["cause"])), *place])
+    begins = int(stalls.table["start_ns"].iloc[numbers[0]])
     return (
-        one["kind"], one["place"], one["cause"], inside, count, round(mean), spread, total, gpus, first, text,
-        numbers,
+        first["kind"], first["place"], first["cause"], inside, count, round(mean), spread, total, gpus,
+        begins, text, numbers,
     )  # fmt: skip
 
 
@@ -124,7 +127,7 @@ def _ranges(trace: Trace, index: Indices) -> tuple[list[str], Indices]:
     known = index >= 0
     ids[known] = trace.nvtx.name_id[index[known]]
     used, code = coded(ids)
-    said = [normalise_numbers(strip_arguments(text)) for text in trace.names.take(used)]
-    texts = sorted(set(said))
+    normalised = [normalise_numbers(strip_arguments(text)) for text in trace.names.take(used)]
+    texts = sorted(set(normalised))
     place = {text: number for number, text in enumerate(texts)}
-    return texts, np.array([place[text] for text in said], np.int64)[code]
+    return texts, np.array([place[text] for text in normalised], np.int64)[code]

@@ -1,4 +1,4 @@
-"""Stalls: where a GPU is idle, only copies, or communicates exposed, and why.
+"""Finds the stalls: where a GPU is idle, only copies, or communicates exposed, and why.
 
 See docs/definitions.md, section 7.
 """
@@ -87,18 +87,19 @@ class Stalls:
         trace are -1 for none.
 
         - `kind` (category of `STALL_KINDS`), `gpu`, `start_ns`, `end_ns`, `duration_ns`
-        - `place` (category of `PLACES`), `iteration`, `iteration_after`: those of the operation before and
-        after
+        - `place` (category of `PLACES`), `lap`, `lap_after`: the iterations of the operation before and of
+          the one after
         - `before_kind`, `before_index`, `after_kind`, `after_index`: operations, kinds as in `GPU_KINDS`
         - `launch` (into ``trace.api``): the call that launched the operation after; `thread`: its thread
         - `cause` (category of `CAUSES`)
         - idle: `SHARES` in ns, which sum to `duration_ns`; `followed` (the thread taken instead),
           `blocking_call`, `other_call` (the longest of each, into ``trace.api``), `os_call`
         - `drained_by` (into ``trace.api``), `inside` (into ``trace.nvtx``)
-        - GPU side: `event_waits` (into ``trace.api``), the wait for an event in front of the operation after
+        - GPU side: `awaited` (into ``trace.api``), the wait for an event in the stream before the operation
+          after
         - copy only: `copy_kind`, `copy_index` (the operation with most of the stall), `copies`, `bytes`
-          (of all that touch it), `throughput_gb_s` (of that operation), `pageable`, `in_front` of an
-          iteration
+          (of all that touch it), `throughput_gb_s` (of that operation), `pageable`, `in_front` (before an
+          iteration's first kernel)
         - exposed communication: `wait_ns`, `transfer_ns`, `unmatched_ns`, which sum to `duration_ns`,
           `waits_for` (a GPU), `collective` (into ``trace.kernels``)
     short : DataFrame
@@ -122,11 +123,11 @@ class Stalls:
         min_ns: int = 0,
     ) -> Indices:
         """Return the numbers of the stalls that are one of each of these, and at least so long."""
-        held = self._duration >= min_ns
+        mask = self._duration >= min_ns
         for column, wanted in (("kind", kinds), ("cause", causes), ("place", places), ("gpu", gpus)):
             if wanted is not None:
-                held &= self.table[column].isin(list(wanted)).to_numpy()
-        return np.flatnonzero(held)
+                mask &= self.table[column].isin(list(wanted)).to_numpy()
+        return np.flatnonzero(mask)
 
     def exactly(self, start_ns: int, end_ns: int) -> int | None:
         """Return the first stall that begins and ends just there, None where there is none."""
@@ -137,8 +138,9 @@ class Stalls:
     def at(self, gpu: int, time_ns: int) -> int | None:
         """Return the stall of a GPU that holds an instant, None outside all."""
         numbers, starts, ends = self._of_gpu[gpu]
-        at = int(np.searchsorted(starts, time_ns, side="right")) - 1
-        return int(numbers[at]) if at >= 0 and time_ns < ends[at] else None
+        # The stalls of a GPU are disjoint and sorted: only the last one that has begun can hold the instant.
+        last = int(np.searchsorted(starts, time_ns, side="right")) - 1
+        return int(numbers[last]) if last >= 0 and time_ns < ends[last] else None
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -161,7 +163,7 @@ class Stalls:
         return totals(table if rows is None else table.iloc[np.asarray(rows)])
 
     def groups(self, rows: npt.ArrayLike | None = None) -> pd.DataFrame:
-        """Return stalls alike as one line each, see `viewer.analysis.stalls.stall_tables.groups`."""
+        """Return similar stalls as one line each, see `viewer.analysis.stalls.stall_tables.groups`."""
         from viewer.analysis.stalls.stall_tables import groups
 
         return groups(self, np.arange(len(self)) if rows is None else np.arange(len(self))[np.asarray(rows)])
@@ -178,16 +180,16 @@ class Stalls:
     def _of_gpu(self) -> list[tuple[Indices, Int64, Int64]]:
         gpu, end = self.table["gpu"].to_numpy(), self.table["end_ns"].to_numpy()
         rows = [np.flatnonzero(gpu == g.index) for g in self.trace.gpus]
-        return [(held, self._start[held], end[held]) for held in rows]
+        return [(numbers, self._start[numbers], end[numbers]) for numbers in rows]
 
 
 def find_stalls(inputs: StallInputs, iterations: Iterations | None, min_ns: int = MIN_STALL_NS) -> Stalls:
-    """Find the stalls of every GPU in the trace's window, and the cause of each.
+    """Find the stalls of every GPU in the trace's window, and the cause of each one.
 
     Parameters
     ----------
     iterations : Iterations or None
-        What is between iterations and what inside; None: not known.
+        They say which stalls lie inside an iteration and which between two; None without iterations.
     min_ns : int
         The shortest stall to list.
     """
@@ -197,11 +199,11 @@ def find_stalls(inputs: StallInputs, iterations: Iterations | None, min_ns: int 
     for gpu in inputs.trace.gpus:
         neighbours = _Neighbours(inputs.order_of(gpu.index))
         for kind in STALL_KINDS:
-            found = inputs.parts[gpu.index].intervals(kind)
-            long = found.lengths >= min_ns
-            brief = found.lengths[~long]
+            intervals = inputs.parts[gpu.index].intervals(kind)
+            long = intervals.lengths >= min_ns
+            brief = intervals.lengths[~long]
             short.append((kind, gpu.index, len(brief), int(brief.sum())))
-            start, end = found.start_ns[long], found.end_ns[long]
+            start, end = intervals.start_ns[long], intervals.end_ns[long]
             pieces.append(_of_kind(inputs, hosts, iterations, gpu.index, kind, start, end, neighbours))
     table = _table(pieces)
     return Stalls(
@@ -221,12 +223,13 @@ class _Neighbours:
 
     def before(self, times: Int64) -> Indices:
         ends = self.order.end_ns[self.by_end]
-        at = np.searchsorted(ends, times, side="right") - 1
-        return np.where(at >= 0, self.by_end[np.maximum(at, 0)] if len(ends) else -1, -1)
+        rank = np.searchsorted(ends, times, side="right") - 1
+        # Both branches of `where` are computed: -1 is clipped so that it indexes something.
+        return np.where(rank >= 0, self.by_end[np.maximum(rank, 0)] if len(ends) else -1, -1)
 
     def after(self, times: Int64) -> Indices:
-        at = np.searchsorted(self.order.start_ns, times, side="left")
-        return np.where(at < len(self.order), at, -1)
+        position = np.searchsorted(self.order.start_ns, times, side="left")
+        return np.where(position < len(self.order), position, -1)
 
 
 def _of_kind(
@@ -239,6 +242,7 @@ def _of_kind(
     end: Int64,
     neighbours: _Neighbours,
 ) -> dict[str, Any]:
+    """Return the columns of the stalls of one kind on one GPU, all of shape (stalls,)."""
     before, after = neighbours.before(start), neighbours.after(end)
     order = neighbours.order
     launch, queued = _launch(inputs.launches, order, after)
@@ -250,22 +254,24 @@ def _of_kind(
         "duration_ns": end - start,
         **_iterations(iterations, gpu, order, before, after),
     }
-    for name, at in (("before", before), ("after", after)):
-        known, held = at >= 0, np.maximum(at, 0)
+    # `before` and `after` are positions in the order; the table has kind and index, which outlive it.
+    for name, position in (("before", before), ("after", after)):
+        known, clipped = position >= 0, np.maximum(position, 0)
         for field, values, dtype in (("kind", order.kind, np.int8), ("index", order.index, np.int32)):
-            picked = values[held].astype(np.int64) if len(order) else held
+            picked = values[clipped].astype(np.int64) if len(order) else clipped
             columns[f"{name}_{field}"] = np.where(known, picked, -1).astype(dtype)
     columns["launch"] = launch.astype(np.int32)
     if kind == IDLE:
-        found = find_causes(hosts, start, end, launch, queued)
+        causes = find_causes(hosts, start, end, launch, queued)
     else:
-        found = placed(hosts, start, end, launch)
-    columns |= _columns_of(found)
+        causes = placed(hosts, start, end, launch)
+    columns |= _columns_of(causes)
     columns["awaited"] = np.full(len(start), -1, np.int32)
     if kind == IDLE:
-        queued_on = np.flatnonzero(found.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
-        ahead = columns["after_kind"][queued_on], columns["after_index"][queued_on]
-        columns["awaited"][queued_on] = event_waits(inputs.launches, gpu, *ahead)
+        # Only an operation that was already in the queue can have been held up by a wait for an event.
+        on_gpu = np.flatnonzero(causes.cause == IDLE_CAUSES.index(ON_GPU_SIDE))
+        following = columns["after_kind"][on_gpu], columns["after_index"][on_gpu]
+        columns["awaited"][on_gpu] = event_waits(inputs.launches, gpu, *following)
     is_copy, is_comm = kind == COPY_ONLY, kind == EXPOSED
     front = None
     if is_copy and iterations is not None:
@@ -275,19 +281,20 @@ def _of_kind(
     if kind == COPY_ONLY:
         columns["cause"] = np.full(len(start), CAUSES.index(COPY_CAUSE), np.int8)
     elif kind == EXPOSED:
-        figures = np.stack([columns[name] for name in COMM_COLUMNS])
-        columns["cause"] = (figures.argmax(axis=0) + CAUSES.index(COMM_CAUSES[0])).astype(np.int8)
-    return {name: narrowed(held) if name in _FIGURES else held for name, held in columns.items()}
+        # The largest of `COMM_COLUMNS` is the cause; `CAUSES` has `COMM_CAUSES` in the same order.
+        shares = np.stack([columns[name] for name in COMM_COLUMNS])
+        columns["cause"] = (shares.argmax(axis=0) + CAUSES.index(COMM_CAUSES[0])).astype(np.int8)
+    return {name: narrowed(values) if name in _SIZES else values for name, values in columns.items()}
 
 
 def _launch(launches: Launches, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
     """Return the call that launched each operation (-1), and how long it was queued (`UNKNOWN`)."""
     call = np.full(len(after), -1, np.int64)
-    held = np.maximum(after, 0)
+    clipped = np.maximum(after, 0)
     for position, kind in enumerate(GPU_KINDS):
         if len(launches.trace.events[kind]) and len(order):
-            mine = (after >= 0) & (order.kind[held] == position)
-            call[mine] = launches.api_of(kind)[order.index[held[mine]]]
+            of_kind = (after >= 0) & (order.kind[clipped] == position)
+            call[of_kind] = launches.api_of(kind)[order.index[clipped[of_kind]]]
     queued = np.full(len(after), UNKNOWN, np.int64)
     known = call >= 0
     queued[known] = np.maximum(order.start_ns[after[known]] - launches.trace.api.end_ns[call[known]], 0)
@@ -297,35 +304,36 @@ def _launch(launches: Launches, order: GpuOrder, after: Indices) -> tuple[Indice
 def _iterations(
     iterations: Iterations | None, gpu: int, order: GpuOrder, before: Indices, after: Indices
 ) -> dict[str, npt.NDArray[Any]]:
+    """Return the place of each stall, and the iterations of the operations around it, -1 for none."""
     if iterations is None:
         none = np.full(len(before), -1, np.int32)
         code = np.full(len(before), PLACES.index(NO_ITERATIONS), np.int8)
         return {"place": code, "lap": none, "lap_after": none.copy()}
-    held = []
-    for at in (before, after):
-        starts = order.start_ns[np.maximum(at, 0)] if len(order) else np.zeros(len(at), np.int64)
+    numbers = []
+    for position in (before, after):
+        starts = order.start_ns[np.maximum(position, 0)] if len(order) else np.zeros(len(position), np.int64)
         iteration = np.searchsorted(iterations.starts[gpu], starts, side="right") - 1
         # An operation of length zero may start where the last iteration ends, with it.
-        known = (at >= 0) & (iteration >= 0) & (iteration < iterations.count)
-        held.append(np.where(known, iteration, -1).astype(np.int32))
-    one, other = held
+        known = (position >= 0) & (iteration >= 0) & (iteration < iterations.count)
+        numbers.append(np.where(known, iteration, -1).astype(np.int32))
+    earlier, later = numbers
     place = np.select(
-        [(one < 0) | (other < 0), one == other],
+        [(earlier < 0) | (later < 0), earlier == later],
         [PLACES.index(OUTSIDE), PLACES.index(INSIDE)],
         PLACES.index(BETWEEN),
     )
-    return {"place": place.astype(np.int8), "lap": one, "lap_after": other}
+    return {"place": place.astype(np.int8), "lap": earlier, "lap_after": later}
 
 
-def _columns_of(found: Causes) -> dict[str, npt.NDArray[Any]]:
-    columns: dict[str, npt.NDArray[Any]] = {"cause": found.cause}
-    columns |= {name: found.shares[i] for i, name in enumerate(SHARES)}
+def _columns_of(causes: Causes) -> dict[str, npt.NDArray[Any]]:
+    columns: dict[str, npt.NDArray[Any]] = {"cause": causes.cause}
+    columns |= {name: causes.shares[i] for i, name in enumerate(SHARES)}
     for name in _CAUSE_COLUMNS:
-        columns[name] = getattr(found, name).astype(np.int32)
+        columns[name] = getattr(causes, name).astype(np.int32)
     return columns
 
 
-_FIGURES = (*SHARES, *COMM_COLUMNS, "bytes")
+_SIZES = (*SHARES, *COMM_COLUMNS, "bytes")
 _ORDER = (
     "kind", "gpu", "start_ns", "end_ns", "duration_ns", "place", "lap", "lap_after", "cause",
     "before_kind", "before_index", "after_kind", "after_index", "launch", *_CAUSE_COLUMNS, "awaited",
@@ -334,10 +342,11 @@ _ORDER = (
 
 
 def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the table of all pieces by (start_ns, gpu)."""
     none = np.empty(0, np.int64)
 
     def taken(name: str) -> npt.NDArray[Any]:
-        """Join a column of all pieces, which let go of it."""
+        """Join a column of all pieces and remove it from them, so that it is not in memory twice."""
         return np.concatenate([piece.pop(name) for piece in pieces]) if pieces else none
 
     first = {name: taken(name) for name in ("start_ns", "gpu")}

@@ -1,4 +1,4 @@
-"""Stalls in words: few texts for many stalls, each held once and pointed at.
+"""Stalls in words: each distinct text is stored once, and a stall has the positions of its texts.
 
 See docs/definitions.md, section 7.
 """
@@ -30,7 +30,8 @@ PLACE_TEXT = {
     "outside": "outside all iterations",
     "": "",
 }
-_FIGURES_OF = {
+_CAUSE_TEXT = {"transfer": "collective running"}
+_EVIDENCE_OF = {
     "synchronise": ("blocking_ns",),
     "slow CUDA call": ("other_call_ns",),
     "waiting": ("off_cpu_ns",),
@@ -72,7 +73,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str], code: npt.NDArray[Any]) -> Texts:
-        """Make one of texts that may be the same, and of positions in them; -1 is the last one."""
+        """Return the column of texts, which may be equal, at some positions in them; -1 is the last text."""
         place: dict[str, int] = {}
         places = [place.setdefault(text, len(place)) for text in texts]
         small = np.promote_types(np.int8, np.min_scalar_type(len(place)))
@@ -89,11 +90,16 @@ class Texts:
         return pd.Series(pd.Categorical.from_codes(self.code, pd.Index(self.texts, dtype="str")))
 
 
+def cause_text(cause: str) -> str:
+    """Return a cause as the window shows it; tables, filters and files keep the identifier."""
+    return _CAUSE_TEXT.get(cause, cause)
+
+
 def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
-    """Return some stalls in words, a `Texts` or an array a column.
+    """Return some stalls in words: for each column a `Texts` or an array.
 
     `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"), `cause`, `share` (of the
-    stall's length, what speaks for the cause), `inside`, `drained_by`, `call` (the longest of the kind that
+    stall's length, the evidence of the cause), `inside`, `drained_by`, `call` (the longest of the kind that
     the cause names; of the GPU side the wait for an event), `before`, `after`, `copies`, `waits_for`.
     """
     table, trace = _Picked(stalls.table, rows), stalls.trace
@@ -119,12 +125,12 @@ def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
 
 def frame_of(stalls: Stalls, rows: Rows = EVERY) -> pd.DataFrame:
     """Return some stalls in words as a table; its texts are categories."""
-    found = words(stalls, rows)
-    return pd.DataFrame({k: v.series() if isinstance(v, Texts) else v for k, v in found.items()})
+    columns = words(stalls, rows)
+    return pd.DataFrame({k: v.series() if isinstance(v, Texts) else v for k, v in columns.items()})
 
 
 class _Picked:
-    """Some rows of a table, a column at a time; categories as codes."""
+    """Some rows of a table, one column at a time; categories as codes."""
 
     def __init__(self, table: pd.DataFrame, rows: Rows) -> None:
         self._table, self._rows = table, rows
@@ -140,10 +146,10 @@ class _Picked:
 
 def _ids(trace: Trace, kind: Kind, index: Indices) -> UInt32:
     """Return the ids of the names of events of one table, that of "" for an index of -1."""
-    found = np.full(len(index), _NO_NAME, np.uint32)
+    ids = np.full(len(index), _NO_NAME, np.uint32)
     known = index >= 0
-    found[known] = trace.events[kind].name_id[index[known]]
-    return found
+    ids[known] = trace.events[kind].name_id[index[known]]
+    return ids
 
 
 def named(trace: Trace, ids: UInt32) -> Texts:
@@ -153,10 +159,13 @@ def named(trace: Trace, ids: UInt32) -> Texts:
 
 
 def _iterations(table: _Picked) -> Texts:
-    one, other = table["lap"].astype(np.int64), table["lap_after"].astype(np.int64)
-    code, pairs = pd.factorize((one << 32) + other)
-    after = (pairs + 2**31) % 2**32 - 2**31
-    both = zip(((pairs - after) >> 32).tolist(), after.tolist(), strict=True)
+    """Return "7" where the operations around a stall are of one iteration, else "7 → 8"."""
+    before, after = table["lap"].astype(np.int64), table["lap_after"].astype(np.int64)
+    # Both numbers in one integer: few pairs differ, and each is spelled once. Either may be -1, so the lower
+    # half is read back as a signed number.
+    code, pairs = pd.factorize((before << 32) + after)
+    lower = (pairs + 2**31) % 2**32 - 2**31
+    both = zip(((pairs - lower) >> 32).tolist(), lower.tolist(), strict=True)
     texts = (
         " → ".join(str(iteration) for iteration in dict.fromkeys(iterations) if iteration >= 0)
         for iterations in both
@@ -165,62 +174,66 @@ def _iterations(table: _Picked) -> Texts:
 
 
 def _shares(table: _Picked) -> npt.NDArray[np.float64]:
+    """Return the share of each stall's length that is evidence of its cause."""
     cause, length = table["cause"], table["duration_ns"]
-    held = np.zeros(len(cause), np.int64)
+    evidence = np.zeros(len(cause), np.int64)
     for position, name in enumerate(table.categories("cause")):
-        mine = np.flatnonzero(cause == position)
-        for column in _FIGURES_OF[name] if len(mine) else ():
-            held[mine] += table[column][mine]
-    return np.asarray(held / np.maximum(length, 1), np.float64)
+        rows = np.flatnonzero(cause == position)
+        for column in _EVIDENCE_OF[name] if len(rows) else ():
+            evidence[rows] += table[column][rows]
+    return np.asarray(evidence / np.maximum(length, 1), np.float64)
 
 
 def _calls(trace: Trace, table: _Picked) -> UInt32:
+    """Return the ids of the names of the calls that the causes name."""
     cause = table["cause"]
-    found = np.full(len(cause), _NO_NAME, np.uint32)
+    ids = np.full(len(cause), _NO_NAME, np.uint32)
     for name, (column, kind) in _CALL_OF.items():
-        mine = np.flatnonzero(cause == table.categories("cause").index(name))
-        found[mine] = _ids(trace, kind, table[column][mine])
-    return found
+        rows = np.flatnonzero(cause == table.categories("cause").index(name))
+        ids[rows] = _ids(trace, kind, table[column][rows])
+    return ids
 
 
 def _operations(trace: Trace, table: _Picked, which: str) -> Texts:
+    """Return the names of the operations before or after, kernels by their short names, "" for none."""
     kinds, index = table[f"{which}_kind"], table[f"{which}_index"]
-    found = np.full(len(kinds), -1, np.int32)
+    position = np.full(len(kinds), -1, np.int32)
     texts: list[str] = []
-    for position, kind in enumerate(GPU_KINDS):
-        mine = np.flatnonzero(kinds == position)
-        ids, code = coded(trace.events[kind].name_id[index[mine]])
-        found[mine] = code.astype(np.int32) + len(texts)
+    for number, kind in enumerate(GPU_KINDS):
+        rows = np.flatnonzero(kinds == number)
+        ids, code = coded(trace.events[kind].name_id[index[rows]])
+        position[rows] = code.astype(np.int32) + len(texts)
         texts += [short_name(n) if kind is Kind.KERNEL else n for n in trace.names.take(ids)]
-    return Texts.of([*texts, ""], found)
+    return Texts.of([*texts, ""], position)
 
 
 def _copies(trace: Trace, table: _Picked) -> Texts:
-    """Say of each copy what it moved; those that say the same are spelled once."""
+    """Return the kind, size and throughput of each stall's copy; equal texts are spelled once."""
     rows = np.flatnonzero(table["copies"] > 0)
     kinds, index = table["copy_kind"][rows], table["copy_index"][rows]
     name, owner = np.zeros(len(rows), np.uint32), np.zeros(len(rows), np.int64)
-    for position, kind in enumerate(GPU_KINDS):
-        mine, held = kinds == position, trace.events[kind]
-        name[mine] = held.name_id[index[mine]]
-        owner[mine] = np.searchsorted(held.offsets, index[mine], side="right") - 1
+    for number, kind in enumerate(GPU_KINDS):
+        of_kind, events = kinds == number, trace.events[kind]
+        name[of_kind] = events.name_id[index[of_kind]]
+        owner[of_kind] = np.searchsorted(events.offsets, index[of_kind], side="right") - 1
     size = _formatted(table["bytes"][rows] / 1e6)
     rate = _formatted(table["throughput_gb_s"][rows])
     flags = {name: table[name][rows] for name in ("pageable", "in_front")}
+    # Rows with equal facts have equal texts: spell one of each, and point at it.
     facts = pd.DataFrame({"name": name, "stream": owner, "size": size.code, "rate": rate.code, **flags})
     code = facts.groupby(list(facts.columns), sort=False).ngroup().to_numpy()
     texts = []
     for what, stream, mb, gb_s, pageable, front in facts.drop_duplicates().itertuples(index=False):
-        text, number = trace.names[what].removeprefix("Memcpy "), trace.streams[stream].label
-        said = [f"{text} {size.texts[mb]} MB at {rate.texts[gb_s]} GB/s on stream {number}"]
-        said += ["pageable"] * bool(pageable) + ["in front of the iteration"] * bool(front)
-        texts.append(", ".join(said))
-    found = np.full(len(table["copies"]), -1, np.int64)
-    found[rows] = code
-    return Texts.of([*texts, ""], found)
+        text, label = trace.names[what].removeprefix("Memcpy "), trace.streams[stream].label
+        parts = [f"{text} {size.texts[mb]} MB at {rate.texts[gb_s]} GB/s on stream {label}"]
+        parts += ["pageable"] * bool(pageable) + ["before the iteration's first kernel"] * bool(front)
+        texts.append(", ".join(parts))
+    position = np.full(len(table["copies"]), -1, np.int64)
+    position[rows] = code
+    return Texts.of([*texts, ""], position)
 
 
 def _formatted(values: npt.NDArray[np.float64]) -> Texts:
-    """Return figures with four digits."""
+    """Return numbers with four significant digits."""
     code, distinct = pd.factorize(values)
     return Texts.of((f"{value:,.4g}" for value in distinct.tolist()), code)

@@ -75,7 +75,7 @@ def stall_about(stalls: Stalls, number: int) -> Lines:
         (("Of which",), " · "),
         (("Copies",), ""),
         (("Inside",), ""),
-        (("Drained by",), ""),
+        (("Blocking call",), ""),
         (("Before", "After"), " → "),
         (("Launched by",), ""),
     ):
