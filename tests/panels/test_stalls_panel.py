@@ -101,5 +101,5 @@ def test_sums_of_whole_stalls_are_told_from_the_exact_part_of_waiting(panel, dem
     assert "each wholly for its main cause" in panel.text.text()
     assert "Do not compare these sums" in panel.text.toolTip()
     metric = summary(demo_study, demo_study.iterations())["exposed_wait"]
-    assert metric.name.endswith("exact part")
+    assert metric.title.endswith("exact part")
     assert "not to be compared" in metric.definition

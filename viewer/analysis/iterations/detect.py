@@ -1,4 +1,4 @@
-"""From a marker to the iterations: where each iteration begins on each GPU.
+"""Finds the iterations by a marker: where each one begins on each GPU.
 
 See docs/definitions.md, section 6.
 """
@@ -29,7 +29,16 @@ _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class _Marked:
-    """What one process's marker says: the iteration of each operation, and when each begins on the CPU."""
+    """One process's marker: the iteration of each operation, and when each iteration begins on the CPU.
+
+    Attributes
+    ----------
+    iteration : ndarray of int64, shape (operations,)
+        -1 for operations outside all instances.
+    copies : int
+        Iterations per instance.
+    cpu_edges : ndarray of int64, shape (iterations + 1,)
+    """
 
     cover: Cover
     iteration: Indices
@@ -59,6 +68,7 @@ def find_iterations(
 
 
 def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | None:
+    """Return the iterations that the instances of an NVTX range launched."""
     trace = launches.trace
     names, ranges, notes = _aligned(trace, marker)
     if not names:
@@ -75,15 +85,15 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
     has_own = np.zeros(len(trace.gpus), bool)
     for gpu in trace.gpus:
         if gpu.process in marked:
-            found = _boundaries(marked[gpu.process], gpu.index, len(names))
-            if found is not None:
-                starts[gpu.index], has_own[gpu.index] = found, True
+            edges = _boundaries(marked[gpu.process], gpu.index, len(names))
+            if edges is not None:
+                starts[gpu.index], has_own[gpu.index] = edges, True
     special = special_iterations(trace, {p: m.cpu_edges for p, m in marked.items()})
     return _completed(trace, marker, names, starts, has_own, special, notes)
 
 
 def _mark(launches: Launches, process: int, ranges: Indices) -> _Marked:
-    """Give every operation of a process the instance that it was launched in, or its copy there."""
+    """Give each operation of a process the instance that launched it, or its copy within the instance."""
     trace, nvtx = launches.trace, launches.trace.nvtx
     cover = Cover(launches, process)
     track = trace.tracks[nvtx.owner_of(int(ranges[0]))]
@@ -93,6 +103,7 @@ def _mark(launches: Launches, process: int, ranges: Indices) -> _Marked:
     if count == 1:
         return _Marked(cover, iteration, 1, np.append(start, end[-1]))
     first_call = _reduced(np.minimum, iteration, cover.launched.call_start_ns, len(ranges) * count, _LATEST)
+    # The first copy of an instance begins with the instance, not with its first launch.
     first_call[::count] = start
     return _Marked(cover, iteration, count, np.append(first_call, end[-1]))
 
@@ -102,16 +113,20 @@ def _agreed_copies(marked: dict[int, _Marked]) -> tuple[int, dict[int, _Marked]]
     counts = {m.copies for m in marked.values()}
     if len(counts) == 1:
         return counts.pop(), marked
-    whole = {
+    unsplit = {
         p: _Marked(
-            m.cover, np.where(m.iteration < 0, -1, m.iteration // m.copies), 1, _whole(m.cpu_edges, m.copies)
+            m.cover,
+            np.where(m.iteration < 0, -1, m.iteration // m.copies),
+            1,
+            _unsplit(m.cpu_edges, m.copies),
         )
         for p, m in marked.items()
     }
-    return 1, whole
+    return 1, unsplit
 
 
-def _whole(edges: Int64, count: int) -> Int64:
+def _unsplit(edges: Int64, count: int) -> Int64:
+    """Return the edges of the instances, of which each has `count` copies."""
     return np.append(edges[:-1:count], edges[-1])
 
 
@@ -127,21 +142,24 @@ def _boundaries(marked: _Marked, gpu: int, iterations: int) -> Int64 | None:
     first = _reduced(np.minimum, iteration, ops.start_ns, iterations, _LATEST)
     last_iteration = int(iteration.max())
     end = int(ops.end_ns[iteration == last_iteration].max())
+    # Running minimum from the end: an empty iteration takes the start of the next one, and starts never fall.
     first = np.minimum.accumulate(np.minimum(first, end)[::-1])[::-1]
     return np.append(first, max(end, int(first[-1])))
 
 
 def _reduced(how: np.ufunc, group: Indices, values: Int64, groups: int, empty: int) -> Int64:
+    """Reduce the values of each group by a ufunc, `empty` for groups without values: shape (groups,)."""
     out = np.full(groups, empty, np.int64)
-    held = (group >= 0) & (group < groups)
-    how.at(out, group[held], values[held])
+    in_group = (group >= 0) & (group < groups)
+    how.at(out, group[in_group], values[in_group])
     return out
 
 
 def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indices], list[str]]:
     """Return the iterations' names and each process's instances, iteration by iteration.
 
-    By the texts where each process has every text once ("step 12"), else by order, as many as all have.
+    Instances are matched by their texts where each process has every text once ("step 12"), else by their
+    order, as many as every process has.
     """
     texts = {p: trace.names.take(trace.nvtx.name_id[rows]) for p, rows in marker.ranges.items()}
     notes = [f"the ranks do not agree: {marker.disagreement}"] if marker.disagreement else []
@@ -163,16 +181,18 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Indi
 def _guessed_iterations(
     trace: Trace, order_of: Callable[[int], GpuOrder], marker: Candidate
 ) -> Iterations | None:
+    """Return the iterations that begin with an operation that comes back regularly."""
     starts = np.zeros((len(trace.gpus), marker.count + 1), np.int64)
     has_own = np.zeros(len(trace.gpus), bool)
     for gpu in trace.gpus:
         order = order_of(gpu.index)
-        at = np.flatnonzero(keys_of(trace, order) == marker.key)
-        if len(at) != marker.count:
+        first = np.flatnonzero(keys_of(trace, order) == marker.key)
+        if len(first) != marker.count:
             continue
-        spacing = int(np.median(np.diff(at)))
-        starts[gpu.index, :-1] = order.start_ns[at]
-        starts[gpu.index, -1] = order.end_ns[at[-1] : at[-1] + spacing].max()
+        # Nothing marks the end of the last iteration: it has as many operations as the median one.
+        spacing = int(np.median(np.diff(first)))
+        starts[gpu.index, :-1] = order.start_ns[first]
+        starts[gpu.index, -1] = order.end_ns[first[-1] : first[-1] + spacing].max()
         has_own[gpu.index] = True
     names = [f"{marker.name} {iteration}" for iteration in range(marker.count)]
     notes = [f"no range marks an iteration: guessed by the rhythm of {marker.name}"]

@@ -1,4 +1,4 @@
-"""Iterations that differ for a reason that the trace names: checkpoints and evaluations."""
+"""Finds iterations that differ for a reason that the trace names: a checkpoint or an evaluation."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ def special_iterations(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int
     Parameters
     ----------
     cpu_edges : mapping of int to ndarray of int64, shape (iterations + 1,)
-        Per process when each iteration begins on the CPU. An iteration contains a range that begins between
-        its own beginning and the next one's, in the order of the program.
+        When each iteration begins on the CPU, by process. A range belongs to the iteration in which it
+        begins.
     """
     nvtx = trace.nvtx
     types = nvtx.columns["event_type"] if len(nvtx) else np.empty(0, np.uint8)
     used = np.flatnonzero(np.bincount(nvtx.name_id[types != MARK], minlength=1)).astype(np.uint32)
     own = used[users_own(trace.names, used)]
-    found: dict[int, Reason] = {}
+    special: dict[int, Reason] = {}
     for flag, pattern in ((EVALUATION, EVALUATION_TEXT), (CHECKPOINT, CHECKPOINT_TEXT)):
         wanted = np.zeros(len(trace.names), bool)
         wanted[own[matching(trace.names, own, pattern)]] = True
         hits = np.flatnonzero(wanted[nvtx.name_id] & (types != MARK))
         iterations = _iterations_of(trace, hits, cpu_edges)
         count = max((len(e) - 1 for e in cpu_edges.values()), default=0)
-        # What every iteration does is no reason why one of them is longer.
+        # A range that most iterations contain is no reason why one of them is longer.
         if 2 * len(iterations) <= count:
-            found |= {iteration: (flag, f"contains {text}") for iteration, text in iterations.items()}
-    return found
+            special |= {iteration: (flag, f"contains {text}") for iteration, text in iterations.items()}
+    return special
 
 
 def _iterations_of(trace: Trace, hits: np.ndarray, cpu_edges: Mapping[int, Int64]) -> dict[int, str]:
+    """Return the iterations in which some ranges begin, with the first range's text and process."""
     track_of = np.searchsorted(trace.nvtx.offsets, hits, side="right") - 1
     iterations: dict[int, str] = {}
     for hit, track in zip(hits.tolist(), track_of.tolist(), strict=True):

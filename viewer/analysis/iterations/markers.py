@@ -1,4 +1,4 @@
-"""What may mark the iterations: the NVTX ranges that repeat, with their figures.
+"""Finds what may mark the iterations: the NVTX ranges that repeat, with their numbers.
 
 See docs/definitions.md, section 6.
 """
@@ -37,25 +37,25 @@ class Candidate:
     domain : str
         The NVTX domain, "" for the default one.
     what : {"range", "kernel", "copy", "none"}
-        "none" stands in front where nothing qualifies: there are no iterations until one is chosen.
+        "none" comes first where nothing qualifies: there are no iterations until one is chosen.
     count : int
         Instances, the fewest over the processes that have it.
     gpu_share : float
-        Of the processes' GPU operation time, what its instances launch; the least over the processes.
+        The share of a process's GPU operation time that its instances launch; the least over the processes.
     even_share : float
         Of the instances, those whose number of operations is within 10 % of the median.
     cpu_ns : int
         Time on the CPU inside its instances, the sum over the processes.
     qualifies : bool
-        Whether the rule takes it for an iteration.
+        Whether it meets the rule for an iteration.
     processes : tuple of int
         Those that have it.
     disagreement : str
-        What the ranks do not agree on, "" where they do.
+        In what the ranks differ, "" where they agree.
     ranges : mapping of int to ndarray
         Per process the instances, indices into `trace.nvtx`, in order of time.
     key : int
-        Of a guess: what `viewer.analysis.iterations.periodicity.keys_of` makes of the operation.
+        Of a guess: the key of the operation, see `viewer.analysis.iterations.periodicity.keys_of`.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Candidate:
 
     @property
     def guess(self) -> bool:
-        """Whether no range says so, but only the rhythm of the operations."""
+        """Whether no range marks the iterations, only how regularly an operation comes back."""
         return self.what in ("kernel", "copy")
 
 
@@ -92,34 +92,35 @@ def candidates(
     order_of : callable
         Gives a GPU's operations by start; called only where there is something to guess.
     """
-    found = _merged(trace, _figures(trace, projected))
-    qualified = sorted((c for c in found if c.qualifies), key=lambda c: (-len(c.processes), -c.cpu_ns))
+    repeated = _merged(trace, _numbers(trace, projected))
+    qualified = sorted((c for c in repeated if c.qualifies), key=lambda c: (-len(c.processes), -c.cpu_ns))
     others = sorted(
-        (c for c in found if not c.qualifies and c.gpu_share > 0), key=lambda c: (-c.gpu_share, -c.cpu_ns)
+        (c for c in repeated if not c.qualifies and c.gpu_share > 0), key=lambda c: (-c.gpu_share, -c.cpu_ns)
     )
     lead = qualified or _guessed(trace, order_of) or ([_NONE] if others else [])
     return (*lead, *others)[:MAX_OFFERED]
 
 
-def table(found: tuple[Candidate, ...]) -> pd.DataFrame:
-    """Return the candidates as a table: their figures, and whether the rule takes them."""
+def table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
+    """Return the candidates as a table: their numbers, and whether they meet the rule."""
     return pd.DataFrame(
         {
-            "name": [c.name for c in found],
-            "what": [_WHAT[c.what] for c in found],
-            "domain": [c.domain for c in found],
-            "count": [c.count for c in found],
-            "gpu_share": [c.gpu_share for c in found],
-            "even_share": [c.even_share for c in found],
-            "cpu_ns": [c.cpu_ns for c in found],
-            "qualifies": [c.qualifies for c in found],
-            "disagreement": [c.disagreement for c in found],
+            "name": [c.name for c in candidates],
+            "what": [_WHAT[c.what] for c in candidates],
+            "domain": [c.domain for c in candidates],
+            "count": [c.count for c in candidates],
+            "gpu_share": [c.gpu_share for c in candidates],
+            "even_share": [c.even_share for c in candidates],
+            "cpu_ns": [c.cpu_ns for c in candidates],
+            "qualifies": [c.qualifies for c in candidates],
+            "disagreement": [c.disagreement for c in candidates],
         }
     )
 
 
-def _figures(trace: Trace, projected: pd.DataFrame) -> pd.DataFrame:
+def _numbers(trace: Trace, projected: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each name of each track that repeats without overlapping itself."""
+    # By range: how many operations it launches, and their time on the GPU.
     ops = np.zeros(len(trace.nvtx), np.int64)
     busy = np.zeros(len(trace.nvtx), np.int64)
     ops[projected["range"]], busy[projected["range"]] = projected["ops"], projected["busy_ns"]
@@ -165,7 +166,7 @@ class _Texts:
         self._name_ids = trace.nvtx.name_id
 
     def groups(self, ranges: Indices) -> list[tuple[str, Indices]]:
-        """Return (normalised text, its ranges in order of time) for those that are often enough."""
+        """Return (normalised text, its ranges in order of time) for texts with enough ranges."""
         group = self._group[self._name_ids[ranges]]
         order = np.argsort(group, kind="stable")
         cuts = np.flatnonzero(np.diff(group[order])) + 1
@@ -177,6 +178,7 @@ class _Texts:
 def _disjoint(trace: Trace, instances: Indices) -> Indices:
     """Return the outermost instances; none if some overlap without nesting."""
     start, end = trace.nvtx.start_ns[instances], trace.nvtx.end_ns[instances]
+    # The farthest end of all earlier instances: one that ends no later lies inside another one.
     before = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end)[:-1])
     nested = end <= before
     if (start[~nested] < before[~nested]).any():
@@ -185,6 +187,7 @@ def _disjoint(trace: Trace, instances: Indices) -> Indices:
 
 
 def _even_share(counts: Indices) -> float:
+    """Return the share of counts within 10 % of their median."""
     middle = np.median(counts)
     return float((np.abs(counts - middle) <= 0.1 * middle).mean()) if middle else 0.0
 
@@ -197,67 +200,69 @@ def _gpu_time(trace: Trace) -> list[int]:
         events = trace.events[kind]
         if len(events):
             own = np.where(events.migrations(), 0, events.end_ns - events.start_ns)
+            # Events are grouped by stream: differences of running sums at the offsets are sums by stream.
             before = np.append(0, np.cumsum(own))
             np.add.at(total, process_of, np.diff(before[events.offsets]))
     return total.tolist()
 
 
-def _merged(trace: Trace, figures: pd.DataFrame) -> list[Candidate]:
-    """Join the processes' figures by name; a process counts with its thread that has most time in it."""
+def _merged(trace: Trace, numbers: pd.DataFrame) -> list[Candidate]:
+    """Join the processes' numbers by name; a process counts with the thread that spends most time inside."""
     working = {g.process for g in trace.gpus}
-    found = []
-    for (name, domain), rows in figures.groupby(["name", "domain"], sort=False):
+    merged = []
+    for (name, domain), rows in numbers.groupby(["name", "domain"], sort=False):
         best = rows.sort_values("cpu_ns", ascending=False, kind="stable").drop_duplicates("process")
         good = (best["gpu_share"] >= MIN_SHARE) & (best["even_share"] >= MIN_SHARE)
-        held = best[good] if good.any() else best
-        held = held.sort_values("process")
-        ranges = dict(zip(held["process"].tolist(), held["instances"].tolist(), strict=True))
+        used = (best[good] if good.any() else best).sort_values("process")
+        ranges = dict(zip(used["process"].tolist(), used["instances"].tolist(), strict=True))
         counts = {p: len(r) for p, r in ranges.items()}
-        found.append(
+        merged.append(
             Candidate(
                 name=str(name),
                 domain=str(domain),
                 what="range",
                 count=min(counts.values()),
-                gpu_share=float(held["gpu_share"].min()),
-                even_share=float(held["even_share"].min()),
-                cpu_ns=int(held["cpu_ns"].sum()),
+                gpu_share=float(used["gpu_share"].min()),
+                even_share=float(used["even_share"].min()),
+                cpu_ns=int(used["cpu_ns"].sum()),
                 qualifies=bool(good.any()),
                 processes=tuple(counts),
                 disagreement=_disagreement(trace, counts, working),
                 ranges=ranges,
             )
         )
-    return found
+    return merged
 
 
 def _disagreement(trace: Trace, counts: dict[int, int], working: set[int]) -> str:
-    said = []
+    """Return which processes lack the marker, and the counts of instances where they differ."""
+    parts = []
     if missing := sorted(working - counts.keys()):
-        said.append("not on " + ", ".join(trace.process_label(p) for p in missing))
+        parts.append("not on " + ", ".join(trace.process_label(p) for p in missing))
     if len(set(counts.values())) > 1:
-        said.append("; ".join(f"{trace.process_label(p)}: {n}" for p, n in sorted(counts.items())))
-    return ". ".join(said)
+        parts.append("; ".join(f"{trace.process_label(p)}: {n}" for p, n in sorted(counts.items())))
+    return ". ".join(parts)
 
 
 def _guessed(trace: Trace, order_of: Callable[[int], GpuOrder]) -> list[Candidate]:
-    found = guess(trace, order_of)
-    if found is None:
+    """Return the guess as the only candidate, none where nothing comes back regularly."""
+    guessed = guess(trace, order_of)
+    if guessed is None:
         return []
-    processes = tuple(sorted({trace.gpus[g].process for g in found.gpus}))
-    missing = [trace.gpu_label(g.index) for g in trace.gpus if g.index not in found.gpus]
+    processes = tuple(sorted({trace.gpus[g].process for g in guessed.gpus}))
+    missing = [trace.gpu_label(g.index) for g in trace.gpus if g.index not in guessed.gpus]
     return [
         Candidate(
-            name=found.name,
+            name=guessed.name,
             domain="",
-            what=found.what,
-            count=found.count,
-            gpu_share=found.share,
-            even_share=found.even_share,
+            what=guessed.what,
+            count=guessed.count,
+            gpu_share=guessed.share,
+            even_share=guessed.even_share,
             cpu_ns=0,
             qualifies=True,
             processes=processes,
             disagreement="not on " + ", ".join(missing) if missing else "",
-            key=found.key,
+            key=guessed.key,
         )
     ]

@@ -1,4 +1,7 @@
-"""A guess at the iterations where no range marks them: by the rhythm of the operations (section 6)."""
+"""Guesses the iterations where no range marks them: by how regularly an operation comes back.
+
+See docs/definitions.md, section 6.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,19 @@ _DRIVERS = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How one kind of operation comes back: its count, first position, spacing and how even that is."""
+    """How regularly one kind of operation comes back.
+
+    Attributes
+    ----------
+    key : int
+        See `keys_of`.
+    count, first, spacing : int
+        How often it runs, its first position among the operations, and the median number of operations apart.
+    even_share : float
+        Of the distances, those within 2 % of the median.
+    span : float
+        The share of all operations between its first and its last one.
+    """
 
     key: int
     count: int
@@ -33,7 +48,7 @@ class Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The operation that is taken to begin an iteration, and the GPUs on which it comes back so often.
+    """The operation that is assumed to begin an iteration, and the GPUs on which it runs `count` times.
 
     `share` is the part of a GPU's operations over which it comes back, the least over those GPUs.
     """
@@ -48,23 +63,24 @@ class Guess:
 
 
 def keys_of(trace: Trace, order: GpuOrder) -> Int64:
-    """Return what each operation of a GPU is known by, in its order of start.
+    """Return a key for each operation of a GPU, in order of start: equal operations have equal keys.
 
-    A kernel or graph by its name (0 and up), a copy by its kind and size (below -1), a set by nothing (-1);
-    a migration of unified memory is `_DRIVERS`.
+    A kernel or graph has its name (0 and up), a copy its kind and size (below -1), a set no key (-1), a
+    migration of unified memory `_DRIVERS`.
     """
     keys = np.full(len(order), -1, np.int64)
     for position, kind in enumerate(GPU_KINDS):
-        here = np.flatnonzero(order.kind == position)
-        events, index = trace.events[kind], order.index[here]
-        if not len(here) or kind is Kind.MEMSET:
+        of_kind = np.flatnonzero(order.kind == position)
+        events, index = trace.events[kind], order.index[of_kind]
+        if not len(of_kind) or kind is Kind.MEMSET:
             continue
         if kind is Kind.MEMCPY:
             sizes = events.columns["bytes"][index].astype(np.int64)
-            keys[here] = -2 - (sizes * 16 + events.columns["copy_kind"][index].astype(np.int64))
-            keys[here[events.migrations()[index]]] = _DRIVERS
+            # Copy kinds are below 16, so size and kind share one number; `_named` takes them apart.
+            keys[of_kind] = -2 - (sizes * 16 + events.columns["copy_kind"][index].astype(np.int64))
+            keys[of_kind[events.migrations()[index]]] = _DRIVERS
         else:
-            keys[here] = events.name_id[index]
+            keys[of_kind] = events.name_id[index]
     return keys
 
 
@@ -75,10 +91,14 @@ def _own(keys: Int64) -> Int64:
 
 
 def rhythms(keys: Int64) -> list[Rhythm]:
-    """Return the kinds of operation that are the same number of operations apart over half of all."""
+    """Return the kinds of operation that come back at even distances, over half of all operations or more.
+
+    Distances are numbers of operations: unlike times they do not depend on waiting.
+    """
     order = np.argsort(keys, kind="stable")
     cuts = np.flatnonzero(np.diff(keys[order])) + 1
-    found = []
+    # A stable sort groups equal keys and leaves their positions rising.
+    regular = []
     for positions in np.split(order, cuts):
         if len(positions) < 3 or keys[positions[0]] == -1:
             continue
@@ -88,27 +108,27 @@ def rhythms(keys: Int64) -> list[Rhythm]:
         span = (int(positions[-1]) - int(positions[0])) / len(keys)
         if spacing >= MIN_OPERATIONS and even >= MIN_EVEN_SHARE and span >= 0.5:
             key = int(keys[positions[0]])
-            found.append(Rhythm(key, len(positions), int(positions[0]), spacing, even, span))
-    return found
+            regular.append(Rhythm(key, len(positions), int(positions[0]), spacing, even, span))
+    return regular
 
 
-def commonest_count(found: list[Rhythm]) -> int:
+def commonest_count(regular: list[Rhythm]) -> int:
     """Return the smallest count that at least half as many share as share the commonest one."""
-    counts, shared = np.unique([r.count for r in found], return_counts=True)
+    counts, shared = np.unique([r.count for r in regular], return_counts=True)
     return int(counts[shared * 2 >= shared.max()][0])
 
 
 def guess(trace: Trace, order_of: Callable[[int], GpuOrder]) -> Guess | None:
-    """Return the operation that most likely begins an iteration, None where nothing has a rhythm."""
+    """Return the operation that most likely begins an iteration, None where nothing comes back regularly."""
     by_gpu = {g.index: rhythms(_own(keys_of(trace, order_of(g.index)))) for g in trace.gpus}
-    with_rhythm = {gpu: found for gpu, found in by_gpu.items() if found}
-    if not with_rhythm:
+    regular = {gpu: of_gpu for gpu, of_gpu in by_gpu.items() if of_gpu}
+    if not regular:
         return None
-    lead = max(with_rhythm, key=lambda gpu: len(order_of(gpu)))
-    count = commonest_count(with_rhythm[lead])
-    first = min((r for r in with_rhythm[lead] if r.count == count), key=lambda r: r.first)
+    lead = max(regular, key=lambda gpu: len(order_of(gpu)))
+    count = commonest_count(regular[lead])
+    first = min((r for r in regular[lead] if r.count == count), key=lambda r: r.first)
     same = {
-        gpu: r for gpu, found in with_rhythm.items() for r in found if (r.key, r.count) == (first.key, count)
+        gpu: r for gpu, of_gpu in regular.items() for r in of_gpu if (r.key, r.count) == (first.key, count)
     }
     name, what = _named(trace, first.key)
     share, even = min(r.span for r in same.values()), min(r.even_share for r in same.values())
@@ -116,6 +136,7 @@ def guess(trace: Trace, order_of: Callable[[int], GpuOrder]) -> Guess | None:
 
 
 def _named(trace: Trace, key: int) -> tuple[str, Literal["kernel", "copy"]]:
+    """Return the name of the operation of a key, and what it is."""
     if key >= 0:
         return short_name(trace.names[key]), "kernel"
     size, kind = divmod(-2 - key, 16)

@@ -1,4 +1,7 @@
-"""Each phase of an iteration: length, kernels, small ones, small-kernel bursts, idle inside (section 5)."""
+"""The table of phases: length, kernels, small-kernel bursts and idle time inside.
+
+See docs/definitions.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,11 @@ def phase_table(
     Returns
     -------
     DataFrame
-        `phase`, `how` (by what it was found), `compute_ns` and `length_ns` (its compute kernels' union, and
+        `phase`, `how` (how it was found), `compute_ns` and `length_ns` (the union of its compute kernels, and
         its stretches; medians over the iterations, means over the GPUs), and sums over iterations and GPUs:
-        `kernels`,
-        `small_kernels`, `bursts`, `burst_kernels`, `burst_ns`, `idle_ns` (inside); `top_kernels` (the three
-        names
-        with most time: `name`, `kernels`, `sum_ns`, `share`) and `top` (the same as a text), `<class>_ns`
-        (durations), and where to look: `gpu`, `start_ns`, `end_ns`.
+        `kernels`, `small_kernels`, `seas`, `sea_kernels`, `sea_ns` (small-kernel bursts), `idle_ns` (inside);
+        `top_kernels` (the three names with most time: `name`, `kernels`, `sum_ns`, `share`), `top` (the same
+        as text), `<class>_ns` (durations), and its location: `gpu`, `start_ns`, `end_ns`.
     """
     chosen = phases.over(scope.iterations_of(iterations))
     idle = tuple(scope.stalls(parts, gpu, "idle") for gpu in range(len(scope.within)))
@@ -46,19 +47,19 @@ def _row(
     idle: tuple[Intervals, ...],
 ) -> dict[str, object]:
     trace, classes, kernels = phase.trace, phase.classes, phase.trace.kernels
-    held: list[Rows] = []
+    pieces: list[Rows] = []
     small = bursts = in_bursts = burst_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
-        mine = phase.kernels[gpu]
-        mine = mine[within.covered(kernels.start_ns[mine], kernels.end_ns[mine]) > 0]
-        held.append(mine)
-        found = bursts_in(kernels, classes, mine)
-        small += small_in(kernels, mine)
-        bursts += len(found)
-        in_bursts += int(found.kernels.sum())
-        burst_ns += int(found.sum_ns.sum())
+        own = phase.kernels[gpu]
+        own = own[within.covered(kernels.start_ns[own], kernels.end_ns[own]) > 0]
+        pieces.append(own)
+        of_gpu = bursts_in(kernels, classes, own)
+        small += small_in(kernels, own)
+        bursts += len(of_gpu)
+        in_bursts += int(of_gpu.kernels.sum())
+        burst_ns += int(of_gpu.sum_ns.sum())
         idle_ns += (idle[gpu] & phase.extent[gpu]).total()
-    rows = tuple(held)
+    rows = tuple(pieces)
     top = top_kernels(trace, classes, scope, rows, 3)
     of_class = class_table(trace, classes, scope, rows)
     gpu, start, end = _example(phase, scope)

@@ -1,4 +1,7 @@
-"""Forward, backward and optimizer: which kernels each launched, and how long it keeps the GPU (section 5)."""
+"""Forward, backward and optimizer: which kernels each launched, and how long it keeps the GPU.
+
+See docs/definitions.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Phase:
     name : str
         "forward", "backward", "optimizer", or the range owner's own launches inside backward.
     how : str
-        By what it was found.
+        How it was found: by ranges, or by the autograd thread.
     extent : tuple of Intervals, one per GPU
         Its stretches: from the first start to the last end of operations between which none of another phase
         and no boundary of an iteration lies.
@@ -53,14 +56,14 @@ class Phase:
 
     @property
     def compute(self) -> tuple[Intervals, ...]:
-        """Union of its compute kernels and graphs on each GPU, no communication; made anew."""
+        """Union of its compute kernels and graphs on each GPU, without communication; computed anew."""
         kernels, graphs = self.trace.kernels, self.trace.events[Kind.GRAPH]
         return tuple(
             union(
-                np.concatenate((kernels.start_ns[held], graphs.start_ns[whole])),
-                np.concatenate((kernels.end_ns[held], graphs.end_ns[whole])),
+                np.concatenate((kernels.start_ns[compute], graphs.start_ns[graph])),
+                np.concatenate((kernels.end_ns[compute], graphs.end_ns[graph])),
             )
-            for held, whole in zip(map(self._compute_kernels, self.kernels), self.graphs, strict=True)
+            for compute, graph in zip(map(self._compute_kernels, self.kernels), self.graphs, strict=True)
         )
 
     def _compute_kernels(self, kernels: Rows) -> Rows:
@@ -107,12 +110,12 @@ class Phases:
         if name not in self.compute_ns or not self.basis:
             return ()
         basis = list(self.basis)
-        held = self.compute_ns[name] > 0
+        has_phase = self.compute_ns[name] > 0
         if name in ("forward", "backward"):
-            held = held & (self.has_both if self.has_both.any() else True)
+            has_phase = has_phase & (self.has_both if self.has_both.any() else True)
         return tuple(
             int(np.median(lengths[basis][mask[basis]])) if mask[basis].any() else None
-            for lengths, mask in zip(self.compute_ns[name], held, strict=True)
+            for lengths, mask in zip(self.compute_ns[name], has_phase, strict=True)
         )
 
     @cached_property
@@ -122,12 +125,12 @@ class Phases:
 
     @cached_property
     def backward_ns(self) -> int | None:
-        """Median time of compute kernels in backward, ns; no optimizer, none of the owner's own launches."""
+        """Median time of compute kernels in backward, ns; without optimizer and owner's own launches."""
         return self.median_ns("backward")
 
     @property
     def ratio(self) -> float | None:
-        """Backward over forward: about 2 is normal, 3 points at activation checkpointing."""
+        """Backward over forward: about 2 is usual, 3 points at activation checkpointing."""
         if not self.forward_ns or self.backward_ns is None:
             return None
         return self.backward_ns / self.forward_ns
@@ -140,10 +143,10 @@ class Phases:
 
 
 def find_phases(launches: Launches, classes: KernelClasses, iterations: Iterations) -> Phases:
-    """Return what each phase launched and how long it kept each GPU, iteration by iteration."""
+    """Return what each phase launched, and how long it kept each GPU in each iteration."""
     trace = launches.trace
     gpus = len(trace.gpus)
-    found = {name: [_NOTHING] * gpus for name in _ALL}
+    by_gpu = {name: [_NOTHING] * gpus for name in _ALL}
     how = dict.fromkeys(_ALL, NOT_FOUND)
     named = _Named(trace)
     for process in trace.processes:
@@ -151,16 +154,16 @@ def find_phases(launches: Launches, classes: KernelClasses, iterations: Iteratio
         if not own_gpus:
             continue
         cover = Cover(launches, process.index)
-        masks, said = _attributed(cover, named, process.index)
-        how |= {name: said[name] for name in said if masks[name].any()}
+        masks, basis = _attributed(cover, named, process.index)
+        how |= {name: basis[name] for name in basis if masks[name].any()}
         for gpu in own_gpus:
             for name, on_gpu in _on_gpu(cover.launched, masks, iterations, gpu).items():
-                found[name][gpu] = on_gpu
+                by_gpu[name][gpu] = on_gpu
     how[OWN_IN_BACKWARD] = how["backward"]
     phases = tuple(
-        Phase(trace, classes, name, how[name], *(tuple(part) for part in zip(*found[name], strict=True)))
+        Phase(trace, classes, name, how[name], *(tuple(part) for part in zip(*by_gpu[name], strict=True)))
         for name in _ALL
-        if any(len(kernels) for _, kernels, _ in found[name])
+        if any(len(kernels) for _, kernels, _ in by_gpu[name])
     )
     compute = {
         p.name: np.array([covered.covered(*iterations.windows(g)) for g, covered in enumerate(p.compute)])
@@ -176,13 +179,13 @@ _NOTHING: _OnGpu = (EMPTY, np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 class _Named:
-    """The ranges whose text names a phase, by process and track; libraries' domains apart."""
+    """The ranges whose text names a phase, by process and track; without those in libraries' domains."""
 
     def __init__(self, trace: Trace) -> None:
         nvtx = trace.nvtx
         used = np.flatnonzero(np.bincount(nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
         types = nvtx.columns.get("event_type")
-        self._found: dict[tuple[str, int], list[tuple[Track, Indices]]] = defaultdict(list)
+        self._ranges: dict[tuple[str, int], list[tuple[Track, Indices]]] = defaultdict(list)
         for phase in PHASES if types is not None else ():
             is_named = np.zeros(len(trace.names), bool)
             is_named[used] = in_phase(trace.names, used, phase)
@@ -192,33 +195,34 @@ class _Named:
             for low, high in zip(first.tolist(), last.tolist(), strict=True):
                 track = trace.tracks[int(owner[low])]
                 if not is_library_domain(track.domain):
-                    self._found[phase, trace.threads[track.thread].process].append((track, rows[low:high]))
+                    self._ranges[phase, trace.threads[track.thread].process].append((track, rows[low:high]))
 
     def of(self, phase: str, process: int) -> list[tuple[Track, Indices]]:
-        """Return the tracks of a process that have such ranges, each with them."""
-        return self._found.get((phase, process), [])
+        """Return the tracks of a process that have ranges of a phase, each with its ranges."""
+        return self._ranges.get((phase, process), [])
 
 
 def _attributed(cover: Cover, named: _Named, process: int) -> tuple[dict[str, Mask], dict[str, str]]:
-    """Return which operations each phase launched.
+    """Return which operations each phase launched, and how each phase was found.
 
-    An operation inside several belongs to the optimizer before backward, and to backward before forward: what
-    backward computes again is backward. What the owner of the backward range launches itself there, while
-    another thread launches the gradients, is apart.
+    Of several phases around it, an operation belongs to the optimizer before backward, and to backward before
+    forward: recomputation during backward is backward. Operations that the owner of the backward range
+    launches itself, while another thread launches the gradients, are a phase of their own.
     """
     covered = {name: _covered(cover, named.of(name, process)) for name in PHASES}
     own = _covered(cover, named.of("backward", process), "thread")
-    said = dict.fromkeys(PHASES, BY_RANGE)
+    how = dict.fromkeys(PHASES, BY_RANGE)
     optimizer, backward = covered["optimizer"], covered["backward"] & ~covered["optimizer"]
     if not covered["backward"].any():
         backward = _by_autograd_thread(cover, named.of("forward", process)) & ~optimizer
-        own, said["backward"] = np.zeros_like(backward), BY_THREAD
+        own, how["backward"] = np.zeros_like(backward), BY_THREAD
     adopted = backward & ~own
+    # Without another thread's launches, or with few of them, the owner's launches are backward itself.
     apart = backward & own if adopted.sum() > (backward & own).sum() // 4 else np.zeros_like(backward)
     backward = backward & ~apart
     forward = covered["forward"] & ~covered["backward"] & ~optimizer & ~backward
     masks = {"forward": forward, "backward": backward, "optimizer": optimizer, OWN_IN_BACKWARD: apart}
-    return masks, said
+    return masks, how
 
 
 def _covered(cover: Cover, named: list[tuple[Track, Indices]], mode: str = "process") -> Mask:
@@ -227,15 +231,15 @@ def _covered(cover: Cover, named: list[tuple[Track, Indices]], mode: str = "proc
     inside = np.zeros(len(cover.launched), bool)
     for track, ranges in named:
         start, end = nvtx.start_ns[ranges], nvtx.end_ns[ranges]
-        for at, around in cover.around(track.thread, track.domain, start, end, mode):
-            inside[at] |= around >= 0
+        for operations, around in cover.around(track.thread, track.domain, start, end, mode):
+            inside[operations] |= around >= 0
     return inside
 
 
 def _by_autograd_thread(cover: Cover, forward: list[tuple[Track, Indices]]) -> Mask:
     """Return what the autograd thread launched: by its name, else the other thread with most launches.
 
-    Without that name it is only looked for where there is a forward: not every second thread is autograd's.
+    Without that name only a trace with a forward is searched: not every second thread is autograd's.
     """
     threads, launched = cover.trace.threads, cover.launched
     mask = np.zeros(len(launched), bool)
@@ -270,27 +274,28 @@ def _on_gpu(
 ) -> dict[str, _OnGpu]:
     """Return stretches, kernels and graphs of each phase on one GPU."""
     kernel, graph = GPU_KINDS.index(Kind.KERNEL), GPU_KINDS.index(Kind.GRAPH)
-    here = ops.gpu == gpu
+    # The phase of each operation, -1 for none: the masks are disjoint.
     phase = np.full(len(ops), -1, np.int64)
     for number, name in enumerate(_ALL):
         phase[masks[name]] = number
-    rows = np.flatnonzero(here & (phase >= 0))
+    rows = np.flatnonzero((ops.gpu == gpu) & (phase >= 0))
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     stretches = _stretches(ops.start_ns[rows], ops.end_ns[rows], phase[rows], iterations.starts[gpu])
-    found = {}
+    result = {}
     for number, name in enumerate(_ALL):
-        mine = rows[phase[rows] == number]
-        kinds, index = ops.kind[mine], ops.index[mine].astype(np.int32)
-        found[name] = (stretches[number], index[kinds == kernel], index[kinds == graph])
-    return found
+        own = rows[phase[rows] == number]
+        kinds, index = ops.kind[own], ops.index[own].astype(np.int32)
+        result[name] = (stretches[number], index[kinds == kernel], index[kinds == graph])
+    return result
 
 
 def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[Intervals]:
-    """Return per phase the stretches of operations, given by start, that nothing of another phase cuts."""
+    """Return the stretches of each phase: runs of operations with no other phase between."""
     if not len(start):
         return [EMPTY] * len(_ALL)
     iteration = np.searchsorted(edges, start, side="right")
+    # A stretch ends where the phase or the iteration changes; it reaches to the last end of its operations.
     new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(iteration) != 0)))
     first = np.flatnonzero(new)
-    low, high, of = start[first], np.maximum.reduceat(end, first), phase[first]
-    return [union(low[of == number], high[of == number]) for number in range(len(_ALL))]
+    low, high, owner = start[first], np.maximum.reduceat(end, first), phase[first]
+    return [union(low[owner == number], high[owner == number]) for number in range(len(_ALL))]

@@ -1,4 +1,7 @@
-"""Ranges that hold several iterations each: exact copies of one sequence of operations (section 6)."""
+"""Splits ranges that hold several iterations each: exact copies of one sequence of operations.
+
+See docs/definitions.md, section 6.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _HINT = re.compile(r"repeat\w*\s*[=:]\s*(\d+)", re.IGNORECASE)
 
 
 def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, Indices]:
-    """Return into how many copies of one sequence the instances of a marker fall, and each operation's copy.
+    """Return how many copies of one sequence each instance of a marker has, and the copy of each operation.
 
     Parameters
     ----------
@@ -25,12 +28,12 @@ def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, 
     instance : ndarray of int64, shape (len(ops),)
         The instance that each operation was launched in, -1 for none.
     text : str
-        The text of an instance; "repeat=5" in it is believed where the operations bear it out.
+        The text of an instance; "repeat=5" in it counts where the operations agree.
 
     Returns
     -------
     int
-        1 if the instances are no copies with nothing left over.
+        1 unless every instance is exactly that many copies.
     ndarray of int64, shape (len(ops),)
         ``instance * copies + copy``, -1 for none.
     """
@@ -54,40 +57,44 @@ def times_repeated(sequence: npt.NDArray[Any]) -> int:
 
 def _runs(ops: LaunchedOperations, instance: Indices, countable: Mask) -> list[tuple[int, Indices, Indices]]:
     """Return (instance, its operations, those that count) for each launching thread, in order of launch."""
-    found = []
+    result = []
     for rows in ops.threads.values():
         inside = rows.start + np.flatnonzero(instance[rows] >= 0)
         order = inside[np.argsort(instance[inside], kind="stable")]
         if not len(order):
             continue
         pieces = np.split(order, np.flatnonzero(np.diff(instance[order])) + 1)
-        found += [(int(instance[piece[0]]), piece, piece[countable[piece]]) for piece in pieces]
-    return found
+        result += [(int(instance[piece[0]]), piece, piece[countable[piece]]) for piece in pieces]
+    return result
 
 
 def _fitting(runs: list[tuple[int, Indices, Indices]], ops: LaunchedOperations, text: str) -> int:
-    counted = [held for _, _, held in runs if len(held)]
+    """Return the number of copies that all instances are exactly, by the hint in the text if they agree."""
+    counted = [rows for _, _, rows in runs if len(rows)]
     if not counted:
         return 1
     common = 0
-    for held in counted:
-        common = math.gcd(common, times_repeated(ops.name_id[held]))
+    for rows in counted:
+        common = math.gcd(common, times_repeated(ops.name_id[rows]))
         if common == 1:
             return 1
     hint = _HINT.search(text)
     if hint and int(hint[1]) > 1 and common % int(hint[1]) == 0:
         return int(hint[1])
     per_instance: dict[int, int] = {}
-    for instance, _, held in runs:
-        per_instance[instance] = per_instance.get(instance, 0) + len(held)
+    for instance, _, rows in runs:
+        per_instance[instance] = per_instance.get(instance, 0) + len(rows)
     return common if min(per_instance.values()) // common >= MIN_OPERATIONS else 1
 
 
 def _copy_of(instance: Indices, runs: list[tuple[int, Indices, Indices]], count: int) -> Indices:
+    """Return ``instance * count + copy`` of each operation, -1 for none."""
     out = np.full(len(instance), -1, np.int64)
     for number, members, counted in runs:
         if not len(counted):
             continue
+        # An operation that does not count belongs to the copy of the next one that does; each copy has
+        # len(counted) / count of those.
         before = np.searchsorted(counted, members, side="left")
         out[members] = number * count + np.minimum(before * count // len(counted), count - 1)
     return out

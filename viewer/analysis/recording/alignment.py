@@ -1,4 +1,7 @@
-"""A shifted GPU clock put right: by how much, and the trace with it (docs/definitions.md, section 10)."""
+"""Aligns shifted GPU clocks: the offset of each, and the trace with them applied.
+
+See docs/definitions.md, section 10.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from viewer.analysis.recording.clocks import TOLERANCE_NS, Clock
 from viewer.trace import GPU_KINDS, Trace
 
 ALIGNED = "aligned: "
-"""How the note of an alignment begins."""
+"""The beginning of the note about an alignment."""
 _STEADY_NS = 10_000
 
 
 def offsets(clocks: Sequence[Clock], launches: Launches, classes: KernelClasses) -> dict[int, int]:
     """Return what to add to the times of each GPU whose clock is shifted, ns.
 
-    The middle of the bounds that launches and synchronisations set, refined by the ends of collectives: the
-    k-th kernels of ranks that do the same end together.
+    It is the middle of the bounds that launches and synchronisations set, refined by collectives: their k-th
+    kernels end together on all ranks.
     """
     shifted = [clock for clock in clocks if clock.is_shifted]
     if not shifted:
@@ -39,8 +42,8 @@ def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
     Parameters
     ----------
     by_ns : mapping of int to int
-        What to add to the times of a GPU, by its index. It is marked in ``Gpu.aligned_ns``, which counts from
-        what the file says, and in its label.
+        What to add to the times of a GPU, by its index. ``Gpu.aligned_ns`` has the sum since the file was
+        read, and the label of the GPU is marked.
     """
     events = dict(trace.events)
     for kind in GPU_KINDS:
@@ -61,6 +64,7 @@ def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
 
 
 def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy: set[int]) -> int:
+    """Return the offset by the collective that fits most steadily inside the bounds, else their middle."""
     ends = trace.kernels.end_ns
     best: tuple[float, int] | None = None
     for own in (s for s in comm if s.gpu == clock.gpu):
@@ -68,6 +72,7 @@ def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy
             same = other.gpu in healthy and other.name_id == own.name_id
             if not same or len(other.rows) != len(own.rows):
                 continue
+            # If the k-th kernels are one collective, their ends differ by the offset alone.
             apart = ends[other.rows] - ends[own.rows]
             offset = int(np.median(apart))
             unsteady = float(np.median(np.abs(apart - offset)))

@@ -1,4 +1,4 @@
-"""GPU clocks against the CPU's: the bounds between which each offset lies.
+"""Compares GPU clocks with the CPU's: the bounds between which each offset lies.
 
 See docs/definitions.md, section 10.
 """
@@ -39,7 +39,7 @@ class Clock:
 
     @property
     def is_shifted(self) -> bool:
-        """Whether the bounds leave out 0 by more than 100 µs, and an offset would put that right."""
+        """Whether the bounds exclude 0 by more than 100 µs, and an offset satisfies both."""
         return self.is_early or self.is_late
 
     @property
@@ -78,26 +78,26 @@ class Clock:
 def clocks(launches: Launches) -> tuple[Clock, ...]:
     """Return the bounds of every GPU's clock, in order of `Trace.gpus`."""
     trace = launches.trace
-    found: dict[int, Clock] = {}
+    by_gpu: dict[int, Clock] = {}
     for process in trace.processes:
         gpus = trace.gpus_of(process.index)
         if gpus:
             ops = launched_operations(launches, process.index)
-            found |= {g.index: _clock(trace, ops, g) for g in gpus}
-    return tuple(found[g.index] for g in trace.gpus)
+            by_gpu |= {g.index: _clock(trace, ops, g) for g in gpus}
+    return tuple(by_gpu[g.index] for g in trace.gpus)
 
 
 def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
-    mine = ops.gpu == gpu.index
-    lower = int((ops.call_start_ns[mine] - ops.start_ns[mine]).max()) if mine.any() else None
-    return Clock(gpu.index, lower, _upper(trace, ops, gpu, mine))
+    on_gpu = ops.gpu == gpu.index
+    lower = int((ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu]).max()) if on_gpu.any() else None
+    return Clock(gpu.index, lower, _upper(trace, ops, gpu, on_gpu))
 
 
-def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, mine: Mask) -> int | None:
+def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> int | None:
     """Return the least time from the end of the last operation launched before a sync to its return."""
     sync = trace.events[Kind.SYNC]
     rows = sync.of(gpu.process)
-    if rows.stop == rows.start or not mine.any():
+    if rows.stop == rows.start or not on_gpu.any():
         return None
     names = sync.name_id[rows]
     context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
@@ -105,12 +105,14 @@ def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, mine: Mask) -> int |
     of_stream, of_device = (_is_named(trace, names, calls) for calls in (_STREAM_SYNCS, _DEVICE_SYNCS))
     own = {(s.context, s.stream_id): s.index for s in trace.streams_of(gpu.index)}
     waits_for: dict[int, list[int]] = defaultdict(list)
-    for at in np.flatnonzero(of_stream).tolist():
-        waits_for[own.get((int(context[at]), int(stream[at])), -1)].append(at)
+    for sync_row in np.flatnonzero(of_stream).tolist():
+        waits_for[own.get((int(context[sync_row]), int(stream[sync_row])), -1)].append(sync_row)
     waits_for.pop(-1, None)
+    # A sync of the device waits for all streams of its context.
     whole = of_device & np.isin(context, [number for number, _ in own])
-    bounds = [_slack(ops, np.flatnonzero(mine), start[whole], end[whole])]
-    order = np.flatnonzero(mine)
+    bounds = [_slack(ops, np.flatnonzero(on_gpu), start[whole], end[whole])]
+    order = np.flatnonzero(on_gpu)
+    # Sorted by stream, the operations of each one are a slice.
     stream_of = _stream_of(trace, ops)[order]
     order = order[np.argsort(stream_of, kind="stable")]
     stream_of = np.sort(stream_of)
@@ -124,23 +126,26 @@ def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, mine: Mask) -> int |
 def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
     """Return which events have one of some names."""
     used, code = coded(name_id)
-    held = np.array([name in calls for name in trace.names.take(used)], bool)
-    return np.asarray(held[code])
+    is_named = np.array([name in calls for name in trace.names.take(used)], bool)
+    return np.asarray(is_named[code])
 
 
 def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> int | None:
+    """Return the least time from the end of the work before a sync to its return, None without any, ns."""
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
-    held = before >= 0
-    if not held.any():
+    known = before >= 0
+    if not known.any():
         return None
+    # A synchronisation waits for every operation launched before it: the last end of all of them bounds it.
     latest = np.maximum.accumulate(ops.end_ns[order])
-    return int((sync_end[held] - latest[before[held]]).min())
+    return int((sync_end[known] - latest[before[known]]).min())
 
 
 def _stream_of(trace: Trace, ops: LaunchedOperations) -> Int64:
+    """Return the stream of each operation, an index into `Trace.streams`."""
     out = np.zeros(len(ops), np.int64)
     for position, kind in enumerate((Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)):
-        here = ops.kind == position
-        out[here] = np.searchsorted(trace.events[kind].offsets, ops.index[here], side="right") - 1
+        of_kind = ops.kind == position
+        out[of_kind] = np.searchsorted(trace.events[kind].offsets, ops.index[of_kind], side="right") - 1
     return out

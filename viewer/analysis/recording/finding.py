@@ -1,4 +1,4 @@
-"""What a reader of a trace has to know, as one sentence and what it means."""
+"""A finding: one thing that is wrong with a recording or missing in it, and what it means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a reader of the trace has to know.
+    """One thing that whoever reads the trace has to know.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is wrong with a recording, and what therefore cannot be known (docs/definitions.md, section 10)."""
+"""Finds what is wrong with a recording, and what cannot be known (docs/definitions.md, section 10)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 FEW_ROWS = 0.9
 FEW_ROWS_CAPTURED = 0.02
-"""Launches while a graph is captured run nothing: with captures only an all but empty GPU is told as lost."""
+"""Launches while a graph is captured run nothing: with captures only an all but empty GPU counts as lost."""
 
 _LAUNCHING = "LaunchKernel"
 _PUTS_WORK = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch|Mem(cpy|set|Prefetch))")
@@ -38,7 +38,7 @@ def lost_gpus(trace: Trace, found: Iterable[Finding]) -> frozenset[int]:
 
 
 def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]) -> tuple[Finding, ...]:
-    """Return what the trace's own diagnostics and our checks say, worst first."""
+    """Return the findings of all checks and of the trace's own diagnostics, worst first."""
     trace = launches.trace
     found = [
         *_no_gpu_rows(trace),
@@ -100,7 +100,7 @@ def _launching_calls(trace: Trace) -> int:
 
 
 def _lost_rows(trace: Trace) -> Iterator[Finding]:
-    """Say where there are launches without kernels, and not as many kernels without launches."""
+    """Yield the processes that have launches without kernels, and not as many kernels without launches."""
     if not any(len(trace.events[kind]) for kind in GPU_KINDS):
         return
     used = np.flatnonzero(np.bincount(trace.api.name_id, minlength=len(trace.names)))
@@ -111,16 +111,20 @@ def _lost_rows(trace: Trace) -> Iterator[Finding]:
     for process in trace.processes:
         if not trace.api.counts([thread.index for thread in trace.threads_of(process.index)]).any():
             continue
-        asked, captures = _launched(trace, process.index, launching, capturing)
-        found = _correlations(trace, process.index)
-        count, held = len(asked), int(np.isin(asked, found).sum())
-        if count < 10 or max(held, len(found)) >= (FEW_ROWS_CAPTURED if captures else FEW_ROWS) * count:
+        launched, captures = _launched(trace, process.index, launching, capturing)
+        recorded = _correlations(trace, process.index)
+        count, with_kernel = len(launched), int(np.isin(launched, recorded).sum())
+        if (
+            count < 10
+            or max(with_kernel, len(recorded)) >= (FEW_ROWS_CAPTURED if captures else FEW_ROWS) * count
+        ):
             continue
         where = trace.process_label(process.index)
         yield Finding(
             "lost-rows",
             "error",
-            f"{where}: {count:,} kernel launches, but kernels for {held:,} of them ({held / count:.1%})",
+            f"{where}: {count:,} kernel launches, but kernels for {with_kernel:,} of them "
+            f"({100 * with_kernel / count:.1f} %)",
             f"GPU events of {where} were lost while recording: its lanes are empty because rows are missing, "
             "not because it was idle. Its parts, and what compares ranks, are wrong.",
             where,
@@ -132,13 +136,13 @@ def _lost_rows(trace: Trace) -> Iterator[Finding]:
 def _launched(trace: Trace, process: int, launching: Mask, capturing: Mask) -> tuple[Int64, bool]:
     """Return the correlation ids of a process's kernel launches, and whether it captures graphs.
 
-    `launching` and `capturing` say which names do, shape (names,) each.
+    `launching` and `capturing` are the masks of the names that do, shape (names,) each.
     """
     api = trace.api
     rows = api.rows_of([t.index for t in trace.threads_of(process)])
     names = api.name_id[rows]
-    asked = np.unique(np.asarray(api.columns["correlation"][rows[launching[names]]], np.int64))
-    return asked, bool(capturing[names].any())
+    launched = np.unique(np.asarray(api.columns["correlation"][rows[launching[names]]], np.int64))
+    return launched, bool(capturing[names].any())
 
 
 def _correlations(trace: Trace, process: int) -> Int64:
@@ -227,15 +231,15 @@ def _shared_gpus(trace: Trace) -> Iterator[Finding]:
 
 
 def _unknown_launches(launches: Launches) -> Iterator[Finding]:
-    """Say where operations have no launch record."""
+    """Yield the GPUs with operations that have no launch record."""
     trace = launches.trace
     drivers = {kind: trace.events[kind].migrations() for kind in GPU_KINDS}
     for gpu in trace.gpus:
         count = missing = 0
         for kind in GPU_KINDS:
             rows = rows_of_gpu(trace, kind, gpu.index)
-            held = launches.api_of(kind)[rows][~drivers[kind][rows]]
-            count, missing = count + len(held), missing + int((held < 0).sum())
+            calls = launches.api_of(kind)[rows][~drivers[kind][rows]]
+            count, missing = count + len(calls), missing + int((calls < 0).sum())
         if missing * 20 > count:
             yield Finding(
                 "unknown-launches",
@@ -249,7 +253,7 @@ def _unknown_launches(launches: Launches) -> Iterator[Finding]:
 
 
 def _migrations(trace: Trace) -> Iterator[Finding]:
-    """Say how many pages of unified memory the driver migrated, and why."""
+    """Yield how many pages of unified memory the driver migrated, and why."""
     copies = trace.events[Kind.MEMCPY]
     rows = np.flatnonzero(copies.migrations())
     if not len(rows):
@@ -311,7 +315,8 @@ def _profiler_overhead(trace: Trace) -> Iterator[Finding]:
         yield Finding(
             "profiler-overhead",
             "warning",
-            f"The profiler itself took {covered / 1e6:,.1f} ms, {covered / (end - start):.1%} of the window",
+            f"The profiler itself took {covered / 1e6:,.1f} ms, "
+            f"{100 * covered / (end - start):.1f} % of the window",
             "Gaps during it are the profiler's doing, not the program's.",
             time_ns=int(overhead.start_ns[0]),
         )

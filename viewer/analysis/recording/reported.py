@@ -1,4 +1,4 @@
-"""What the recording itself says: nsys's own messages, what was read, left unread and not recorded."""
+"""Findings that the recording itself contains: nsys's messages, what was not read and not recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_CONCERN = re.compile(
     r"|No (?!CUDA\b)[\w ./-]+ events collected",
     re.IGNORECASE | re.DOTALL,
 )
-"""Messages of nsys about what no number here is of."""
+"""Messages of nsys that concern no number here."""
 _NO_CUDA = re.compile(r"No CUDA events collected", re.IGNORECASE)
 _NAMES_OF_CODES = "ENUM_"
 
@@ -31,7 +31,7 @@ _WITHOUT = {
 
 
 def about_recording(trace: Trace) -> Iterator[Finding]:
-    """Yield what the recording and its reading leave to be known."""
+    """Yield nsys's own messages, notes about reading the file, unread tables, and what was not recorded."""
     yield from _of_nsys(trace)
     yield from _reading(trace)
     yield from _unread(trace)
@@ -42,24 +42,24 @@ def about_recording(trace: Trace) -> Iterator[Finding]:
 
 
 def _of_nsys(trace: Trace) -> Iterator[Finding]:
-    """Repeat nsys's warnings and errors, equal ones once; those that concern no number folded into one."""
+    """Yield nsys's warnings and errors, equal ones once; those that concern no number as one finding."""
     rows = trace.diagnostics
     rows = rows[rows["severity"].isin(["error", "warning"])]
     folded: dict[str, int] = {}
-    for (severity, raw), held in rows.groupby(["severity", "text"], sort=False):
+    for (severity, raw), equal in rows.groupby(["severity", "text"], sort=False):
         text = str(raw)
-        said = " ".join(text.split()).rstrip(".")
-        if _concerns_nothing(trace, said):
+        line = " ".join(text.split()).rstrip(".")
+        if _concerns_nothing(trace, line):
             first = " ".join(text.strip().split("\n")[0].split()).rstrip(".")
-            folded[first] = folded.get(first, 0) + len(held)
+            folded[first] = folded.get(first, 0) + len(equal)
             continue
-        times = f" ({len(held)} times)" if len(held) > 1 else ""
+        times = f" ({len(equal)} times)" if len(equal) > 1 else ""
         yield Finding(
             "reported-by-nsys",
             "error" if severity == "error" else "warning",
-            f"{said}{times}",
+            f"{line}{times}",
             "Reported by nsys.",
-            time_ns=int(held["time_ns"].iloc[0]),
+            time_ns=int(equal["time_ns"].iloc[0]),
         )
     if folded:
         title = f"{counted(sum(folded.values()), 'message')} of nsys on what no number here needs"
@@ -75,7 +75,7 @@ def _concerns_nothing(trace: Trace, text: str) -> bool:
 
 
 def _reading(trace: Trace) -> Iterator[Finding]:
-    """Repeat what the reader had to do to open the file."""
+    """Yield the reader's notes about opening the file."""
     notes = [note for note in trace.notes if not note.startswith(ALIGNED)]
     for note in notes:
         if "schema" in note or "has no column" in note:
@@ -86,16 +86,16 @@ def _reading(trace: Trace) -> Iterator[Finding]:
 
 
 def _unread(trace: Trace) -> Iterator[Finding]:
-    """Name every table that has rows and is not read, with its count."""
+    """Yield the tables that have rows and are not read, with their counts, as one finding."""
     if not trace.unread:
         return
     named = {name: rows for name, rows in trace.unread.items() if not name.startswith(_NAMES_OF_CODES)}
-    said = [f"{name} ({counted(rows, 'row')})" for name, rows in named.items()]
+    parts = [f"{name} ({counted(rows, 'row')})" for name, rows in named.items()]
     if codes := len(trace.unread) - len(named):
-        said.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}…)")
+        parts.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}…)")
     are = "is" if len(trace.unread) == 1 else "are"
     title = f"{counted(len(trace.unread), 'table')} of this file {are} not read"
-    yield Finding("unread-tables", "info", title, f"{', '.join(said)}.")
+    yield Finding("unread-tables", "info", title, f"{', '.join(parts)}.")
 
 
 def _guessed_ranks(trace: Trace) -> Iterator[Finding]:
