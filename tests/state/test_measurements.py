@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from viewer.rows import EventRef
-from viewer.state import Measurements, Note, Notes
+from viewer.state import Measurement, Measurements, Note, Notes
 from viewer.state.history import History
 from viewer.trace import Kind
 
@@ -94,3 +94,13 @@ def test_a_note_on_an_event_has_the_times_of_the_event(demo_study):
     assert note.span(demo_study) == (kernels.start_ns[7], kernels.end_ns[7])
     assert note.span(None) == (-5, -1)
     assert replace(note, event=EventRef(Kind.KERNEL, 10**7)).span(demo_study) == (-5, -1)
+
+
+def test_what_cannot_be_seen_is_spelled_out_whoever_writes_it(history):
+    evil = "a\u202eb\x1b[31m\n"
+    notes = Notes(history)
+    notes.add(Note(1, 1))
+    notes.change(0, text=evil)
+    assert notes.items[0].text == r"a\u202eb\x1b[31m" + "\n"
+    measurement = Measurement(1, 2, evil, note=evil)
+    assert (measurement.name, measurement.note) == (r"a\u202eb\x1b[31m\n", notes.items[0].text)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from viewer.printable import visible, visible_lines
 from viewer.state.history import Edited
 
 
@@ -13,7 +14,8 @@ from viewer.state.history import Edited
 class Measurement:
     """A kept range [start, end) in ns from the trace's zero.
 
-    `extra` holds what a session of another version says of it.
+    What would not be seen in its texts, or be obeyed, is spelled out. `extra` holds what a session of
+    another version says of it.
     """
 
     start_ns: int
@@ -22,6 +24,10 @@ class Measurement:
     colour: str = "#2563eb"
     note: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", visible(self.name))
+        object.__setattr__(self, "note", visible_lines(self.note))
 
     @property
     def length_ns(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.study import Study
+from viewer.printable import visible_lines
 from viewer.rows import EventRef
 from viewer.state.history import Edited, History
 from viewer.state.time_axis import Window
@@ -23,6 +24,8 @@ class Note:
 
     Attributes
     ----------
+    text : str
+        What would not be seen in it, or be obeyed, is spelled out.
     start_ns, end_ns : int
         An instant where both are equal, else a range.
     row_key : str
@@ -46,6 +49,9 @@ class Note:
     offset: tuple[int, int] | None = None
     arrow: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", visible_lines(self.text))
 
     def span(self, study: Study | None) -> Window:
         """Return start and end: those of its event where this trace has it, else its own."""
