@@ -1,4 +1,4 @@
-"""The Collectives dock: who waits for whom in NCCL, how long, and whether it is always the same rank."""
+"""The Collectives dock: which rank each NCCL collective waits for, how long, and how persistently."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def members_text(study: Study, gpus: tuple[int, ...]) -> str:
 
 
 def headline(study: Study, found: Collectives) -> str:
-    """Say in a line who makes the others wait most."""
+    """Return a line that names the rank which causes the most wait time."""
     table = found.table
     if not found.groups or not table["others_waited_ns"].sum():
         return "No rank waits for another." if found.groups else "Nothing could be matched."
@@ -122,7 +122,7 @@ def headline(study: Study, found: Collectives) -> str:
 
 
 class CollectivesPanel(Panel):
-    """Ranks at the left; groups, or each matched set, at the right. A click goes there."""
+    """Shows ranks at the left, and groups or matched sets at the right. A click shows one in the timeline."""
 
     title = "Collectives"
     usual_badge = "888,888"
@@ -164,7 +164,9 @@ class CollectivesPanel(Panel):
         study = self.state.study
         if study is None or len(study.trace.gpus) < 2:
             self.forget()
-            self.show_empty(_NONE if study else "Open a trace of several ranks to see who waits for whom.")
+            self.show_empty(
+                _NONE if study else "Open a trace of several ranks to see which rank the others wait for."
+            )
             return
         self._worker.start(
             lambda _: _made(study), partial(self._show, study), background=self.state.is_restoring
@@ -220,7 +222,7 @@ class CollectivesPanel(Panel):
         reveal_gpu(self.state, _whole(self.ranks.frame_model.frame, "gpu", position))
 
     def _to_set(self, position: int) -> None:
-        """Go to a set: its span is selected, and the last arriver's kernel."""
+        """Select the span of a set and the kernel of its last arrival, and show them."""
         frame = self.table.frame_model.frame
         if "set" not in frame:
             return
@@ -235,7 +237,7 @@ class CollectivesPanel(Panel):
             self.show_notes(self.found.notes)
 
     def show_notes(self, notes: tuple[str, ...]) -> None:
-        """List what could not be matched, and why."""
+        """List the collectives that could not be matched, and why."""
         self.table.set_frame(pd.DataFrame({"note": list(notes)}), NOTES)
         self.which.setCurrentIndex(-1)
 
@@ -246,8 +248,8 @@ def _whole(frame: pd.DataFrame, key: str, position: int) -> int:
 
 def _made(study: Study) -> Collectives:
     """Compute what the dock shows, off the main thread."""
-    found = study.collectives
-    assert found.table is not None
-    assert found.groups_table is not None
-    assert found.sets_table is not None
-    return found
+    collectives = study.collectives
+    assert collectives.table is not None
+    assert collectives.groups_table is not None
+    assert collectives.sets_table is not None
+    return collectives

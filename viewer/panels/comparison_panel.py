@@ -67,7 +67,7 @@ class ComparisonPanel(Panel):
             compared.filter_changed.connect(self.invalidate)
 
     def refresh(self) -> None:
-        """Compute the numbers of both, in a thread beside the window."""
+        """Compute the numbers of both traces in a background thread."""
         first, second = self.state.study, self.other.study
         if first is None or second is None:
             return

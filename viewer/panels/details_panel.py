@@ -1,4 +1,4 @@
-"""The Details dock: everything known about the selection, to be read and copied."""
+"""The Details dock: everything known about the selection, to read and to copy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewer.trace import GPU_KINDS, Kind
 
 TEXT_PX = 13
 PAUSE_MS = 80
-"""Nothing is gathered for what a held key runs past."""
+"""How long the selection must stay before its details are computed: a held key passes many events."""
 
 _HINT = (
     "Click a bar in the timeline, or a stall in its dock:\neverything known about the selection stands here."
@@ -32,7 +32,7 @@ _HINT = (
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, else the stall in hand; whichever was chosen last."""
+    """Shows the selected event or stall, the one chosen last."""
 
     title = "Details"
 
@@ -52,7 +52,7 @@ class DetailsPanel(Panel):
         self.page.document().setDefaultFont(weighable)
         self.page.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.page.customContextMenuRequested.connect(self._open_menu)
-        self.page.setAccessibleName("Details of what is selected")
+        self.page.setAccessibleName("Details of the selection")
         self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
         self.other = QPushButton("Launch")
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
@@ -76,7 +76,7 @@ class DetailsPanel(Panel):
         state.stall_changed.connect(partial(self._take, True))
 
     def refresh(self) -> None:
-        """Show what is known of what is selected, as soon as it is gathered."""
+        """Show the details of the selection as soon as they are computed."""
         study, ref = self.state.study, self.state.chosen
         if study is None or (ref is None and self.state.stall_number is None):
             self._pause.stop()
@@ -122,12 +122,12 @@ class DetailsPanel(Panel):
         follow_link(self.state)
 
     def copy(self) -> None:
-        """Copy everything as text."""
+        """Copy all details as text."""
         if self.details is not None:
             QGuiApplication.clipboard().setText(self.details.text)
 
     def save(self) -> None:
-        """Ask for everything to be written to a file."""
+        """Request a file of all details."""
         if self.details is not None:
             self.save_requested.emit(self.details.frame)
 
@@ -139,12 +139,12 @@ class DetailsPanel(Panel):
         menu.popup(self.page.viewport().mapToGlobal(at))
 
     def _definition_at(self, at: QPoint) -> str:
-        """Return the key of what the line at a point is labelled, else of what is shown."""
+        """Return the definition's key for the label at a point, else for the page."""
         cursor = self.page.cursorForPosition(at)
         if (table := cursor.currentTable()) is not None:
             first = table.cellAt(table.cellAt(cursor).row(), 0).firstCursorPosition()
-            if found := definitions.search(first.block().text().replace("\u00a0", " ")):
-                return found[0].keys[0]
+            if matches := definitions.search(first.block().text().replace("\u00a0", " ")):
+                return matches[0].keys[0]
         return "cause" if self._shows_stall() else "latency_ns"
 
     def _take(self, is_stall: bool) -> None:

@@ -1,4 +1,4 @@
-"""The Diagnostics dock: what is wrong with a recording, worst first, and what it means for reading."""
+"""The Diagnostics dock: the findings about a recording, worst first, and what they mean for its numbers."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ def summary_of(findings: Sequence[Finding]) -> str:
 
 
 def recorded_text(study: Study) -> str:
-    """Say in a line what was recorded and what was not."""
-    held = study.trace.session.recorded
+    """Return a line that lists what was recorded and what was not."""
+    recorded = study.trace.session.recorded
     names: dict[bool, list[str]] = {True: [], False: []}
     for what, name in _RECORDED.items():
-        if what in held or what != "mpi":
-            names[what in held].append(name)
+        if what in recorded or what != "mpi":
+            names[what in recorded].append(name)
     text = f"Recorded: {', '.join(names[True]) or 'nothing'}."
     return f"{text} Not recorded: {', '.join(names[False])}." if names[False] else text
 
 
 class DiagnosticsPanel(Panel):
-    """Lists the findings of `Study.findings`, each with what can be done about it.
+    """Lists the findings of `Study.findings`, each with the actions that help.
 
     Signals
     -------
     align_requested(object)
-        {GPU: ns to add to its times}: align these GPUs, or put them back.
+        {GPU: ns to add to its times}: align these GPUs, or undo that.
     checked(object)
-        The findings of the trace that is open are known: a tuple, worst first.
+        The findings of the open trace, a tuple, worst first; sent when they are known.
     """
 
     title = "Diagnostics"
@@ -143,13 +143,13 @@ class DiagnosticsPanel(Panel):
         QGuiApplication.clipboard().setText(csv_text(self.frame(), "\t"))
 
     def frame(self) -> pd.DataFrame:
-        """Return `severity`, `title`, `meaning` and `where` of all findings, what was recorded first."""
+        """Return `severity`, `title`, `meaning` and `where` of all findings, after what was recorded."""
         rows: list[tuple[str, str, str, str]] = [("info", self.head.text(), "", "")]
         rows += [(f.severity, f.title, f.meaning, f.where) for f in self.findings or ()]
         return pd.DataFrame(rows, columns=["severity", "title", "meaning", "where"])
 
     def _check(self) -> None:
-        """Check the trace beside the window, whether or not the panel is seen."""
+        """Check the trace in a background thread, also while the panel is hidden."""
         self.findings = None
         self.badge_changed.emit("")
         if (study := self.state.study) is None or not study.loading.is_complete:

@@ -1,4 +1,4 @@
-"""The histogram of the Events dock: many small bars and few wide ones, told apart at a glance."""
+"""The histogram of the Events dock: durations by number of events and by their share of time."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def _short(ns: float) -> str:
 
 
 class DurationChart(pg.PlotWidget):
-    """Bars over log duration: the share of the events, and the share of their time; brushing chooses.
+    """Bars over log duration: the share of the events and the share of their time; a drag filters.
 
     Signals
     -------
     brushed(object)
-        (least, most) duration in ns, None for all: dragged over, or clicked away.
+        (least, most) duration in ns after a drag; None for all after a click.
     """
 
     brushed = Signal(object)
@@ -71,7 +71,7 @@ class DurationChart(pg.PlotWidget):
         self.setMouseTracking(True)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Set the colours."""
         self.theme = theme
         self.setBackground(QColor.fromRgba(theme.background))
         axis = self.getAxis("bottom")
@@ -85,7 +85,7 @@ class DurationChart(pg.PlotWidget):
             self.show_histogram(self._histogram)
 
     def show_histogram(self, histogram: Histogram) -> None:
-        """Draw a histogram: left half of each bin the share of the events, right half that of their time."""
+        """Draw a histogram: per bin, the share of the events at the left and of their time at the right."""
         self._histogram = histogram
         left = np.log10(histogram.edges_ns[:-1])
         width = float(left[1] - left[0]) if len(left) > 1 else 0.125
@@ -105,7 +105,7 @@ class DurationChart(pg.PlotWidget):
         self.setYRange(0, highest * 1.05, padding=0)
 
     def show_brush(self, least_ns: int, most_ns: int) -> None:
-        """Show which durations are chosen."""
+        """Mark the chosen durations."""
         is_all = least_ns <= 0 and most_ns == _LONGEST
         self._brush.setVisible(not is_all)
         if not is_all:
@@ -140,17 +140,17 @@ class DurationChart(pg.PlotWidget):
         return float(box.mapSceneToView(self.mapToScene(round(x), 0)).x())
 
     def _explain(self, event: QMouseEvent) -> None:
-        """Say in the tooltip what the bin under the pointer holds."""
-        held = self._histogram
-        at = 10 ** self._at(event.position().x())
-        if held is None or not held.edges_ns[0] <= at < held.edges_ns[-1]:
+        """Show the numbers of the bin under the pointer as a tooltip."""
+        histogram = self._histogram
+        duration_ns = 10 ** self._at(event.position().x())
+        if histogram is None or not histogram.edges_ns[0] <= duration_ns < histogram.edges_ns[-1]:
             self.setToolTip("")
             return
-        bin_at = int(np.searchsorted(held.edges_ns, at, side="right")) - 1
-        count, total = int(held.count[bin_at]), int(held.total_ns[bin_at])
-        low, high = (format_ns(round(held.edges_ns[bin_at + i])) for i in (0, 1))
-        of_all = format_share(count / max(int(held.count.sum()), 1))
-        of_time = format_share(total / max(int(held.total_ns.sum()), 1))
+        bin_at = int(np.searchsorted(histogram.edges_ns, duration_ns, side="right")) - 1
+        count, total = int(histogram.count[bin_at]), int(histogram.total_ns[bin_at])
+        low, high = (format_ns(round(histogram.edges_ns[bin_at + i])) for i in (0, 1))
+        of_all = format_share(count / max(int(histogram.count.sum()), 1))
+        of_time = format_share(total / max(int(histogram.total_ns.sum()), 1))
         self.setToolTip(
             f"{low} to {high}\n{format_count(count)} events, {of_all} of all (grey)\n"
             f"{format_ns(total)} together, {of_time} of their time (blue)\nDrag to choose, click for all"

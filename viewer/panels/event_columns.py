@@ -1,4 +1,4 @@
-"""The columns of the Events dock: what each says, and how it is computed for any of the events."""
+"""The columns of the Events dock: how each is computed and formatted for any subset of the events."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class EventColumn:
     kinds : tuple of Kind
         The tables whose events have it.
     values : callable
-        The values of some events, an array; texts as ids or codes where `texts` spells them.
+        Maps positions to an array of values; texts are ids or codes where `texts` spells them.
     text : callable
-        One value as people read it.
+        Formats one value for people.
     texts : callable or None
-        Spells an array of ids for files and for sorting; None where the values are what is written.
+        Spells an array of ids for files and for sorting; None where files get the values themselves.
     number : bool
         Right-aligned, sorted from the largest.
     shown : bool
-        Shown until the user chooses otherwise.
+        Whether the column is visible by default.
     """
 
     key: str
@@ -64,10 +64,12 @@ class EventColumn:
     tip: str = ""
 
     def sort_keys(self, events: EventSet, positions: Positions) -> Values:
-        """Return numbers that stand in the order of the column."""
+        """Return numbers whose order is that of the column's values, shape (len(positions),)."""
         values = self.values(events, positions)
         if self.texts is None:
             return values
+        # Shifted by one so that NONE (-1) is a valid index. Each distinct text is spelled and ranked once;
+        # numpy sorts 16-bit ranks by radix.
         codes = values.astype(np.int64) + 1
         used = np.flatnonzero(np.bincount(codes))
         spelled = pa.array([t.casefold() for t in self.texts(events, used - 1)], pa.large_string())
@@ -77,28 +79,30 @@ class EventColumn:
         return rank[codes]
 
     def file_values(self, events: EventSet, positions: Positions) -> Values:
-        """Return what is compared: numbers, or texts."""
+        """Return numbers, or texts as an object array, shape (len(positions),)."""
         values = self.values(events, positions)
         if self.texts is None:
             return values
-        ids, at = np.unique(values, return_inverse=True)
-        return np.array(self.texts(events, ids), object)[at]
+        # Spell each distinct id once: a million events share a few thousand names.
+        ids, inverse = np.unique(values, return_inverse=True)
+        return np.array(self.texts(events, ids), object)[inverse]
 
     def written(self, events: EventSet, positions: Positions) -> pd.api.extensions.ExtensionArray | Values:
-        """Return what goes into a file: texts, and numbers with nothing where they are not known."""
+        """Return the column for a file: texts, or numbers that are null where unknown."""
         values = self.file_values(events, positions)
         if self.texts is not None or self.key in _ALWAYS_KNOWN or values.dtype.kind == "f":
             return values
+        # A negative queue time is a real value, so times since the launch have a marker of their own.
         unknown = values == (UNKNOWN if self.key in _SINCE_LAUNCH else NONE)
         return pd.arrays.IntegerArray(values.astype(np.int64), unknown) if unknown.any() else values
 
 
 def columns_for(events: EventSet) -> tuple[EventColumn, ...]:
-    """Return the columns that at least one of the events has; the GPU is shown where there are several."""
+    """Return the columns that some kind of event has; "gpu" is visible only in rows of several GPUs."""
     kinds = set(events.kinds)
-    held = (c for c in COLUMNS if kinds & set(c.kinds))
+    present = (c for c in COLUMNS if kinds & set(c.kinds))
     return tuple(
-        replace(c, shown=False) if c.key == "gpu" and events.row.gpu is not None else c for c in held
+        replace(c, shown=False) if c.key == "gpu" and events.row.gpu is not None else c for c in present
     )
 
 
@@ -106,28 +110,29 @@ def _table(name: str, missing: int = NONE) -> Callable[[EventSet, Positions], Va
     """Return a column of the trace's own tables as int64."""
 
     def values(events: EventSet, positions: Positions) -> Values:
-        def held(kind: Kind, index: _Index) -> Values | None:
+        def read(kind: Kind, index: _Index) -> Values | None:
             column = events.study.trace.events[kind].columns.get(name)
             return None if column is None else column[index].astype(np.int64)
 
-        return events.by_kind(positions, held, np.int64, missing)
+        return events.by_kind(positions, read, np.int64, missing)
 
     return values
 
 
 def _file(name: str, kinds: tuple[Kind, ...]) -> Callable[[EventSet, Positions], Values]:
-    """Return a column of the file, read when it is first shown."""
+    """Return a column that only the file has, read at its first use."""
 
     def values(events: EventSet, positions: Positions) -> Values:
         trace = events.study.trace
 
-        def held(kind: Kind, index: _Index) -> Values | None:
+        def read(kind: Kind, index: _Index) -> Values | None:
+            # `file_row` maps an event to its row in the file's table, which has another order.
             rows = trace.events[kind].columns.get("file_row")
             if trace.source is None or rows is None or kind not in kinds:
                 return None
             return trace.source.column(kind, name, rows[index])
 
-        return events.by_kind(positions, held, np.int64, NONE)
+        return events.by_kind(positions, read, np.int64, NONE)
 
     return values
 
@@ -136,19 +141,23 @@ _OfOwner = Callable[[Trace], "npt.NDArray[np.int64] | None"]
 
 
 def _owner(of: Mapping[Kind, _OfOwner]) -> Callable[[EventSet, Positions], Values]:
-    """Return a column that an event's owner decides: `of` gives a value per owner, None the owner itself."""
+    """Return a column that depends on an event's owner (stream, thread or track) alone.
+
+    `of` maps a kind to a function that returns a value per owner, or None for the owner's own index.
+    """
 
     def values(events: EventSet, positions: Positions) -> Values:
         trace = events.study.trace
 
-        def held(kind: Kind, index: _Index) -> Values | None:
+        def read(kind: Kind, index: _Index) -> Values | None:
             if kind not in of:
                 return None
+            # Events are stored owner by owner; `offsets` holds where each owner begins.
             owner = np.searchsorted(trace.events[kind].offsets, index, side="right") - 1
             table = of[kind](trace)
             return owner if table is None else table[owner]
 
-        return events.by_kind(positions, held, np.int64, NONE)
+        return events.by_kind(positions, read, np.int64, NONE)
 
     return values
 
@@ -174,10 +183,10 @@ def _since_launch(which: str) -> Callable[[EventSet, Positions], Values]:
     def values(events: EventSet, positions: Positions) -> Values:
         launches = events.study.launches
 
-        def held(kind: Kind, index: _Index) -> Values | None:
+        def read(kind: Kind, index: _Index) -> Values | None:
             return getattr(launches, which)(kind)[index] if kind in GPU_KINDS else None
 
-        return events.by_kind(positions, held, np.int64, UNKNOWN)
+        return events.by_kind(positions, read, np.int64, UNKNOWN)
 
     return values
 
@@ -185,11 +194,12 @@ def _since_launch(which: str) -> Callable[[EventSet, Positions], Values]:
 def _rate(events: EventSet, positions: Positions) -> Values:
     length = events.durations(positions)
     size = _table("bytes", 0)(events, positions)
+    # Bytes per ns are GB/s. NaN, not 0, where there is no length: nothing is known of the rate.
     return np.where(length > 0, size / np.maximum(length, 1), np.nan)
 
 
 def _memory(events: EventSet, positions: Positions) -> Values:
-    """Return source and destination kinds as one code."""
+    """Return source and destination kinds as one code, 16 * source + destination."""
     source, target = (np.asarray(_table(n)(events, positions), np.int64) for n in ("src_kind", "dst_kind"))
     return np.where(source < 0, NONE, source * 16 + target)
 
@@ -200,7 +210,7 @@ def _depth(events: EventSet, positions: Positions) -> Values:
 
 
 def _name(events: EventSet, name_id: Any) -> str:
-    """Return a name from its telling part on: no return type and no namespaces before a kernel's."""
+    """Return a kernel's name without its return type and leading namespaces; other names unchanged."""
     text = events.study.trace.names[int(name_id)]
     if "::" not in text or Kind.KERNEL not in events.kinds:
         return text or "(no name)"
@@ -223,8 +233,8 @@ def _gpu_name(events: EventSet, gpu: int) -> str:
 def _thread_name(events: EventSet, thread: int) -> str:
     if thread < 0:
         return ""
-    held = events.study.trace.threads[thread]
-    return f"{held.name} [{held.tid}]".strip()
+    record = events.study.trace.threads[thread]
+    return f"{record.name} [{record.tid}]".strip()
 
 
 def _domain(events: EventSet, track: int) -> str:
@@ -319,19 +329,19 @@ COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("latency_ns", "Latency", GPU_KINDS, _since_launch("latency_ns"), _length,
                 tip="Start less that of the launching call; empty: no launch record"),
     EventColumn("queued_ns", "Queued", GPU_KINDS, _since_launch("queued_ns"), _length,
-                tip="Start less the end of the launching call; near zero before a hole: the CPU was late"),
+                tip="Start less the end of the launching call; near zero after a gap: the CPU launched late"),
     EventColumn("thread", "Thread", tuple(_THREAD), _owner(_THREAD), _thread_name, _spell(_thread_name),
                 number=False),
     EventColumn("domain", "Domain", (Kind.NVTX,), _owner({Kind.NVTX: _itself}), _domain, _spell(_domain),
                 number=False),
     EventColumn("depth", "Depth", (Kind.NVTX, Kind.API), _depth, _plain,
-                tip="How many events of the row lie around it"),
+                tip="How many events of the row enclose it"),
     EventColumn("end_ns", "End", _ALL, lambda e, p: e.events.end_ns[p],
                 _instant, shown=False),
     *_sides("grid", "Grid"),
     *_sides("block", "Block"),
     EventColumn("registers", "Registers", (Kind.KERNEL,), _file("registersPerThread", (Kind.KERNEL,)), _count,
-                shown=False, tip="A thread. " + _READ),
+                shown=False, tip="Per thread. " + _READ),
     _bytes_of_file("staticSharedMemory", "Static shared"),
     _bytes_of_file("dynamicSharedMemory", "Dynamic shared"),
     EventColumn("return_value", "Returned", (Kind.API,), _file("returnValue", (Kind.API,)), _returned,

@@ -1,4 +1,4 @@
-"""The events of a row and of all under it, as arrays: what the Events dock lists."""
+"""EventSet: the events of a row and of all rows under it, as arrays, for the Events dock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 """What an event can be: the class of a kernel, else its kind."""
 
 HOLDERS = tuple(kind for kind in RowKind if kind.traits.holds_rows)
-"""Rows that list what is under them; events of their own are a preview."""
+"""Kinds of rows that list the events of the rows under them; their own events are only a preview."""
 
 Positions = npt.NDArray[np.int32]
 Values = npt.NDArray[np.generic]
@@ -39,13 +39,13 @@ Values = npt.NDArray[np.generic]
 
 @dataclass(frozen=True)
 class EventSet:
-    """Events that are listed together; position ``i`` is the ``i``-th by start.
+    """The events of one list; position ``i`` is the ``i``-th by start.
 
     Attributes
     ----------
     study : Study
     row : Row
-        The row whose events they are.
+        The row that the events belong to.
     events : RowEvents
     """
 
@@ -58,7 +58,7 @@ class EventSet:
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """The tables that events come from."""
+        """The kinds of events in the set."""
         if isinstance(self.events.kind, Kind):
             return (self.events.kind,) if len(self) else ()
         return tuple(KINDS[k] for k in np.flatnonzero(np.bincount(self.events.kind, minlength=len(KINDS))))
@@ -76,28 +76,29 @@ class EventSet:
         -------
         ndarray of `dtype`, shape (len(positions),)
         """
+        # One numpy call per kind, never per event: a row of several kinds is filled table by table.
         out = np.full(len(positions), missing, dtype)
         index = self.indices(positions)
         for kind in self.kinds:
-            whole = isinstance(self.events.kind, Kind)
-            here = slice(None) if whole else self.events.kind[positions] == KINDS.index(kind)
-            if (found := values(kind, index[here])) is not None:
-                out[here] = found
+            is_one_kind = isinstance(self.events.kind, Kind)
+            rows = slice(None) if is_one_kind else self.events.kind[positions] == KINDS.index(kind)
+            if (result := values(kind, index[rows])) is not None:
+                out[rows] = result
         return out
 
     def indices(self, positions: Positions) -> npt.NDArray[np.int64]:
         """Return the indices of some events into their tables."""
-        held = self.events.index
-        if isinstance(held, slice):
-            return positions.astype(np.int64) + held.start
-        return held[positions].astype(np.int64)
+        index = self.events.index
+        if isinstance(index, slice):
+            return positions.astype(np.int64) + index.start
+        return index[positions].astype(np.int64)
 
     def durations(self, positions: Positions) -> npt.NDArray[np.int64]:
         """Return lengths in ns."""
         return self.events.end_ns[positions] - self.events.start_ns[positions]
 
     def groups(self, positions: Positions) -> npt.NDArray[np.uint8]:
-        """Return what each event is, as positions in `GROUPS`."""
+        """Return the group of each event, as positions in `GROUPS`."""
 
         def group(kind: Kind, index: npt.NDArray[np.int64]) -> Values:
             if kind is Kind.KERNEL:
@@ -108,26 +109,26 @@ class EventSet:
 
     @cached_property
     def present(self) -> tuple[str, ...]:
-        """Those of `GROUPS` that have events here."""
+        """The groups that have events here, in the order of `GROUPS`."""
         counts = np.bincount(self.groups(np.arange(len(self), dtype=np.int32)), minlength=len(GROUPS))
         return tuple(GROUPS[g] for g in np.flatnonzero(counts))
 
     def position_of(self, kind: Kind, index: int) -> int | None:
-        """Return where an event stands, None if it is not one of these."""
+        """Return the position of an event, None if it is not in the set."""
         if not len(self) or kind not in self.kinds:
             return None
-        held = self.events.index
-        if isinstance(held, slice):
-            return index - held.start if held.start <= index < held.stop else None
-        found = held == index
+        indices = self.events.index
+        if isinstance(indices, slice):
+            return index - indices.start if indices.start <= index < indices.stop else None
+        mask = indices == index
         if not isinstance(self.events.kind, Kind):
-            found &= self.events.kind == KINDS.index(kind)
-        at = np.flatnonzero(found)
-        return int(at[0]) if len(at) else None
+            mask &= self.events.kind == KINDS.index(kind)
+        rows = np.flatnonzero(mask)
+        return int(rows[0]) if len(rows) else None
 
 
 def gather(study: Study, row: Row) -> EventSet:
-    """Return the events of a row and of all under it, each once."""
+    """Return the events of a row and of all rows under it, each once."""
     if row.kind not in HOLDERS and row.events is not None:
         return EventSet(study, row, row.events)
     pieces = _operations(study, row) + _calls(study, row)

@@ -1,4 +1,4 @@
-"""The table of the Events dock: a view on an order of positions, never one object per event."""
+"""EventTable: the table of the Events dock, over an array of positions, without an object per event."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DISPLAY, _ALIGNMENT, _DECORATION, _TIP = (
 
 
 class EventModel(QAbstractTableModel):
-    """Events in some order; the texts are made a page at a time."""
+    """Events in some order; texts are formatted one page of `PAGE` rows at a time."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +60,7 @@ class EventModel(QAbstractTableModel):
         self.endResetModel()
 
     def set_colours(self, colours: npt.NDArray[np.uint32] | None) -> None:
-        """Take the ARGB colour of every name of the trace, for the swatch beside it."""
+        """Set the ARGB colour of every name of the trace, shape (names,), for the swatch beside it."""
         self._colours = colours
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:
@@ -70,7 +70,7 @@ class EventModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.columns)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        # Asked some six times a cell while scrolling: the roles that are not answered come back first.
+        # Qt calls this some six times per cell while scrolling: compare ints, and do no work for other roles.
         if role == _DISPLAY:
             return self._text(index.row(), index.column())
         if role == _ALIGNMENT:
@@ -96,6 +96,7 @@ class EventModel(QAbstractTableModel):
         return tip(column.tip or column.title) if role == _TIP else None
 
     def _text(self, row: int, column: int) -> str:
+        # Keyed by column and page, not by cell: one vectorised `values` call then serves 128 rows.
         key = (column, row // PAGE)
         page = self._pages.get(key)
         if page is None:
@@ -112,26 +113,27 @@ class EventModel(QAbstractTableModel):
         if self.events is None or self._colours is None:
             return None
         position = self.order[row]
+        # A range's own colour wins; 0 means that it has none. Alpha is forced: a range may lack it.
         own = self.events.events.argb
         argb = int(own[position]) | 0xFF000000 if own is not None and own[position] else None
         return QColor.fromRgba(argb or int(self._colours[self.events.events.name_id[position]]))
 
 
 class EventTable(DenseTable):
-    """The view on an `EventModel`; sorting is asked for, not done here.
+    """The view on an `EventModel`; it requests sorting, and the panel sorts in a background thread.
 
     Signals
     -------
     sort_requested(str, bool)
-        The key of a column, "" for the order in time; largest first.
+        The key of a column, "" for the order in time; and whether the largest comes first.
     stepped(int)
-        The user went to a row: the event's position in the set.
+        The current row changed: the event's position in the set.
     opened(int)
-        A row was double-clicked or entered.
+        The user double-clicked a row or pressed Enter on it: the event's position in the set.
     copy_requested()
         Ctrl+C.
     columns_changed()
-        Other columns are shown.
+        The user showed or hid a column.
     """
 
     sort_requested = Signal(str, bool)
@@ -155,11 +157,12 @@ class EventTable(DenseTable):
     def list_events(
         self, events: EventSet | None, columns: tuple[EventColumn, ...], order: Positions
     ) -> None:
-        """List these events; widths and sort mark are kept while the columns are the same."""
+        """List these events; keep widths and sort mark while the columns are the same."""
         same = columns == self.event_model.columns
         self._is_fitted = self._is_fitted and same
         self.event_model.show(events, columns, order)
         if not same:
+            # Blocked: the reset of the sort mark would request a new sort, which lists the events again.
             header = self.horizontalHeader()
             header.blockSignals(True)
             header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
@@ -175,12 +178,14 @@ class EventTable(DenseTable):
 
     def follow(self, position: int | None) -> None:
         """Select the row of an event, if it is listed."""
-        at = np.flatnonzero(self.event_model.order == (-1 if position is None else position))
-        if not len(at):
+        # -1 matches no position, so None selects nothing.
+        rows = np.flatnonzero(self.event_model.order == (-1 if position is None else position))
+        if not len(rows):
             return
-        index = self.event_model.index(int(at[0]), 0)
+        index = self.event_model.index(int(rows[0]), 0)
         if index.row() == self.currentIndex().row():
             return
+        # `_step` must not answer this change: the selection would move the timeline that it follows.
         self._is_following = True
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
@@ -189,12 +194,13 @@ class EventTable(DenseTable):
 
     def selected(self) -> Positions:
         """Return the positions in the set of the selected rows, in the order shown."""
+        # Ranges, not single indexes: a selection of a million rows is one slice of `order`.
         order = self.event_model.order
         pieces = [order[first:last] for first, last in self.selected_ranges()]
         return np.concatenate(pieces) if pieces else order[:0]
 
     def shown_columns(self) -> tuple[EventColumn, ...]:
-        """Return the columns that are not hidden."""
+        """Return the visible columns."""
         return tuple(c for i, c in enumerate(self.event_model.columns) if not self.isColumnHidden(i))
 
     def definition_of(self, row: int, column: int) -> str:
@@ -219,7 +225,7 @@ class EventTable(DenseTable):
             action.toggled.connect(lambda on, key=column.key: self.set_column_shown(key, on))
 
     def set_column_shown(self, key: str, shown: bool) -> None:
-        """Show or hide a column, here and for other rows that have it."""
+        """Show or hide a column, also in later lists that have it."""
         self._shown_keys[key] = shown
         self._hide_columns()
         for number, column in enumerate(self.event_model.columns):
@@ -249,6 +255,7 @@ class EventTable(DenseTable):
             self.setColumnHidden(number, not self._shown_keys.get(column.key, column.shown))
 
     def _fit(self) -> None:
+        # Measure 50 rows only: all of them may be millions.
         self.horizontalHeader().setResizeContentsPrecision(50)
         for number in range(len(self.event_model.columns)):
             self.resizeColumnToContents(number)

@@ -1,4 +1,4 @@
-"""Which events are listed and in which order: filter, stable sort and histogram, on arrays alone."""
+"""The list of the Events dock as arrays: filter, stable sort and histogram, without Qt."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _COMPARED = re.compile(r"\s*(>=|<=|>|<|≥|≤)\s*(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be listed.
+    """Which events to list, and in which order.
 
     Attributes
     ----------
     text : str
-        Words that a name must hold, in any case.
+        Words that a name must contain, in any case.
     least_ns, most_ns : int
         Durations, both inclusive.
     group : str
@@ -72,7 +72,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Listed:
-    """The events that passed, in order: positions in an `EventSet`, and the sum of their durations."""
+    """The events that pass, in order, as positions in an `EventSet`, and the sum of their durations."""
 
     order: Positions
     total_ns: int
@@ -85,18 +85,20 @@ def parse_durations(text: str) -> tuple[int, int]:
     Raises
     ------
     TimeError
-        If it is none of these.
+        If the text has another form, or ends before it begins.
     """
     text = text.strip()
     if not text:
         return 0, _LONGEST
-    if found := _COMPARED.fullmatch(text):
-        sign, time_ns = found[1], parse_ns(found[2])
+    if match := _COMPARED.fullmatch(text):
+        # Both bounds are inclusive and whole ns, so "> x" is "x + 1 or more".
+        sign, time_ns = match[1], parse_ns(match[2])
         if sign in (">", ">=", "≥"):
             return time_ns + (sign == ">"), _LONGEST
         return 0, time_ns - (sign == "<")
     if ".." not in text:
         raise TimeError(f"write >10us, <5ms or 1ms..5ms, not '{text}'")
+    # "1..5ms": a bare first number takes the unit of the last one.
     first, _, last = text.partition("..")
     unit = re.search(r"[a-zµμ]+\s*$", last)
     least = parse_ns(first, unit[0].strip() if unit else "") if first.strip() else 0
@@ -109,18 +111,21 @@ def parse_durations(text: str) -> tuple[int, int]:
 def list_events(
     events: EventSet, columns: tuple[EventColumn, ...], wanted: Wanted, asked: IsCancelled
 ) -> Listed | None:
-    """Filter and sort events; None where the result is not wanted any more."""
+    """Filter and sort events; return None where the job was cancelled."""
     positions = _passing(events, wanted)
     lengths = events.durations(positions)
+    # Before the filter by duration: the histogram is where the user chooses that filter.
     histogram = histogram_of(lengths)
     if wanted.least_ns > 0 or wanted.most_ns < _LONGEST:
-        held = (lengths >= wanted.least_ns) & (lengths <= wanted.most_ns)
-        positions, lengths = positions[held], lengths[held]
+        mask = (lengths >= wanted.least_ns) & (lengths <= wanted.most_ns)
+        positions, lengths = positions[mask], lengths[mask]
     if asked():
         return None
     column = next((c for c in columns if c.key == wanted.sort), None)
     if column is not None:
         keys = column.sort_keys(events, positions)
+        # Negate the keys instead of reversing the result: equal events then stay in the order of time.
+        # UNKNOWN is the least int64, which has no negative; all unsigned keys fit into int64.
         if wanted.descending:
             keys = (
                 -keys.astype(np.float64)
@@ -128,7 +133,7 @@ def list_events(
                 else -np.maximum(keys.astype(np.int64), UNKNOWN + 1)
             )
         positions = positions[np.argsort(keys, kind="stable")]
-    # A column that stands in the file alone is read whole when it is first asked for: here, not by the table.
+    # The first access to a column that only the file has reads all of it: do that here, off the main thread.
     for column in columns:
         column.values(events, positions[:1])
     return Listed(positions, int(lengths.sum()), histogram)
@@ -139,34 +144,36 @@ def histogram_of(lengths_ns: npt.NDArray[np.int64]) -> Histogram:
     if not len(lengths_ns):
         return Histogram(np.array([1.0, 10.0]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     edges = 10.0 ** (np.arange(19 * BINS_PER_DECADE + 1) / BINS_PER_DECADE)
-    at = np.searchsorted(edges, np.maximum(lengths_ns, 1), side="right") - 1
-    low, high = int(at.min()), int(at.max()) + 1
-    count = np.bincount(at - low, minlength=high - low)
+    bins = np.searchsorted(edges, np.maximum(lengths_ns, 1), side="right") - 1
+    low, high = int(bins.min()), int(bins.max()) + 1
+    count = np.bincount(bins - low, minlength=high - low)
     total = np.zeros(high - low, np.int64)
-    np.add.at(total, at - low, lengths_ns)
+    np.add.at(total, bins - low, lengths_ns)
     return Histogram(edges[low : high + 1], count, total)
 
 
 def frame_of(events: EventSet, columns: tuple[EventColumn, ...], positions: Positions) -> pd.DataFrame:
-    """Return events as a table for files: a column each, times in ns, texts spelled."""
+    """Return events as a table for files: times in ns, ids spelled as texts."""
     return pd.DataFrame({c.key: c.written(events, positions) for c in columns})
 
 
 def _passing(events: EventSet, wanted: Wanted) -> Positions:
-    """Return the positions that pass everything but the filter by duration."""
-    held = np.ones(len(events), bool)
+    """Return the positions that pass all filters except that by duration, ascending, int32."""
+    mask = np.ones(len(events), bool)
     if words := wanted.text.casefold().split():
+        # Match each distinct name once, then spread the answer over the events by their name id.
         name_id = np.asarray(events.events.name_id)
         ids = np.flatnonzero(np.bincount(name_id, minlength=len(events.study.trace.names)))
         passing = np.zeros(len(events.study.trace.names), bool)
         texts = events.study.trace.names.take(ids)
         passing[ids] = [all(w in text for w in words) for text in map(str.casefold, texts)]
-        held &= passing[name_id]
+        mask &= passing[name_id]
     if wanted.group:
         groups = events.groups(np.arange(len(events), dtype=np.int32))
-        held &= groups == GROUPS.index(wanted.group)
+        mask &= groups == GROUPS.index(wanted.group)
     if wanted.scope is not None:
+        # An event of no length counts as 1 ns, else it would touch no scope.
         start = events.events.start_ns
         end = np.maximum(events.events.end_ns, start + 1)
-        held &= wanted.scope.of(events.row.gpu).covered(start, end) > 0
-    return np.flatnonzero(held).astype(np.int32)
+        mask &= wanted.scope.of(events.row.gpu).covered(start, end) > 0
+    return np.flatnonzero(mask).astype(np.int32)

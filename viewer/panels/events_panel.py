@@ -1,4 +1,4 @@
-"""The Events dock: what a row holds, as a table that can be filtered, sorted, added up and saved."""
+"""The Events dock: the events of a row in a table that filters, sorts, adds up and saves them."""
 
 from __future__ import annotations
 
@@ -127,13 +127,13 @@ class EventsPanel(Panel):
         state.filter_changed.connect(self._follow_filter)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take the colours of a theme."""
+        """Set the colours."""
         self.chart.set_theme(theme)
         super().set_theme(theme)
         self._colour()
 
     def refresh(self) -> None:
-        """Gather the events of the row that is asked for."""
+        """Collect the events of the listed row."""
         row = self.state.rows.row(self.state.listed_key) if self.state.listed_key else None
         study = self.state.study
         if row is None or study is None:
@@ -166,7 +166,7 @@ class EventsPanel(Panel):
         self._list()
 
     def _list(self) -> None:
-        """Filter and sort anew, beside the window."""
+        """Filter and sort again in a background thread."""
         self._pause.stop()
         events = self.events
         if events is None:
@@ -219,7 +219,7 @@ class EventsPanel(Panel):
         self._list()
 
     def _add_up(self) -> None:
-        """Say how many events there are, what they add up to, and the same of the selected ones."""
+        """Show the count and the sum of the listed events, and of the selected ones."""
         if self.events is None:
             self.total.setText("")
             return
@@ -248,7 +248,7 @@ class EventsPanel(Panel):
             self.state.select_event(self._ref(self.events, position))
 
     def show_event(self, position: int) -> None:
-        """Go to an event with its surroundings; the second time, fill the width with it."""
+        """Show an event with its surroundings; a second call zooms in until it fills the width."""
         if self.events is None:
             return
         ref = self._ref(self.events, position)
@@ -267,7 +267,7 @@ class EventsPanel(Panel):
         return start <= window[0] and window[1] <= end and (end - start) * 0.5 < (window[1] - window[0]) / 0.1
 
     def _ref(self, events: EventSet, position: int) -> EventRef:
-        """Return an event in the row that is listed, or, where that only holds others, in its own."""
+        """Return an event in the listed row, or in its own row where the listed one only groups rows."""
         if events.row.kind not in HOLDERS:
             return events.events.ref(position, events.row.key)
         ref = events.events.ref(position)
@@ -283,14 +283,14 @@ class EventsPanel(Panel):
         if self.events is not None and self.wanted.scope is not self.state.filter:
             self._list()
 
-    # Out
+    # Copy and save
 
     def copy(self) -> None:
-        """Copy the selected events (or all that are listed) as tab-separated text with a header."""
+        """Copy the selected events (or all listed ones) as tab-separated text with a header."""
         self._hand_out(QGuiApplication.clipboard().setText, as_text=True)
 
     def save(self) -> None:
-        """Offer the selected events (or all that are listed) as a file."""
+        """Request a file of the selected events (or of all listed ones)."""
         self._hand_out(self.save_requested.emit, as_text=False)
 
     def _hand_out(self, take: Callable[[Any], None], as_text: bool) -> None:
@@ -315,7 +315,7 @@ def _gathered(study: Study, row: Row) -> tuple[EventSet, Palette]:
 
 
 def _typed(ns: int) -> str:
-    """Return a duration with three digits, as it is typed into the filter."""
+    """Return a duration with three digits in the syntax of the filter."""
     for unit, length in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= length:
             return f"{ns / length:.3g}{unit}"

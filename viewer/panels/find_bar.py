@@ -1,4 +1,4 @@
-"""The find bar: names over everything, how many, and from one hit to the next."""
+"""The find bar: searches names in all rows, counts the hits and steps through them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TYPING_PAUSE_MS = 150
 
 
 class FindBar(QFrame):
-    """Searches while it is typed into; Enter goes to the next hit, Esc leaves.
+    """Searches while the user types; Enter goes to the next hit, Esc closes the bar.
 
     Signals
     -------
     left()
-        The user is done with it.
+        The user closed the bar.
     """
 
     left = Signal()
@@ -64,7 +64,7 @@ class FindBar(QFrame):
         self.hide()
 
     def open(self) -> None:
-        """Come up, ready to be typed into."""
+        """Show the bar and focus its field."""
         self.show()
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
@@ -72,14 +72,14 @@ class FindBar(QFrame):
             self.search()
 
     def leave(self) -> None:
-        """Go away, with the marks of the hits."""
+        """Hide the bar and the marks of the hits."""
         self._worker.cancel()
         self.hide()
         self.state.set_found(None)
         self.left.emit()
 
     def search(self) -> None:
-        """Look for what stands in the field."""
+        """Search for the text in the field."""
         self._pause.stop()
         study, text, regex = self.state.study, self.text.text(), self.regex.isChecked()
         self._time_ns, self._row = None, -1
@@ -91,7 +91,7 @@ class FindBar(QFrame):
         self._worker.start(lambda asked: _found(study, text, regex, roots, asked), self._take)
 
     def step(self, direction: int) -> None:
-        """Go to the next (1) or previous (-1) hit, round the end; without events, from row to row."""
+        """Go to the next (1) or previous (-1) hit, cyclically; without hit events, from row to row."""
         found = self.state.found
         if found is None:
             return

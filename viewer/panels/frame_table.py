@@ -1,4 +1,4 @@
-"""One table for every dock: a DataFrame shown in a QTableView, sorted by an order of positions."""
+"""FrameTable: the table of most docks, a DataFrame shown in the order of an array of positions."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from viewer.panels.table_view import CellDelegate, DenseTable
 from viewer.timeline.plain_text import tip
 
 MARK_WIDTH = 30
-"""Of a column without a title, which holds a mark alone."""
+"""The width of a column without a title, which shows only a mark."""
 WIDEST, LEAST_WORDS = 420, 220
 TITLE_GAP = 30
 MEASURED_ROWS = 200
-"""By how many rows the widths of columns are found."""
+"""How many rows decide the widths of the columns."""
 
 Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """How one column of a DataFrame is shown.
+    """How to show one column of a DataFrame.
 
     Attributes
     ----------
     key : str
         The column of the frame, with its unit ("duration_ns").
     title, tip : str
-        The header, and what the number means (shown on hover).
+        The header, and the meaning of the number, shown on hover.
     text : callable
         Formats one value for people; copies and files get the value itself.
     number : bool
@@ -57,7 +57,7 @@ class TableColumn:
 
 
 class FrameModel(QAbstractTableModel):
-    """A DataFrame in some order; `row_tip` says on hover what else is known of a position in the frame.
+    """A DataFrame in some order; `row_tip` returns the tooltip of a position in the frame.
 
     Signals
     -------
@@ -76,7 +76,7 @@ class FrameModel(QAbstractTableModel):
         self._sorted: tuple[int, bool] | None = None
 
     def set_frame(self, frame: pd.DataFrame, columns: Sequence[TableColumn] | None = None) -> None:
-        """Show another frame, sorted as the last one was."""
+        """Show another frame in the present sort order."""
         self.beginResetModel()
         if columns is not None and tuple(columns) != self.columns:
             self.columns = tuple(columns)
@@ -96,6 +96,7 @@ class FrameModel(QAbstractTableModel):
         count = len(self.frame)
         if self._sorted is None or self._sorted[0] >= len(self.columns):
             return np.arange(count, dtype=np.int32)
+        # Negated keys, not a reversed result: rows with equal values keep the order of the frame.
         column, descending = self._sorted
         values = _sortable(self.frame[self.columns[column].key])
         keys = -values.astype(np.float64 if values.dtype.kind == "f" else np.int64) if descending else values
@@ -149,7 +150,8 @@ class FrameModel(QAbstractTableModel):
 
 
 def _sortable(column: pd.Series) -> np.ndarray:
-    """Return numbers that stand in the order of a column."""
+    """Return numbers whose order is that of a column's values."""
+    # Rank the categories, then look the codes up: code -1 (no value) takes the last entry, which sorts first.
     if isinstance(column.dtype, pd.CategoricalDtype):
         return np.append(_sortable(pd.Series(column.cat.categories)), -1)[column.cat.codes]
     if column.dtype.kind in "iufb":
@@ -167,7 +169,7 @@ _ROLES = {
 
 
 class EditableFrameModel(FrameModel):
-    """A FrameModel some of whose cells can be written (a Python `flags` makes large tables slow)."""
+    """A FrameModel with editable cells; a class of its own, as a Python `flags` slows large tables down."""
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
@@ -175,7 +177,7 @@ class EditableFrameModel(FrameModel):
 
 
 class _Mark(CellDelegate):
-    """A mark that keeps its colour in a selected row."""
+    """Paints a mark in its own colour, also in a selected row."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -184,12 +186,12 @@ class _Mark(CellDelegate):
 
 
 class FrameTable(DenseTable):
-    """A table on a FrameModel, with copy and the habits that all docks share.
+    """A table on a FrameModel, with copying, saving and the behaviour that all docks share.
 
     Signals
     -------
     chosen(int)
-        A row was double-clicked or entered: its position in the frame.
+        The user double-clicked a row or pressed Enter on it: its position in the frame.
     save_requested(DataFrame)
         The user wants the table (or the selected rows) as a file.
     """
@@ -231,10 +233,10 @@ class FrameTable(DenseTable):
         self._stretch()
 
     def _content_width(self, number: int) -> int:
-        """Return how wide a column must be for its title and its longest text.
+        """Return the width that a column needs for its title and its longest text.
 
-        Qt would ask the model seven things about every cell, and wait for its turn to each answer while
-        threads calculate.
+        Qt's own measuring calls the model seven times per cell, and each call waits for Python's lock while
+        threads compute.
         """
         model = self.frame_model
         column, first = model.columns[number], model.order[:MEASURED_ROWS]
@@ -248,7 +250,7 @@ class FrameTable(DenseTable):
         return max(cell, title if "\n" in column.title else header.sectionSizeHint(number))
 
     def _stretch(self) -> None:
-        """Give the last column of words the room that is left, more or less than it needs."""
+        """Give the last column of words the remaining width, whether more or less than it needs."""
         columns = self.frame_model.columns
         words = [i for i, c in enumerate(columns) if c.title and not c.number]
         if words and len(self._natural) == len(columns):

@@ -1,4 +1,4 @@
-"""The small chart of the Iterations dock: length over iteration."""
+"""The chart of the Iterations dock: length over iteration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAR_WIDTH = 0.8
 
 
 class IterationChart(pg.PlotWidget):
-    """A bar per iteration: steady ones strong, others pale, the one in hand in the accent colour.
+    """A bar per iteration: steady ones strong, others pale, the selected one in the accent colour.
 
     Signals
     -------

@@ -1,4 +1,4 @@
-"""The Iterations dock: what marks them, how long they are, which are steady, and what each GPU did."""
+"""The Iterations dock: their marker, their lengths, which are steady, and the time of each GPU."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def iteration_frame(iterations: Iterations, study: Study, which: str) -> pd.Data
 
 
 def steady_text(iterations: Iterations, steady: Sequence[int], by_hand: bool) -> str:
-    """Say in one line which iterations are steady, or plainly that none are."""
+    """Return a line that names the steady iterations, or says that there are none."""
     if not steady:
         lengths = iterations.duration_ns[iterations.warm_up :]
         low, middle, high = (
@@ -94,7 +94,7 @@ def steady_text(iterations: Iterations, steady: Sequence[int], by_hand: bool) ->
 
 
 def candidate_text(candidate: Candidate) -> str:
-    """Return a candidate with its figures, as the list of markers shows it."""
+    """Return a candidate and its numbers as the list of markers shows them."""
     if candidate.what == "none":
         return "no iterations: nothing qualifies"
     kind = "a guess from the rhythm" if candidate.guess else "NVTX range"
@@ -106,7 +106,7 @@ def candidate_text(candidate: Candidate) -> str:
 
 
 class IterationsPanel(Panel):
-    """Lists the iterations; a click takes one in hand, a double click fits it."""
+    """Lists the iterations; a click selects one, a double click fits it."""
 
     title = "Iterations"
     usual_badge = "888"
@@ -165,7 +165,7 @@ class IterationsPanel(Panel):
         state.iterations_changed.connect(self._follow_iterations)
 
     def _look_anew(self) -> None:
-        """List the iterations once the trace hangs as its session left it: that is long enough by itself."""
+        """List the iterations only after the session is restored, which takes long enough by itself."""
         self.forget()
         self.show_empty(MEASURING)
         self._soon.start()
@@ -176,12 +176,12 @@ class IterationsPanel(Panel):
             self.invalidate()
 
     def _count(self) -> None:
-        """Say beside the title how many there are, also while nobody sees the panel."""
+        """Show the number of iterations beside the title, also while the panel is hidden."""
         iterations = self.state.iterations
         self.badge_changed.emit(str(iterations.count) if iterations else "")
 
     def refresh(self) -> None:
-        """Show the iterations of the marker that is chosen."""
+        """Show the iterations of the chosen marker."""
         study = self.state.study
         candidates = self.state.candidates
         self.marker.clear()
@@ -218,12 +218,12 @@ class IterationsPanel(Panel):
         self.chart.show_iterations(iterations, state.steady, state.iteration, self.theme)
 
     def forget(self) -> None:
-        """Await no iterations of the trace before."""
+        """Drop the pending iterations of the previous trace."""
         self._worker.cancel()
         self._count()
 
     def _choose_marker(self, position: int) -> None:
-        """Find the iterations by another marker beside the window, then take it."""
+        """Compute the iterations by another marker in a background thread, then use that marker."""
         study = self.state.study
         if study is None or position == self.state.marker:
             self._worker.cancel()

@@ -1,4 +1,4 @@
-"""The Measurements dock: ranges that were kept, and what several of them add up to."""
+"""The Measurements dock: the kept ranges and their sums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from viewer.state.navigation import show_range
 from viewer.timeline.plain_text import PlainLabel
 
 COLOURS = {"Blue": "#2563eb", "Orange": "#ea8a1f", "Teal": "#1fa28f", "Violet": "#7c5cd6", "Red": "#d64550"}
-_HINT = "Drag over a hole in the timeline and press Enter:\nthe range is kept here with its numbers."
+_HINT = "Drag over a range of the timeline and press Enter:\nit is kept here with its numbers."
 _MEAN = "mean per GPU"
 _PARTS = ("compute", "hidden", "exposed", "copies", "idle")
 
@@ -55,7 +55,7 @@ COLUMNS = (
     _mean("copy_only_ns", "Copies", "Copies and sets that nothing hides"),
     _mean("idle_ns", "Idle", "Nothing runs on any stream"),
     TableColumn("idle_share", "Idle, %", _share, number=True, tip="Idle time of all GPUs over their time"),
-    _mean("no_kernel_ns", "No kernel", "Idle, or copies alone"),
+    _mean("no_kernel_ns", "No kernel running", "Idle, or copies alone"),
     TableColumn("note", "Note", editable=True, tip="Double-click to write"),
 )  # fmt: skip
 
@@ -71,17 +71,19 @@ def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
     if total < int((ends - starts).sum()):
         text += " (overlaps counted once)"
     iterations = state.iterations
-    held = {iterations.iteration_at(int(m)) for m in (starts + ends) // 2} if iterations else {None}
-    if iterations is None or None in held:
+    iteration_numbers = (
+        {iterations.iteration_at(int(m)) for m in (starts + ends) // 2} if iterations else {None}
+    )
+    if iterations is None or None in iteration_numbers:
         return text
-    numbers = sorted(iteration for iteration in held if iteration is not None)
+    numbers = sorted(iteration for iteration in iteration_numbers if iteration is not None)
     length = sum(iterations.end_ns(iteration) - iterations.start_ns(iteration) for iteration in numbers)
     which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations"
     return f"{text}, {iteration_share_text(total / length, which)}"
 
 
 class MeasurementsPanel(Panel):
-    """Lists the kept measurements; the chosen ones, or all, are added up."""
+    """Lists the kept measurements, and adds up the chosen ones, or all."""
 
     title = "Measurements"
     usual_badge = "8"
@@ -146,7 +148,7 @@ class MeasurementsPanel(Panel):
         show_range(self.state, item.start_ns, item.end_ns)
 
     def _per_gpu(self, position: int) -> str:
-        """Return the parts on each GPU, a line each."""
+        """Return the time categories of each GPU, a line each."""
         study = self.state.study
         if study is None:
             return ""
@@ -156,8 +158,10 @@ class MeasurementsPanel(Panel):
             return f"{item.name}: nothing was recorded then"
         lines = [f"{item.name}: double-click shows it with the numbers of each GPU"]
         for gpu, parts in zip(study.trace.gpus, numbers.parts_ns, strict=True):
-            held = (f"{what} {format_ns(ns)}" for what, ns in zip(_PARTS, parts.tolist(), strict=True) if ns)
-            lines.append(f"{study.trace.gpu_label(gpu.index)}: {', '.join(held)}")
+            parts_text = (
+                f"{what} {format_ns(ns)}" for what, ns in zip(_PARTS, parts.tolist(), strict=True) if ns
+            )
+            lines.append(f"{study.trace.gpu_label(gpu.index)}: {', '.join(parts_text)}")
         return "\n".join(lines)
 
     def _paint(self, colour: str) -> None:

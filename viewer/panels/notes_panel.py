@@ -1,4 +1,4 @@
-"""The Notes dock: all notes of the trace, to be read, rewritten and gone to."""
+"""The Notes dock: all notes of the trace, to read, to edit and to find in the timeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINT = (
 )
 _WIDEST_PX = 460
 _MOST_CHARS = 300
-"""What of a note is shown; a table measures all of a text, however little has room."""
+"""How much of a note the table shows: Qt measures all of a text, however little fits."""
 COLUMNS = (
     TableColumn("colour", "", lambda _: "●", colour=lambda colour: QColor(colour).rgba()),
     TableColumn(
@@ -63,7 +63,7 @@ def note_frame(state: ViewState) -> pd.DataFrame:
 
 
 class NotesPanel(Panel):
-    """Lists the notes; a double click goes to one."""
+    """Lists the notes; a double click shows one in the timeline."""
 
     title = "Notes"
     usual_badge = "8"
@@ -103,7 +103,7 @@ class NotesPanel(Panel):
         state.notes.changed.connect(self._changed)
 
     def refresh(self) -> None:
-        """Show the notes as they are now."""
+        """Show the current notes."""
         count = len(self.state.notes.items)
         self.show_empty("" if count else _HINT)
         self.table.set_frame(note_frame(self.state))

@@ -1,4 +1,4 @@
-"""A line of text that gives way: where there is no room for all of it, it ends in a sign."""
+"""OneLine and Choice: widgets whose text ends in an ellipsis where it does not fit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def cut_at_words(text: str, room: int, metrics: QFontMetrics) -> str:
     """Return as many words of `text` as fit into `room` pixels, with an ellipsis where some do not."""
     if metrics.horizontalAdvance(text) <= room:
         return text
-    ends = (f"{text[: found.start()].rstrip(' ,;·:')} …" for found in reversed([*WORD_ENDS.finditer(text)]))
+    ends = (f"{text[: match.start()].rstrip(' ,;·:')} …" for match in reversed([*WORD_ENDS.finditer(text)]))
     return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
 
 
 class OneLine(PlainLabel):
-    """A label as wide as the others leave it; `text` is all of its text, whatever is shown."""
+    """A label that takes the width left over; `text` returns all of its text, also where it is cut."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class OneLine(PlainLabel):
 
 
 class Choice(QComboBox):
-    """A box of choices whose text gives way, too."""
+    """A combo box that cuts its text likewise."""
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)

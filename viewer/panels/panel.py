@@ -1,4 +1,4 @@
-"""What every dock is: a widget that reads the ViewState and keeps no copy of it."""
+"""Panel: the base of all docks, a widget that reads the ViewState and keeps no copy of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel
 
 PARTIAL = "Only what the GPUs did has been read so far."
-"""Shown instead of numbers that would be wrong, as only the GPUs' rows are loaded."""
+"""Stands in place of numbers that would be wrong while only the GPUs' rows are loaded."""
 COUNTING = "All rows are there; what this shows is being computed."
 CANCELLED = "This was not computed: opening the trace was cancelled. Open it again to read the rest."
 MEASURING = "Measuring…"
@@ -20,21 +20,21 @@ class Panel(QWidget):
     """Base of the docks.
 
     Subclasses set `title`, build their widgets into `self.body` and implement `refresh`.
-    `refresh` runs only while the panel is seen: a hidden one catches up when it is shown. One that is `lazy`
-    counts as hidden, too, while its dock lies behind others. One that `needs_all` waits until the numbers of
-    a trace are there.
+    `refresh` runs only while the panel is visible; a hidden panel refreshes when it is shown. A `lazy` panel
+    also counts as hidden while its dock lies behind others. A panel that `needs_all` waits until the numbers
+    of a trace are computed.
 
     Attributes
     ----------
     usual_badge : str
-        The widest figure that comes beside the title by itself: room is kept for it.
+        The widest badge that appears without the user: the title keeps room for it.
 
     Signals
     -------
     badge_changed(str)
-        The short figure beside the dock's title ("3", "1 !"), "" for none.
+        The short text beside the dock's title ("3", "1 !"), "" for none.
     save_requested(DataFrame)
-        A table is to be written to a file.
+        The user wants a table as a file.
     """
 
     title = ""
@@ -62,33 +62,33 @@ class Panel(QWidget):
         state.loading_changed.connect(self.invalidate)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take the colours of a theme."""
+        """Set the colours."""
         self.theme = theme
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Say that what is shown is out of date."""
+        """Mark the content as out of date."""
         self._stale = True
         self._catch_up()
 
     def set_behind(self, behind: bool) -> None:
-        """Say whether the dock lies behind others."""
+        """Record whether the dock lies behind others."""
         self._is_behind = behind
         self._catch_up()
 
     def forget(self) -> None:
-        """Let go of what was found in the trace before; a panel that finds something says how."""
+        """Drop the results of the previous trace; panels that compute results override this."""
 
     def _look_anew(self) -> None:
         self.forget()
         self.invalidate()
 
     def refresh(self) -> None:
-        """Show the state as it is now."""
+        """Show the current state."""
         raise NotImplementedError
 
     def show_empty(self, text: str) -> None:
-        """Show a sentence that says what to do instead of the body; "" shows the body."""
+        """Show a hint in place of the body; "" shows the body."""
         self._empty.setText(text)
         self._stack.setCurrentWidget(self._empty if text else self.body)
 

@@ -1,4 +1,4 @@
-"""Reconcile: a figure from elsewhere beside the measured one, and the looser definition that gives it."""
+"""The Reconcile page: a figure from elsewhere, the measured one, and the definitions that give either."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from viewer.timeline.plain_text import PlainLabel
 
 SUBJECTS: tuple[What, ...] = ("idle", "communication", "compute", "copies")
 TYPING_PAUSE_MS = 250
-_HINT = "Type what another tool or a person says, 20 % for instance: here is what gives that figure."
+_HINT = "Type a figure from another tool or person, such as 20 %, to see which definition gives it."
 
 
 def parse_share(text: str) -> float | None:
     """Return "20", "20%" or "20,5 %" as a fraction, None for anything else."""
-    found = re.fullmatch(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*", text)
-    return float(found[1].replace(",", ".")) / 100 if found else None
+    match = re.fullmatch(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*", text)
+    return float(match[1].replace(",", ".")) / 100 if match else None
 
 
 def verdict(found: Reconciled) -> str:
-    """Say in a sentence how a figure relates to the measured one."""
+    """Return a sentence that relates a figure to the measured one."""
     claimed, ours = format_share(found.claimed), format_share(found.ours.share)
     measured = f"Measured here: {found.ours.name} {ours}."
     if found.agrees:
@@ -79,12 +79,12 @@ _COLUMNS = ["name", "share", "definition"]
 
 
 class ReconcilePage(QWidget):
-    """Asks for a figure and shows what gives it.
+    """Asks for a figure and shows which definition gives it.
 
     Signals
     -------
     save_requested(DataFrame)
-        The readings are to be written to a file.
+        The user wants the readings as a file.
     """
 
     save_requested = Signal(object)
@@ -121,12 +121,12 @@ class ReconcilePage(QWidget):
         self.subject.activated.connect(self.ask)
 
     def take(self, scope: Scope | None, theme: Theme) -> None:
-        """Ask about another scope, or paint in another theme."""
+        """Use another scope or another theme."""
         self.scope, self.theme = scope, theme
         self.ask()
 
     def ask(self) -> None:
-        """Set the figure beside the measured one."""
+        """Compare the figure with the measured one."""
         self._pause.stop()
         study, scope, claimed = self.state.study, self.scope, parse_share(self.figure.text())
         if study is None or scope is None or claimed is None:

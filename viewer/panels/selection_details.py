@@ -1,4 +1,4 @@
-"""What is known of what is selected, in sections of labels and values."""
+"""SelectionDetails: everything known about the selection, in sections of labels and values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Section:
 
 @dataclass(frozen=True)
 class SelectionDetails:
-    """Everything that is known of one thing."""
+    """Everything known about one event or stall."""
 
     title: str
     subtitle: str
@@ -39,7 +39,7 @@ class SelectionDetails:
 
     @property
     def text(self) -> str:
-        """All of it as plain text, with tabs between columns."""
+        """All sections as plain text, with tabs between columns."""
         lines = [self.title, self.subtitle]
         for section in self.sections:
             lines += ["", section.title] if section.title else [""]
@@ -49,7 +49,7 @@ class SelectionDetails:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """All of it as a table: `section`, `what`, `value`, as they are shown."""
+        """All sections as a table: `section`, `what`, `value`, as the dock shows them."""
         rows = [("", "name", self.title), ("", "what", self.subtitle)]
         for section in self.sections:
             rows += [(section.title, label, value) for label, value in section.lines]
@@ -62,7 +62,7 @@ class SelectionDetails:
 
 
 def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
-    """Return everything that is known of an event; takes its time, so not in the main thread."""
+    """Return everything known about an event; slow, so call it off the main thread."""
     facts = event_facts(study, ref)
     trace = study.trace
     events = trace.events[ref.kind]
@@ -84,7 +84,7 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
 
 
 def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails:
-    """Return everything that is known of a stall."""
+    """Return everything known about a stall."""
     stalls = study.stalls(marker)
     facts = stall_facts(stalls, number)
     row = stalls.table.iloc[number]
@@ -145,14 +145,14 @@ def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
 
 
 def _on_gpu(study: Study, ref: EventRef) -> Iterator[Section]:
-    """Return where a range lies on the GPU by both projections, and the five parts inside the wider one."""
+    """Yield a range's GPU time by both projections, and the five categories inside the wider one."""
     for mode, what in (("thread", "GPU projection, own thread"), ("process", "GPU projection, all threads")):
         table = study.projection(mode)  # type: ignore[arg-type]
-        held = table[table["range"] == ref.index]
-        if not len(held):
+        rows = table[table["range"] == ref.index]
+        if not len(rows):
             yield Section(what, (("", "no operations"),))
             continue
-        row = held.iloc[0]
+        row = rows.iloc[0]
         start, end = int(row["start_ns"]), int(row["end_ns"])
         yield Section(
             what,

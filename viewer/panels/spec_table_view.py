@@ -1,4 +1,4 @@
-"""SpecTableView: a small table of numbers, each of which says what it means and where to look."""
+"""SpecTableView: a small table of numbers, each with its definition and its location in the timeline."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class SpecTableView(DenseTable):
     Signals
     -------
     looked(Location)
-        A cell was clicked that says where to look.
+        The user clicked a cell that has a location.
     save_requested(DataFrame)
         The user wants the numbers as a file.
     """
@@ -137,7 +137,7 @@ class SpecTableView(DenseTable):
         self._fit()
 
     def sizeHint(self) -> QSize:
-        """Return the size at which nothing is cut."""
+        """Return the size that shows all text."""
         return QSize(sum(self._full) + 2, self._height())
 
     def minimumSizeHint(self) -> QSize:
@@ -154,7 +154,7 @@ class SpecTableView(DenseTable):
         return min(full, max(self.sizeHintForColumn(column), title))
 
     def _fit(self) -> None:
-        """Give bars and words the room there is: the last of them takes what is left."""
+        """Share the width among bars and words; the last of them takes the rest."""
         if not self._full:
             return
         widths, room = list(self._full), self.viewport().width()
@@ -167,7 +167,7 @@ class SpecTableView(DenseTable):
         self.updateGeometry()
         least = self._least if self._model.is_folded else least
         while (over := sum(widths) - room) > 0:
-            # The column with most room to spare gives first.
+            # The column with the most spare room shrinks first.
             widest = max(range(len(widths)), key=lambda column: widths[column] - least[column])
             if widths[widest] <= least[widest]:
                 break
@@ -178,7 +178,7 @@ class SpecTableView(DenseTable):
             self.setColumnWidth(column, width)
 
     def copy(self) -> None:
-        """Copy the selected rows (or all), as they stand here, with a header."""
+        """Copy the selected rows (or all), as shown, with a header."""
         chosen = [r for low, high in self.selected_ranges() for r in range(low, high)]
         rows = [self.spec.rows[r] for r in chosen or range(len(self.spec.rows))]
         heads = self.spec.heads

@@ -1,4 +1,4 @@
-"""What the Stalls dock shows for a filter: totals by cause, alike stalls as one line, or each of them."""
+"""StallView: the stalls that pass a filter, by cause, grouped by similarity, and one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class WantedStalls:
-    """Which stalls are to be shown; "" and None for all.
+    """Which stalls to show; "" and None for all.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class WantedStalls:
     scope : Scope or None
         Only stalls that touch its time.
     group : ndarray of int64 or None
-        Only these numbers: a group that was opened.
+        Only these numbers: those of an opened group.
     """
 
     kind: str = ""
@@ -53,7 +53,7 @@ class StallView:
     numbers : ndarray of int64
         Their numbers, by start.
     each : DataFrame
-        Them in words, with their `number`.
+        The stalls in words, with their `number`.
     totals, groups : DataFrame
         `Stalls.totals` and `Stalls.groups` of them; `share` is of all stalls of that kind, shown or not.
     text : str
@@ -69,13 +69,13 @@ class StallView:
 
 
 def stall_view(study: Study, marker: int, wanted: WantedStalls) -> StallView:
-    """Filter the stalls of a trace and gather them."""
+    """Filter the stalls of a trace and group them."""
     stalls = study.stalls(marker)
     every = np.arange(len(stalls), dtype=np.int64)
     if wanted.scope is not None:
         every = every[_inside(stalls, every, wanted.scope)]
-    held = np.zeros(len(stalls), bool)
-    held[every] = True
+    mask = np.zeros(len(stalls), bool)
+    mask[every] = True
     passed = stalls.select(
         [wanted.kind] if wanted.kind else None,
         [wanted.cause] if wanted.cause else None,
@@ -83,7 +83,7 @@ def stall_view(study: Study, marker: int, wanted: WantedStalls) -> StallView:
         None if wanted.gpu is None else [wanted.gpu],
         wanted.least_ns,
     )
-    passed = passed[held[passed]]
+    passed = passed[mask[passed]]
     numbers = passed[stalls.table["duration_ns"].to_numpy()[passed] <= wanted.most_ns]
     if wanted.group is not None:
         numbers = np.intersect1d(numbers, wanted.group)

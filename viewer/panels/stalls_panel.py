@@ -92,7 +92,7 @@ def _columns(
             "Of its kind",
             format_share,
             number=True,
-            tip="Of all idle, copy-only or exposed stalls, whatever is filtered here; over all GPUs",
+            tip="Of all idle, copy-only or exposed stalls, unfiltered; over all GPUs",
         ),
         TableColumn("count", "Count", format_count, number=True),
     )
@@ -100,7 +100,7 @@ def _columns(
 
 
 class StallsPanel(Panel):
-    """Lists stalls grouped or each; a click shows one in the timeline, a double click what is behind it."""
+    """Lists stalls grouped or one by one; a click shows a stall in the timeline, a double click its cause."""
 
     title = "Stalls"
     usual_badge = "888,888"
@@ -268,7 +268,7 @@ class StallsPanel(Panel):
         show_range(self.state, start, end)
 
     def _open(self, position: int) -> None:
-        """Open a group, or show what is behind a stall: the call that held its thread, else its launch."""
+        """Open a group, or show the cause of a stall: the call that blocked its thread, else its launch."""
         row = self.table.frame_model.frame.iloc[position]
         if "rows" in row.index:
             self.open_group(np.asarray(row["rows"]))
@@ -301,7 +301,7 @@ def _label(cause: str) -> str:
 
 
 def _says(frame: pd.DataFrame, key: str) -> bool:
-    """Whether a column of words or shares says anything."""
+    """Whether a column of words or shares holds any value."""
     column = frame[key]
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return bool((column > 0).any())

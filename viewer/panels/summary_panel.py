@@ -1,4 +1,4 @@
-"""The Summary dock: the metrics of the steady state, or of what everything is filtered to."""
+"""The Summary dock: the metrics of the steady state, or of the filter."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NO_GPU = (
 
 
 class SummaryPanel(Panel):
-    """Shows one section of the summary; a click on a number leads to what it stands for."""
+    """Shows one section of the summary; a click on a number shows its location in the timeline."""
 
     title = "Summary"
     usual_badge = "8 !"
@@ -116,7 +116,7 @@ class SummaryPanel(Panel):
         column.addLayout(across, 1)
 
     def refresh(self) -> None:
-        """Measure what everything is filtered to, else the steady state; or paint what is measured."""
+        """Measure the filter's scope, else the steady state; paint at once where that is measured already."""
         state, study = self.state, self.state.study
         if study is None or not study.trace.gpus:
             self.forget()
@@ -169,7 +169,7 @@ class SummaryPanel(Panel):
         page.setWidget(self._page_of(bands) if bands else _hint(SECTIONS[row].empty))
 
     def _fill_head(self, shown: Summary) -> None:
-        """Say what the numbers are taken over, what they leave out, and which are unusual or unreliable."""
+        """Show the scope of the numbers, what they leave out, and which are unusual or unreliable."""
         scope = shown.scope
         title = scope.what[0].upper() + scope.what[1:]
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
@@ -212,7 +212,7 @@ class SummaryPanel(Panel):
         return body
 
     def show_metric(self, key: str) -> None:
-        """Turn to the page of a number, and to where it can be seen."""
+        """Show the section of a metric and the metric's location in the timeline."""
         if self.summary is None:
             return
         number = self.summary[key]
@@ -222,7 +222,7 @@ class SummaryPanel(Panel):
             self.look(location)
 
     def look(self, location: Location) -> None:
-        """Select the place where a number can be seen, and show it."""
+        """Select the location of a number, and show it."""
         state = self.state
         state.select((location.start_ns, location.end_ns))
         show_range(state, location.start_ns, location.end_ns)

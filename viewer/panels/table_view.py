@@ -1,4 +1,4 @@
-"""The look and the habits of every table of the docks."""
+"""DenseTable: the style and behaviour that all tables of the docks share."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MARKS = {
 
 
 class _Header(QHeaderView):
-    """Titles with the sort mark beside them, not over them; what is out of view is cut with a sign.
+    """Titles with the sort mark beside them, not over them; titles end in an ellipsis at the view's edge.
 
     It does not ask, per column, whether all rows are selected (minutes at millions of rows).
     """
 
     _seen = QRect()
-    """What is in view of the section that is painted: Qt tells its option nothing of it."""
+    """The visible part of the section that is painted; Qt's style option does not hold it."""
 
     def setSelectionModel(self, model: QItemSelectionModel) -> None:
         pass
@@ -54,7 +54,7 @@ class _Header(QHeaderView):
 
 
 class CellDelegate(QStyledItemDelegate):
-    """Cuts words with a sign where they go out of view, and shows a number whole or not at all."""
+    """Cuts words with an ellipsis at the view's edge, and shows a number complete or not at all."""
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -78,12 +78,12 @@ class CellDelegate(QStyledItemDelegate):
 
 
 def _in_view(rect: QRect, viewport: QWidget) -> QRect:
-    """Return what of a cell is in view, from left to right."""
+    """Return the horizontally visible part of a cell."""
     return QRect(rect).intersected(QRect(0, rect.top(), viewport.width(), rect.height()))
 
 
 class DenseTable(QTableView):
-    """A QTableView of low rows that are selected whole, sorted by a click on a header and again by none."""
+    """A QTableView with low rows and row selection; header clicks sort, and the third click unsorts."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,10 +113,10 @@ class DenseTable(QTableView):
         raise NotImplementedError
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
-        """Add to the context menu of a cell what else can be done; the index may be invalid."""
+        """Add actions to the context menu of a cell; the index may be invalid."""
 
     def fill_header_menu(self, menu: QMenu) -> None:
-        """Add to the context menu of the header what else can be done."""
+        """Add actions to the context menu of the header."""
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
@@ -140,7 +140,7 @@ class DenseTable(QTableView):
         return menu
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Scroll; what was cut at an edge is another cell now."""
+        """Scroll, and repaint: other cells are cut at the edge now."""
         super().scrollContentsBy(dx, dy)
         if dx:
             self.viewport().update()
@@ -148,8 +148,10 @@ class DenseTable(QTableView):
 
     def selected_ranges(self) -> list[tuple[int, int]]:
         """Return the selected rows as disjoint ranges [first, last), from the top."""
-        held = self.selectionModel().selection()
-        spans = sorted((held.at(i).top(), held.at(i).bottom() + 1) for i in range(held.count()))
+        selection = self.selectionModel().selection()
+        spans = sorted(
+            (selection.at(i).top(), selection.at(i).bottom() + 1) for i in range(selection.count())
+        )
         joined: list[tuple[int, int]] = []
         for first, last in spans:
             if joined and first <= joined[-1][1]:

@@ -27,7 +27,7 @@ def test_an_idle_stall_says_its_parts_the_longest_first():
     assert facts["Cause"].startswith("host code")
     assert "87% of the stall" in facts["Cause"]
     assert [float(part.split(" ")[0]) for part in parts] == [800, 100, 10, 10]
-    assert facts["Drained by"] == "cudaDeviceSynchronize"
+    assert facts["Blocking call"] == "cudaDeviceSynchronize"
     assert facts["Launched by"] == "cudaLaunchKernel on thread 1, 20.00 µs before the start"
 
 
