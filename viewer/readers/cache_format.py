@@ -1,4 +1,4 @@
-"""How a parsed trace lies on disk: one Arrow IPC file per table, the rest in a JSON file."""
+"""The cache's file format: a folder per trace, with one Arrow IPC file per table and a JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from viewer.trace.names import Names
 log = logging.getLogger("viewer.readers")
 
 VERSION = 5
-"""Raised whenever what is stored, or how it is read from the file, changes."""
+"""The format's version: raise it when the stored data, or the way they are read from a file, changes."""
 
 _META, _NAMES, _DIAGNOSTICS = "trace.json", "names.arrow", "diagnostics.arrow"
 _OWNERS: Mapping[str, type] = {
@@ -33,7 +33,7 @@ _OWNERS: Mapping[str, type] = {
 class CacheWriter:
     """Writes a trace into an empty folder: each table as soon as it is sorted, the rest at the end.
 
-    All methods raise OSError where the disk is full, say.
+    All methods raise OSError if a file cannot be written, for example because the disk is full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,15 +42,17 @@ class CacheWriter:
         self._written: dict[Kind, tuple[Events, dict[str, Any]]] = {}
 
     def put(self, events: Events) -> Events:
-        """Write a table; return it as it lies in the file, mapped into memory.
+        """Write a table; return it mapped into memory from its file.
 
-        Of one that was returned before and has other offsets now, only these are written.
+        If only the offsets of a table that was written before have changed, no column is written again.
         """
         before, facts = self._written.get(events.kind, (None, {}))
+        # The sorter shares the arrays of a table whose owners it only renumbers: same array, same rows.
         if before is not None and before.start_ns is events.start_ns:
             self._written[events.kind] = events, facts | {"offsets": events.offsets.tolist()}
             return events
         columns = {"start_ns": events.start_ns, "end_ns": events.end_ns, "name_id": events.name_id}
+        # Columns of zeros alone (copies of a file without graphs, say) are stored as their dtype only.
         zeros = {}
         for name, column in events.columns.items():
             if column.any():
@@ -59,15 +61,15 @@ class CacheWriter:
                 zeros[name] = column.dtype.str
         facts = {"offsets": events.offsets.tolist(), "zeros": zeros}
         file = self._folder / f"{events.kind}.arrow"
-        # What was written before may be mapped: it keeps its file.
+        # Unlink, never overwrite: an earlier version may still be mapped, and its pages would change.
         file.unlink(missing_ok=True)
         _write(file, pa.table(columns))
-        found = _events(self._sum(file), events.kind, facts)
-        self._written[events.kind] = found, facts
-        return found
+        mapped = _events(self._sum(file), events.kind, facts)
+        self._written[events.kind] = mapped, facts
+        return mapped
 
     def finish(self, trace: Trace, place: Path) -> None:
-        """Write what is left of a trace, and seal the folder for the place where it is to stand."""
+        """Write the rest of a trace, and seal the folder for `place`, the path to which it moves."""
         tables: dict[str, Any] = {}
         for kind, events in trace.events.items():
             if kind not in self._written or self._written[kind][0] is not events:
@@ -86,7 +88,7 @@ class CacheWriter:
             "notes": list(trace.notes),
         }
         for name in _OWNERS:
-            meta[name] = [list(asdict(one).values()) for one in getattr(trace, name)]
+            meta[name] = [list(asdict(owner).values()) for owner in getattr(trace, name)]
         with private_files.create(folder / _META) as out:
             out.write(json.dumps(meta).encode())
         for name in (_NAMES, _DIAGNOSTICS, _META):
@@ -94,25 +96,25 @@ class CacheWriter:
         checksums.seal(folder, place, self._sums)
 
     def _sum(self, file: Path) -> pa.Buffer:
-        """Map a file that was written, and take its sums."""
+        """Map a written file, and record its checksums."""
         content = checksums.map_plain(file)
         self._sums[file.name] = checksums.sums(content)
         return content
 
 
 def path_in(folder: Path) -> str:
-    """Return the path of the trace that is stored in a folder, "" where it is not told."""
+    """Return the path of the trace that is stored in a folder, "" if the folder does not name it."""
     try:
         return str(json.loads(bytes(checksums.map_plain(folder / _META))).get("path", ""))
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, AttributeError) as error:
-        log.debug("an entry of the store does not name its trace: %s", error)
+        log.debug("a cache entry does not name its trace: %s", error)
         return ""
 
 
 def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
-    """Return the trace whose files these are, mapped into memory and checked."""
+    """Return the trace that is stored in these files, which are mapped into memory and verified."""
     meta = json.loads(bytes(files[_META]))
     names = Names(_column(_table(files[_NAMES]), "name"))
     events = {kind: _events(files[f"{kind}.arrow"], kind, meta["tables"][kind]) for kind in Kind}
@@ -142,7 +144,7 @@ def _events(content: pa.Buffer, kind: Kind, facts: Mapping[str, Any]) -> Events:
 
 
 def _write(file: Path, table: pa.Table) -> None:
-    """Write a table as one batch, so that each column is one piece of memory when mapped."""
+    """Write a table as one batch, so that each mapped column is one contiguous array."""
     with private_files.create(file) as out, pa.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(len(table), 1))
 

@@ -1,4 +1,4 @@
-"""What the CPU did: CUDA calls, synchronisation, OS runtime, time on the CPU, profiler overhead."""
+"""Readers of the host's tables: CUDA API, synchronisation, OS runtime, context switches, overhead."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def read_osrt(reading: ReadContext) -> RawEvents:
 
 
 def read_overhead(reading: ReadContext) -> RawEvents:
-    """Read the profiler's own overhead: PROFILER_OVERHEAD, and CUPTI's table under negative rows."""
+    """Read the profiler overhead: PROFILER_OVERHEAD, and CUPTI's table with negative row numbers."""
     parts = []
     for table in (TABLE_OF[Kind.OVERHEAD], CUPTI_OVERHEAD):
         columns, _ = read_spans(reading, table, [_THREAD, _NAME])
         name = _call_names(reading, columns.take("nameId"))
+        # The sign tells the two tables apart; - 1, as row 0 has no negative.
         rows = columns.rows if table != CUPTI_OVERHEAD else -columns.rows - 1
         parts.append((columns.take("start"), columns.take("end"), columns.take("globalTid"), name, rows))
     start, end, thread, name, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -55,11 +56,11 @@ def read_overhead(reading: ReadContext) -> RawEvents:
 
 
 def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
-    """Turn context switches into the spans a thread spent on a CPU.
+    """Return the spans that threads spent on a CPU, made from the context switches.
 
-    A thread that is switched in twice without being switched out was, as far as the file tells, on
-    the CPU throughout; one that is never switched out stays until the session's end. Time before a
-    thread's first switch is not known, and shown as nothing.
+    A span ends at the thread's next switch of either direction: a thread that is switched in twice
+    counts as on the CPU throughout. After the last switch in it ends with the session. The time before a
+    thread's first switch is unknown and gives no span.
     """
     table = TABLE_OF[Kind.ON_CPU]
     fields = [
@@ -73,21 +74,24 @@ def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
     start = values["start"][placed] - reading.shift_ns
     cpu, is_in, thread = values["cpu"][placed], values["isSchedIn"][placed] != 0, values["globalTid"][placed]
     codes, owners = group(thread)
+    # By thread, then by time: each row's successor is then the thread's next switch, and its start is the
+    # end of this row. Rows that are a thread's last have a successor of another thread.
     order = np.lexsort((start, codes))
     start, cpu, is_in, codes = start[order], cpu[order], is_in[order], codes[order]
     end = np.full(len(start), session_end_ns)
     same = codes[1:] == codes[:-1]
     end[:-1][same] = start[1:][same]
+    # A switch after the session's end would give a negative length.
     end = np.maximum(end, start)
     start, end, cpu, codes = start[is_in], end[is_in], cpu[is_in], codes[is_in]
     numbers, cpus = distinct(cpu)
-    base = reading.interner.add([f"CPU {one}" for one in cpus.tolist()])
+    base = reading.interner.add([f"CPU {number}" for number in cpus.tolist()])
     name = numbers.astype(np.uint32) + np.uint32(base)
     return RawEvents(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
 
 
 def read_sync(reading: ReadContext) -> RawEvents:
-    """Read the synchronisations, named by their type; `name_by_calls` knows better."""
+    """Read the synchronisations, named by their type; `name_by_calls` gives more precise names later."""
     fields = [
         Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
         Field("streamId", np.uint32, NO_STREAM), Field("syncType", np.int32),
@@ -109,14 +113,14 @@ def read_sync(reading: ReadContext) -> RawEvents:
 
 
 def name_by_calls(sync: RawEvents, calls: RawEvents) -> None:
-    """Name synchronisations by the API calls they belong to, where there are such."""
+    """Name each synchronisation by the API call with its correlation id, if there is one."""
     process = np.array([key[0] for key in sync.owners], np.int64)[sync.owner]
     name = _names_of_calls(calls, process, np.asarray(sync.columns["correlation"], np.uint32))
     sync.name = np.where(name != 0, name, sync.name)
 
 
 def enum_labels(reading: ReadContext, column: str) -> dict[int, str]:
-    """Return what the values of a column mean: as the file says, else as is known."""
+    """Return the labels of an enum column's values: from the file's enum tables, else the known ones."""
     tables, known = ENUMS[column]
     labels = dict(known)
     for table in tables:
@@ -127,30 +131,34 @@ def enum_labels(reading: ReadContext, column: str) -> dict[int, str]:
 
 
 def _names_of_calls(api: RawEvents, process: Int64, correlation: UInt32) -> UInt32:
-    """Return the name of the innermost API call of each (process, correlation), 0 where there is none.
+    """Return the name of the innermost API call of each (process, correlation id), 0 if there is none.
 
     The calls are sorted by process, as `EventSorter.settle_calls` leaves them.
     """
     names = np.zeros(len(process), np.uint32)
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
     ids = np.asarray(api.columns["correlation"], np.uint32)
-    asked = np.zeros(int(_LOW_BITS) + 1, bool)
-    for one in np.unique(process).tolist():
-        mine, owners = process == one, np.flatnonzero(callers == one)
+    is_wanted = np.zeros(int(_LOW_BITS) + 1, bool)
+    # One process at a time: correlation ids of different processes collide.
+    for caller in np.unique(process).tolist():
+        rows, owners = process == caller, np.flatnonzero(callers == caller)
         if not len(owners):
             continue
+        # The calls of a process are one range of rows, as its owners have consecutive numbers.
         low, high = np.searchsorted(api.owner, np.array([owners[0], owners[-1] + 1], np.int32))
-        # Few calls share the low bits of an id that is asked for, and so small a table lies in the cache.
-        wanted = correlation[mine]
-        asked[wanted & _LOW_BITS] = True
-        calls = low + np.flatnonzero(asked[ids[low:high] & _LOW_BITS])
-        asked[wanted & _LOW_BITS] = False
+        # Synchronisations are few and calls many: a table of the ids' low bits selects the candidates
+        # without a sort of all calls. It may let some others pass; the search below compares whole ids.
+        wanted = correlation[rows]
+        is_wanted[wanted & _LOW_BITS] = True
+        calls = low + np.flatnonzero(is_wanted[ids[low:high] & _LOW_BITS])
+        is_wanted[wanted & _LOW_BITS] = False
         if len(calls):
+            # By id, then by start: the last call of an id starts latest, so it is the innermost.
             calls = calls[np.lexsort((api.start[calls], ids[calls]))]
             keys = ids[calls]
-            at = np.searchsorted(keys, wanted, side="right") - 1
-            held = (at >= 0) & (keys[np.maximum(at, 0)] == wanted)
-            names[mine] = np.where(held, api.name[calls[at]], 0)
+            position = np.searchsorted(keys, wanted, side="right") - 1
+            has_call = (position >= 0) & (keys[np.maximum(position, 0)] == wanted)
+            names[rows] = np.where(has_call, api.name[calls[position]], 0)
     return names
 
 
@@ -162,7 +170,7 @@ def _call_names(reading: ReadContext, references: AnyArray) -> UInt32:
 
 
 def _main_thread(thread: Int64) -> Int64:
-    """Return thread ids, a process's id (no thread in it) replaced by its main thread's."""
+    """Return thread ids; an id without a thread becomes that of the process's main thread."""
     pid = (thread >> 24) & 0xFFFFFF
     return np.where(thread & 0xFFFFFF, thread, thread | pid)
 

@@ -1,4 +1,4 @@
-"""The operations of the GPUs: kernels, copies, sets, graph launches."""
+"""Readers of the tables of GPU operations: kernels, memory copies, memsets, CUDA graph launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewer.readers.tables import Field, RawColumns
 from viewer.trace.events import MIGRATIONS, AnyArray, Int64, Kind, UInt32
 
 Calls = Callable[[], RawEvents]
-"""Reads the API calls; asked only where operations do not say whose they are."""
+"""Reads the API calls; called only if some operations have no process."""
 
 _WHO = (
     Field("globalPid"),
@@ -36,7 +36,7 @@ _WHO = (
 
 
 def read_kernels(reading: ReadContext, calls: Calls) -> RawEvents:
-    """Read the kernels; a kernel is called by its demangled name, else its short, else its mangled one."""
+    """Read the kernels. A kernel's name is its demangled name, else its short name, else its mangled one."""
     table = TABLE_OF[Kind.KERNEL]
     names = [Field("demangledName", np.uint32, NO_STRING), Field("shortName", np.uint32, NO_STRING)]
     columns, _ = read_spans(reading, table, [*_WHO, *names, Field("graphNodeId", np.uint64)])
@@ -45,8 +45,9 @@ def read_kernels(reading: ReadContext, calls: Calls) -> RawEvents:
     name = _or_else(strings.provisional(columns.take("demangledName")), short)
     if (name == 0).any():
         mangled = reading.tables.integers(table, [Field("mangledName", np.uint32, NO_STRING)])
-        at = np.searchsorted(mangled.rows, columns.rows)
-        name = _or_else(name, strings.provisional(mangled.values["mangledName"][at]))
+        # `columns` lacks the rows without a valid start: match by rowid. Both are in order of rowid.
+        position = np.searchsorted(mangled.rows, columns.rows)
+        name = _or_else(name, strings.provisional(mangled.values["mangledName"][position]))
         name = _or_else(name, np.uint32(reading.interner.add([UNNAMED])))
     extra = {"short_id": _or_else(short, name), "graph_node": _graph_node(columns)}
     return _finish(Kind.KERNEL, reading, calls, columns, name, extra)
@@ -55,8 +56,8 @@ def read_kernels(reading: ReadContext, calls: Calls) -> RawEvents:
 def read_copies(reading: ReadContext, calls: Calls) -> RawEvents:
     """Read the copies, named by their kind: "Memcpy HtoD".
 
-    Migrations of unified memory are the driver's: no call launched them, whatever their correlation id says,
-    and they have a stream of their own.
+    The driver issues the page migrations of unified memory: they get a separate stream, and correlation
+    id 0, as no API call launched them.
     """
     fields = [
         Field("bytes"), Field("copyKind", np.uint8), Field("srcKind", np.uint8), Field("dstKind", np.uint8),
@@ -67,6 +68,7 @@ def read_copies(reading: ReadContext, calls: Calls) -> RawEvents:
     codes, values = distinct(kinds)
     named = [f"Memcpy {COPY_NAMES[k]}" if k in COPY_NAMES else "Memcpy" for k in values.tolist()]
     name = _numbered(reading, named, codes)
+    # Before `_finish` groups rows by stream, so that migrations form an owner separate from real streams.
     migrated = np.isin(kinds, MIGRATIONS)
     columns.values["contextId"][migrated], columns.values["streamId"][migrated] = UNIFIED_MEMORY
     extra = {
@@ -76,9 +78,10 @@ def read_copies(reading: ReadContext, calls: Calls) -> RawEvents:
         "dst_kind": columns.take("dstKind"),
         "graph_node": _graph_node(columns),
     }
-    found = _finish(Kind.MEMCPY, reading, calls, columns, name, extra)
-    found.columns["correlation"][migrated] = 0
-    return found
+    copies = _finish(Kind.MEMCPY, reading, calls, columns, name, extra)
+    # Only now: `_finish` may need the correlation ids to find the process of a row.
+    copies.columns["correlation"][migrated] = 0
+    return copies
 
 
 def read_sets(reading: ReadContext, calls: Calls) -> RawEvents:
@@ -95,7 +98,7 @@ def read_sets(reading: ReadContext, calls: Calls) -> RawEvents:
 
 
 def read_graphs(reading: ReadContext, calls: Calls) -> RawEvents:
-    """Read the graph launches: in graph mode the only trace of the kernels inside."""
+    """Read the graph launches; a recording in graph mode has no rows of the kernels inside."""
     fields = [Field("graphId", np.uint32), Field("graphExecId", np.uint32)]
     columns, _ = read_spans(reading, TABLE_OF[Kind.GRAPH], [*_WHO, *fields])
     execs = columns.take("graphExecId")
@@ -115,7 +118,7 @@ READERS: Mapping[Kind, Callable[[ReadContext, Calls], RawEvents]] = {
 
 
 def _or_else(name: UInt32, other: UInt32 | np.uint32) -> UInt32:
-    """Return provisional ids, with those of `other` where there is none."""
+    """Return provisional ids, replaced by those of `other` where they are 0 (no name)."""
     missing = name == 0
     return np.where(missing, other, name) if missing.any() else name
 
@@ -125,7 +128,7 @@ def _numbered(reading: ReadContext, texts: list[str], codes: Codes) -> UInt32:
 
 
 def _graph_node(columns: RawColumns) -> AnyArray:
-    """Return the graph nodes; zeros that were never touched take no memory."""
+    """Return the graph nodes; if all are 0, a fresh array of zeros, which takes no memory until written."""
     node = columns.take("graphNodeId")
     return node if node.any() else np.zeros(len(columns), np.uint64)
 
@@ -144,23 +147,26 @@ def _finish(
         process = _adopt(reading, kind, process, correlation, calls())
     who = (columns.take("deviceId"), columns.take("contextId"), columns.take("streamId"))
     owner, owners = group(process, *who)
+    # Free four columns of the largest table before the next arrays are made.
     del process, who
     extra |= {"correlation": correlation, "file_row": narrow_rows(columns.rows)}
     return RawEvents(kind, columns.take("start"), columns.take("end"), name, owner, owners, extra)
 
 
 def _adopt(reading: ReadContext, kind: Kind, process: Int64, correlation: AnyArray, api: RawEvents) -> Int64:
-    """Give rows without a process that of an API call with their correlation id."""
+    """Return the processes; rows without one get the process of an API call with the same correlation id."""
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
     process = process & PROCESS_MASK
     without = process == 0
     reading.notes.append(f"{TABLE_OF[kind]}: {int(without.sum()):,} rows do not say their process")
     if not len(callers):
         return process
+    # One process alone made calls: it needs no match by correlation id, which lost calls would break.
     if len(np.unique(callers)) == 1:
         process[without] = callers[0]
         return process
-    at = pc.index_in(pa.array(correlation[without]), value_set=pa.array(api.columns["correlation"]))
-    found = at.fill_null(-1).to_numpy()
-    process[without] = np.where(found >= 0, callers[api.owner[found]], 0)
+    index = pc.index_in(pa.array(correlation[without]), value_set=pa.array(api.columns["correlation"]))
+    call = index.fill_null(-1).to_numpy()
+    # -1 (no such call) reads the last call, and `where` discards the result.
+    process[without] = np.where(call >= 0, callers[api.owner[call]], 0)
     return process

@@ -1,4 +1,4 @@
-"""NVTX: ranges and marks, and the names that are given through it."""
+"""The reader of the NVTX table: ranges and marks, and the names of threads and domains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPAQUE = np.uint32(0xFF000000)
 
 @dataclass
 class Nvtx:
-    """The NVTX events (owner: globalTid, domain id, start/end or not), and the names found among them."""
+    """The NVTX events (owner: globalTid, domain id, start/end or not), and the names that its rows define."""
 
     events: RawEvents
     domains: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Nvtx:
 
 
 def read_nvtx(reading: ReadContext) -> Nvtx:
-    """Read NVTX_EVENTS. Open ranges get their end later, when the session's end is known."""
+    """Read NVTX_EVENTS. `close_open_ranges` sets the end of open ranges once the session's end is known."""
     fields = [
         Field("eventType", np.uint8), Field("color", np.uint32), Field("globalTid"), Field("domainId"),
         Field("textId", np.uint32, NO_STRING),
@@ -52,6 +52,8 @@ def read_nvtx(reading: ReadContext) -> Nvtx:
     _take_names(reading, nvtx, columns, names)
     _guess_domains(reading, nvtx, columns, names)
 
+    # The rows that define names are used up: only ranges and marks are events. Mostly all rows are, and
+    # no column needs a copy then.
     kept = np.isin(values["eventType"], (MARK, PUSH_POP, START_END))
     if kept.all():
         rows = columns.rows
@@ -60,7 +62,9 @@ def read_nvtx(reading: ReadContext) -> Nvtx:
         columns = RawColumns(rows, {name: column[kept] for name, column in values.items()})
     kind = columns.take("eventType")
     thread = columns.take("globalTid")
+    # Start/end ranges need not nest, push/pop ranges do: a thread's track per domain is split by that.
     owner, owners = group(thread, columns.take("domainId"), (kind == START_END).astype(np.uint8))
+    # Colours with alpha 0 are meant to be opaque; 0 as a whole means that there is no colour.
     argb = columns.take("color")
     argb = np.where((argb != 0) & (argb >> 24 == 0), argb | _OPAQUE, argb).astype(np.uint32)
     extra: dict[str, AnyArray] = {
@@ -75,10 +79,10 @@ def read_nvtx(reading: ReadContext) -> Nvtx:
 
 
 def close_open_ranges(events: RawEvents, session_end_ns: int) -> None:
-    """End the ranges that have no end in the file where the session ends."""
+    """Set the end of ranges that have none in the file to the session's end."""
     if len(events):
-        still = events.columns["is_open"] != 0
-        events.end[still] = np.maximum(events.start[still], session_end_ns)
+        is_open = events.columns["is_open"] != 0
+        events.end[is_open] = np.maximum(events.start[is_open], session_end_ns)
 
 
 def _names(reading: ReadContext, columns: RawColumns) -> UInt32:
@@ -91,6 +95,7 @@ def _names(reading: ReadContext, columns: RawColumns) -> UInt32:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
     codes = encoded.indices.to_numpy()
+    # `texts` has every row of the file, `columns` only those with a valid start.
     if len(codes) != len(columns):
         codes = codes[_positions(reading, columns)]
     own = codes.astype(np.uint32) + np.uint32(reading.interner.add(encoded.dictionary))
@@ -99,37 +104,39 @@ def _names(reading: ReadContext, columns: RawColumns) -> UInt32:
 
 
 def _positions(reading: ReadContext, columns: RawColumns) -> Int64:
-    """Return where the rows that were kept stand among all rows of the file."""
-    every = reading.tables.integers(TABLE_OF[Kind.NVTX], []).rows
-    return np.searchsorted(every, columns.rows)
+    """Return the positions of the rows of `columns` among all rows of the file."""
+    all_rows = reading.tables.integers(TABLE_OF[Kind.NVTX], []).rows
+    return np.searchsorted(all_rows, columns.rows)
 
 
 def _take_names(reading: ReadContext, nvtx: Nvtx, columns: RawColumns, names: UInt32) -> None:
-    """Collect the names of threads and domains."""
+    """Store the names of threads and domains in `nvtx`."""
     values = columns.values
-    for wanted in (THREAD_NAME, DOMAIN_CREATE):
-        for at in np.flatnonzero(values["eventType"] == wanted).tolist():
-            text = reading.interner.text(int(names[at]))
-            thread = int(values["globalTid"][at])
-            if text and wanted == THREAD_NAME:
+    for event_type in (THREAD_NAME, DOMAIN_CREATE):
+        for row in np.flatnonzero(values["eventType"] == event_type).tolist():
+            text = reading.interner.text(int(names[row]))
+            thread = int(values["globalTid"][row])
+            if text and event_type == THREAD_NAME:
                 nvtx.thread_names[thread] = text
             elif text:
-                nvtx.domains[thread & PROCESS_MASK, int(values["domainId"][at])] = text
+                nvtx.domains[thread & PROCESS_MASK, int(values["domainId"][row])] = text
 
 
 def _guess_domains(reading: ReadContext, nvtx: Nvtx, columns: RawColumns, names: UInt32) -> None:
-    """Call a domain whose creation was not recorded NCCL where all of its ranges are NCCL's."""
+    """Name each domain whose creation was not recorded: "NCCL" if all its ranges are NCCL's, else its id."""
     values = columns.values
     nameless = values["domainId"] != 0
     if not nameless.any():
         return
     codes: Codes
     codes, keys = group(values["globalTid"][nameless] & PROCESS_MASK, values["domainId"][nameless])
+    # Bring each domain's rows together: those of domain i are order[edges[i]:edges[i + 1]].
     order, used = np.argsort(codes, kind="stable"), names[nameless]
     edges = np.searchsorted(codes[order], np.arange(len(keys) + 1))
     for code, (process, domain) in enumerate(keys):
         if (process, domain) in nvtx.domains:
             continue
-        held = np.unique(used[order[edges[code] : edges[code + 1]]])[:64]
-        nccl = all(reading.interner.text(one).startswith("nccl") for one in held.tolist())
+        # 64 distinct names decide: a domain of an application may have millions.
+        samples = np.unique(used[order[edges[code] : edges[code + 1]]])[:64]
+        nccl = all(reading.interner.text(name).startswith("nccl") for name in samples.tolist())
         nvtx.domains[process, domain] = "NCCL" if nccl else f"domain {domain}"

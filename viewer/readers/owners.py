@@ -1,4 +1,4 @@
-"""Who is who: processes and their ranks, GPUs, streams, threads, NVTX tracks."""
+"""The owners of events: processes and their ranks, GPUs, streams, threads, NVTX tracks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BACKGROUND = (Kind.ON_CPU, Kind.OVERHEAD)
 
 @dataclass
 class Owners:
-    """The owners of all events, and where to find each by its key in the file."""
+    """The owners of all events, and the index of each by its key in the file."""
 
     processes: list[Process] = field(default_factory=list)
     gpus: list[Gpu] = field(default_factory=list)
@@ -56,10 +56,10 @@ def identify(
     domains: Mapping[tuple[int, int], str],
     call_name: Mapping[int, str],
 ) -> Owners:
-    """Find out to whom the events belong.
+    """Return the owners of the events.
 
-    A process is shown if it has more than context switches and profiler overhead, which a
-    recording of the whole machine holds for thousands; all are, where none has.
+    A process is shown if it has events besides context switches and profiler overhead: a recording of the
+    whole machine contains those for thousands of processes. If no process has others, all are shown.
 
     Parameters
     ----------
@@ -67,24 +67,25 @@ def identify(
     facts, gpu_info : what the file says about processes, threads and GPUs
     domains : mapping of (globalPid, domain id) to str
     call_name : mapping of int to str
-        The names of API calls by provisional id, as far as they may be launches.
+        The names of API calls by provisional id; names that are certainly no launches may be missing.
     """
-    found = Owners()
+    result = Owners()
     processes = _processes(tables)
     workers = _workers(tables, processes, call_name)
     ranks = _ranks(processes, workers, facts)
+    # Workers first, by rank, then by id. Ids are unsigned in the file and read as signed: the mask undoes it.
     processes.sort(key=lambda p: (p not in workers, ranks.get(p, _NO_RANK)[0], p & (2**64 - 1)))
     for index, global_pid in enumerate(processes):
         pid = pid_of(global_pid)
         name = facts.process_name(global_pid)
         rank, rank_from = ranks.get(global_pid, (None, ""))
-        found.processes.append(Process(index, pid, name, rank, global_pid, rank_from))
+        result.processes.append(Process(index, pid, name, rank, global_pid, rank_from))
     of_process = {p: i for i, p in enumerate(processes)}
-    found.index["process"] = {(p,): i for p, i in of_process.items()}
-    _add_gpus(found, tables, gpu_info, of_process)
-    _add_threads(found, tables, facts, of_process)
-    _add_tracks(found, tables[Kind.NVTX], domains)
-    return found
+    result.index["process"] = {(p,): i for p, i in of_process.items()}
+    _add_gpus(result, tables, gpu_info, of_process)
+    _add_threads(result, tables, facts, of_process)
+    _add_tracks(result, tables[Kind.NVTX], domains)
+    return result
 
 
 def _processes_of(kind: Kind, raw: RawEvents) -> Iterable[int]:
@@ -101,7 +102,7 @@ def _processes(tables: Mapping[Kind, RawEvents]) -> list[int]:
 def _workers(
     tables: Mapping[Kind, RawEvents], processes: Iterable[int], call_name: Mapping[int, str]
 ) -> set[int]:
-    """Return the processes that work on a GPU: with operations, or with launches whose rows are lost."""
+    """Return the processes that use a GPU: they have GPU operations, or launches whose operations are lost."""
     workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
     api = tables[Kind.API]
     launches = [name for name, text in call_name.items() if _LAUNCH.match(text)]
@@ -110,10 +111,10 @@ def _workers(
 
 
 def _ranks(processes: list[int], workers: set[int], facts: FileMetadata) -> dict[int, tuple[int, str]]:
-    """Return ranks and where each is from: MPI, the environment, else the order of the workers' pids.
+    """Return each process's rank and its source: MPI, the environment, else the order of the workers' pids.
 
-    MPI's ranks count where no two workers have the same one (there may be two jobs); then a worker without
-    one has none.
+    MPI's ranks are used if no two workers have the same one (two jobs in one recording would repeat them);
+    a worker without an MPI rank then has no rank.
     """
     named: dict[int, tuple[int, str]] = {}
     for global_tid, text in facts.thread_names.items():
@@ -123,12 +124,14 @@ def _ranks(processes: list[int], workers: set[int], facts: FileMetadata) -> dict
     of_workers = [named[process][0] for process in processes if process in named and process in workers]
     taken = set(of_workers)
     if len(taken) == len(of_workers) and (of_workers or not workers):
+        # Processes that are no workers keep their MPI rank only if it is unique among all.
         others = Counter(named[p][0] for p in processes if p in named and p not in workers)
         return {
             p: named[p]
             for p in processes
             if p in named and (p in workers or (named[p][0] not in taken and others[named[p][0]] == 1))
         }
+    # The environment in the file is that of one process: with several workers it names none of them.
     if len(workers) == 1:
         return dict.fromkeys(workers, facts.environment_rank) if facts.environment_rank else {}
     by_pid = sorted(workers, key=lambda p: p & (2**64 - 1))
@@ -136,54 +139,57 @@ def _ranks(processes: list[int], workers: set[int], facts: FileMetadata) -> dict
 
 
 def _add_gpus(
-    found: Owners, tables: Mapping[Kind, RawEvents], gpu_info: GpuInfo, of_process: Mapping[int, int]
+    result: Owners, tables: Mapping[Kind, RawEvents], gpu_info: GpuInfo, of_process: Mapping[int, int]
 ) -> None:
     keys = {key for kind in GPU_KINDS for key in tables[kind].owners}
+    # By process, then device ordinal: a process's GPUs get consecutive indices, and so do a GPU's streams.
     devices = sorted({(of_process[k[0]], k[1], k[0]) for k in keys})
     gpu_info.expect([(p, device) for _, device, p in devices], {(pid_of(k[0]), k[2], k[3]) for k in keys})
     gpu_index: dict[tuple[int, int], int] = {}
     for index, (process, device, global_pid) in enumerate(devices):
-        found.gpus.append(gpu_info.gpu(index, process, global_pid, device))
+        result.gpus.append(gpu_info.gpu(index, process, global_pid, device))
         gpu_index[global_pid, device] = index
-    found.index["stream"] = {}
+    result.index["stream"] = {}
     for key in sorted(keys, key=lambda k: (gpu_index[k[0], k[1]], k[2], k[3])):
         global_pid, device, context, stream = key
-        index = len(found.streams)
+        index = len(result.streams)
         is_default = gpu_info.is_default_stream(pid_of(global_pid), context, stream)
         name = UNIFIED_NAME if (context, stream) == UNIFIED_MEMORY else ""
-        found.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default, name))
-        found.index["stream"][key] = index
+        result.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default, name))
+        result.index["stream"][key] = index
 
 
 def _add_threads(
-    found: Owners, tables: Mapping[Kind, RawEvents], facts: FileMetadata, of_process: Mapping[int, int]
+    result: Owners, tables: Mapping[Kind, RawEvents], facts: FileMetadata, of_process: Mapping[int, int]
 ) -> None:
     kinds = (Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD, Kind.NVTX)
     ids = {key[0] for kind in kinds for key in tables[kind].owners}
-    ids = {one for one in ids if one & PROCESS_MASK in of_process}
+    ids = {global_tid for global_tid in ids if global_tid & PROCESS_MASK in of_process}
 
+    # By process, its main thread first: `EventSorter.settle_calls` expects the same order within a process.
     def order(global_tid: int) -> tuple[int, bool, int]:
         tid = global_tid & 0xFFFFFF
         return of_process[global_tid & PROCESS_MASK], tid != pid_of(global_tid), tid
 
-    found.index["thread"] = {}
+    result.index["thread"] = {}
     for index, global_tid in enumerate(sorted(ids, key=order)):
         process = of_process[global_tid & PROCESS_MASK]
         name = facts.thread_names.get(global_tid, "")
-        found.threads.append(Thread(index, process, global_tid & 0xFFFFFF, name))
-        found.index["thread"][global_tid,] = index
+        result.threads.append(Thread(index, process, global_tid & 0xFFFFFF, name))
+        result.index["thread"][global_tid,] = index
 
 
-def _add_tracks(found: Owners, nvtx: RawEvents, domains: Mapping[tuple[int, int], str]) -> None:
-    of_thread = found.index["thread"]
+def _add_tracks(result: Owners, nvtx: RawEvents, domains: Mapping[tuple[int, int], str]) -> None:
+    of_thread = result.index["thread"]
 
-    def what(key: Key) -> tuple[int, str, bool]:
+    # Two domain ids of a process may have the same name: their rows form one track.
+    def track_of(key: Key) -> tuple[int, str, bool]:
         global_tid, domain, overlapping = key
         name = domains.get((global_tid & PROCESS_MASK, domain), f"domain {domain}") if domain else ""
         return of_thread[global_tid,], name, bool(overlapping)
 
     index: dict[tuple[int, str, bool], int] = {}
-    for one in sorted({what(key) for key in nvtx.owners if (key[0],) in of_thread}):
-        index[one] = len(found.tracks)
-        found.tracks.append(Track(len(found.tracks), *one))
-    found.index["track"] = {key: index[what(key)] for key in nvtx.owners if (key[0],) in of_thread}
+    for track in sorted({track_of(key) for key in nvtx.owners if (key[0],) in of_thread}):
+        index[track] = len(result.tracks)
+        result.tracks.append(Track(len(result.tracks), *track))
+    result.index["track"] = {key: index[track_of(key)] for key in nvtx.owners if (key[0],) in of_thread}

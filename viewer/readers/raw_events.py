@@ -1,4 +1,4 @@
-"""Events on their way: read, but their owners and names not yet numbered, and not yet sorted."""
+"""Raw events: one table as read, unsorted, with provisional numbers for owners and names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROCESS_MASK = ~0xFFFFFF
 
 
 UNIFIED_MEMORY = (0xFFFFFFFF, 0xFFFFFFFF)
-"""The context and stream of page migrations of unified memory: the file's own are of no meaning."""
+"""The context and stream given to page migrations of unified memory; those in the file mean nothing."""
 
 
 def pid_of(global_id: int) -> int:
@@ -31,13 +31,13 @@ def pid_of(global_id: int) -> int:
 
 
 def host_of(global_id: int) -> int:
-    """Return the machine inside a globalPid, globalTid or vmId: pids repeat from one to another."""
+    """Return the machine id inside a globalPid, globalTid or vmId; pids may repeat across machines."""
     return (global_id >> 48) & 0xFFFF
 
 
 @dataclass
 class ReadContext:
-    """What the parts of the reader share while one file is read."""
+    """The state that the reader's parts share while they read one file."""
 
     tables: Tables
     interner: Interner
@@ -74,7 +74,17 @@ class RawEvents:
 
 
 def group(*columns: Column) -> tuple[Codes, list[Key]]:
-    """Give each distinct combination of some columns a number, in order of appearance."""
+    """Give each distinct combination of some columns a number, in order of first appearance.
+
+    Returns
+    -------
+    ndarray of int32, shape (n,)
+        The number of each row's combination.
+    list of tuple of int
+        The combinations by number.
+    """
+    # One mixed-radix number per row: codes stay below the product of the level counts, while the raw
+    # values (64-bit ids) would overflow if they were combined directly.
     combined: Column = np.zeros(len(columns[0]), np.int64)
     levels: list[Column] = []
     for column in columns:
@@ -82,6 +92,7 @@ def group(*columns: Column) -> tuple[Codes, list[Key]]:
         combined = combined * max(len(values), 1) + codes if len(levels) else codes
         levels.append(values)
     codes, seen = distinct(combined) if len(columns) > 1 else (combined, np.arange(len(levels[0])))
+    # Unpack each distinct number, last column first: the reverse of how the loop above built it.
     keys = []
     for combination in seen.tolist():
         key = []
@@ -97,14 +108,14 @@ def read_spans(
 ) -> tuple[RawColumns, npt.NDArray[np.bool_]]:
     """Read a table's start, end and some more columns, shifted to the trace's zero.
 
-    Rows without a start, or with one that is no time, cannot be placed and are left out. Where ``end`` is
-    NULL, no time or earlier than ``start``, it is ``start``.
+    Rows whose start is NULL or no valid time are left out, and a note counts them. Where ``end`` is NULL,
+    no valid time or earlier than ``start``, it becomes ``start``.
 
     Returns
     -------
     Columns
     ndarray of bool
-        Which rows have no end in the file, or one that is no time.
+        Which rows have no end in the file, or one that is no valid time.
     """
     times = [Field("start", np.int64, NO_TIME), Field("end", np.int64, NO_TIME)]
     columns = reading.tables.integers(table, [*times, *fields], reading.cancelled)
@@ -115,8 +126,11 @@ def read_spans(
         lost = len(placed) - int(placed.sum())
         reading.notes.append(f"{table}: {lost:,} rows without a start were left out")
         columns = RawColumns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
+    # From here on start and end change in place: the columns are large, and nobody else has them.
     start, end = columns.values["start"], columns.values["end"]
     is_open = ~is_time(end)
+    # NO_TIME is the smallest value, so `maximum` below turns it into the start. It is not shifted: the
+    # subtraction would overflow.
     if is_open.any():
         end[is_open] = NO_TIME
     if reading.shift_ns:
@@ -127,11 +141,11 @@ def read_spans(
 
 
 def is_time(times: Int64) -> npt.NDArray[np.bool_]:
-    """Say which values can be times: not NULL, and near enough to be subtracted from one another."""
+    """Return which values are valid times: not NULL, and small enough that differences fit into int64."""
     return (times > -FARTHEST_NS) & (times < FARTHEST_NS)
 
 
 def narrow_rows(rows: Int64) -> AnyArray:
-    """Return rowids as uint32 where they fit."""
+    """Return rowids as uint32 if all of them fit, else unchanged."""
     fits = not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < 2**32)
     return rows.astype(np.uint32) if fits else rows

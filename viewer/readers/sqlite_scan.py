@@ -1,4 +1,4 @@
-"""Whole columns out of an SQLite table, fast: ADBC in batches, large tables in two halves."""
+"""The scan of one SQLite table: reads whole columns in batches through ADBC, large tables in two halves."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ log = logging.getLogger("viewer.readers")
 
 BATCH_ROWS = 65_536
 HALVES_FROM = 200_000
-"""Rows from which a table is read in two halves at once."""
+"""The number of rows from which two threads read one half of a table each."""
 
 
 _ROWID = Field("rowid")
 
 
 _PER_ROW = 64
-"""Bytes that a batch of texts takes for each row besides the text itself."""
+"""The allowance in bytes for what a batch of texts takes per row besides the text itself."""
 
 
 class _MisfitError(Exception):
-    """A column holds something that is no whole number."""
+    """A column contains a value that is not an integer."""
 
 
 def quoted(name: str) -> str:
@@ -43,10 +43,10 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One reading of a table between two rowids.
+    """A scan of a table's rows between two rowids.
 
-    A table has no more than `most_rows` rows and `most_bytes` of text: what gives more is damaged, and may go
-    round in circles.
+    `most_rows` and `most_bytes` (of text) bound what the table can contain. A table that yields more is
+    damaged: its pages may form a cycle, and the scan would never end.
     """
 
     uri: str
@@ -59,13 +59,14 @@ class Scan:
     def integers(
         self, fields: Sequence[Field], have: Collection[str], cancelled: Cancel | None
     ) -> tuple[RawColumns, list[str]]:
-        """Read columns of whole numbers; return them and the names of those that held something else."""
+        """Read integer columns; return them and the names of the columns that contain other values."""
         present = [field for field in fields if field.name in have]
         try:
             columns = self._read(present, [quoted(f.name) for f in present], cancelled)
             misfits: list[str] = []
         except _MisfitError as error:
             log.debug("%s is read again, as its columns have mixed types: %s", self.table, error.__cause__)
+            # Let SQLite replace values of other types by NULL: slower, so only after the plain read failed.
             typed = [
                 f"CASE typeof({quoted(f.name)}) WHEN 'integer' THEN {quoted(f.name)} END" for f in present
             ]
@@ -99,50 +100,56 @@ class Scan:
     def _misfits(self, fields: Sequence[Field]) -> list[str]:
         tests = [f"max(typeof({quoted(f.name)}) NOT IN ('integer', 'null'))" for f in fields]
         [batch] = list(self._batches(tests, self.low, self.high, None))
-        return [f.name for f, found in zip(fields, batch.columns, strict=True) if found[0].as_py()]
+        return [f.name for f, test in zip(fields, batch.columns, strict=True) if test[0].as_py()]
 
     def _read(self, fields: Sequence[Field], expressions: list[str], cancelled: Cancel | None) -> RawColumns:
-        """Read expressions into preallocated columns, each half of the rowids into its own part.
+        """Read expressions into preallocated columns; each half of the rowids fills its own part of them.
 
-        The rowids themselves are read only where some are missing.
+        The rowids themselves are read only if some between `low` and `high` are missing.
         """
         if not fields:
             return RawColumns(self._read([_ROWID], ["rowid"], cancelled).rows, {})
         middle = self._middle()
+        # Room for every rowid of each half, so that the two threads never write to the same place. Missing
+        # rowids leave the end of a half unused; pages that were never written take no memory.
         first = max(0, min(middle - self.low + 1, self.most_rows))
         second = max(0, min(self.high - middle, self.most_rows))
         values = {f.name: np.empty(first + second, f.dtype) for f in fields}
 
         def fill(low: int, high: int) -> int:
-            begin = at = 0 if low == self.low else first
+            begin = position = 0 if low == self.low else first
             for batch in self._batches(expressions, low, high, cancelled):
-                end = at + batch.num_rows
+                end = position + batch.num_rows
                 if end - begin > (first if begin == 0 else second):
                     raise _damaged(self.table)
                 for field, column in zip(fields, batch.columns, strict=True):
-                    nothing = column.null_count == len(column)
-                    values[field.name][at:end] = field.null if nothing else _whole_numbers(column, field.null)
-                at = end
-            return at - begin
+                    # A batch of NULLs alone has no integer type in Arrow; it is valid nevertheless.
+                    is_null = column.null_count == len(column)
+                    numbers = field.null if is_null else _whole_numbers(column, field.null)
+                    values[field.name][position:end] = numbers
+                position = end
+            return position - begin
 
         counts = [*self._in_halves(fill), 0, 0]
         total = counts[0] + counts[1]
+        # Close the gap that missing rowids of the first half left in front of the second.
         for name, column in values.items():
             if counts[1] and counts[0] < first:
                 column[counts[0] : total] = column[first : first + counts[1]]
             values[name] = column[:total]
         if fields == [_ROWID]:
             return RawColumns(values["rowid"], {})
+        # As many rows as rowids: none is missing, so they need not be read.
         if total == self.high - self.low + 1:
             return RawColumns(np.arange(self.low, self.high + 1), values)
         return RawColumns(self._read([_ROWID], ["rowid"], cancelled).rows, values)
 
     def _middle(self) -> int:
-        whole = self.high - self.low + 1 < HALVES_FROM
-        return self.high if whole else (self.low + self.high) // 2
+        is_small = self.high - self.low + 1 < HALVES_FROM
+        return self.high if is_small else (self.low + self.high) // 2
 
     def _in_halves(self, work: Callable[[int, int], object]) -> list:  # type: ignore[type-arg]
-        """Do `work` on the two halves of the rowids, at once where the table is large."""
+        """Return the results of `work` for each half of the rowids; one for a small table, none if empty."""
         middle = self._middle()
         if self.high < self.low:
             return []
@@ -155,7 +162,7 @@ class Scan:
     def _batches(
         self, expressions: list[str], low: int, high: int, cancelled: Cancel | None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows between two rowids, in their order: no index may give another."""
+        """Yield the rows between two rowids in order of rowid; without ORDER BY an index could change it."""
         sql = (
             f"SELECT {', '.join(expressions)} FROM {quoted(self.table)} "
             f"WHERE rowid BETWEEN {low} AND {high} ORDER BY rowid"
@@ -178,7 +185,7 @@ def _damaged(table: str) -> sqlite3.DatabaseError:
 
 
 def _whole_numbers(column: pa.Array, null: int) -> AnyArray:
-    """Return a batch's column as int64, NULL replaced."""
+    """Return a batch's column as int64 with NULL replaced; raise `_MisfitError` if its type is another."""
     if not pa.types.is_int64(column.type):
         raise _MisfitError
     return (pc.fill_null(column, null) if column.null_count else column).to_numpy()  # type: ignore[no-any-return]
