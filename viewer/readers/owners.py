@@ -102,7 +102,7 @@ def _processes(tables: Mapping[Kind, RawEvents]) -> list[int]:
 def _workers(
     tables: Mapping[Kind, RawEvents], processes: Iterable[int], call_name: Mapping[int, str]
 ) -> set[int]:
-    """Return the processes that use a GPU: they have GPU operations, or launches whose operations are lost."""
+    """Return the processes that use a GPU: with operations, or with launches whose operations are lost."""
     workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
     api = tables[Kind.API]
     launches = [name for name, text in call_name.items() if _LAUNCH.match(text)]

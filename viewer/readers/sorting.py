@@ -104,7 +104,7 @@ def _renumbered(before: Codes, events: Events, now: Codes, owners: int) -> Int64
 
 
 def sort_events(raw: RawEvents, index_of: Codes, owners: int, final: UInt32) -> Events:
-    """Return sorted events with final owners and name ids, without the rows of owners that are not shown (-1).
+    """Return sorted events with final owners and name ids; drop the rows of owners that are not shown (-1).
 
     `raw` is sorted in place too, and shares its arrays with the events.
     """
