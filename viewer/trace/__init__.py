@@ -1,4 +1,4 @@
-"""What a trace is. Nothing here reads files, computes numbers or knows about Qt."""
+"""The data model of a trace. Nothing here reads files, computes numbers or depends on Qt."""
 
 from viewer.trace.events import GPU_KINDS, Events, Kind
 from viewer.trace.model import CaptureSession, Gpu, Process, Source, Stream, Thread, Trace, Track

@@ -15,7 +15,7 @@ AnyArray = npt.NDArray[np.generic]
 
 
 class Kind(StrEnum):
-    """What a table of events holds; the value is its name in files and exports."""
+    """The kind of events in a table; the value is its name in files and exports."""
 
     KERNEL = "kernel"
     MEMCPY = "memcpy"
@@ -30,16 +30,16 @@ class Kind(StrEnum):
 
 
 GPU_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)
-"""The kinds that are operations of a GPU; their owner is a stream."""
+"""The kinds of GPU operations; their owner is a stream."""
 
 
 MIGRATIONS = (11, 12, 13)
-"""The values of ``copy_kind`` that are page migrations of unified memory: the driver makes them."""
+"""The values of ``copy_kind`` for page migrations of unified memory, which the driver issues."""
 
 MIGRATION_CAUSES: Mapping[int, str] = {
     1: "User", 2: "Coherence", 3: "Prefetch", 4: "Eviction", 5: "Access counters",
 }  # fmt: skip
-"""Why the driver migrated pages of unified memory, where the file does not spell its codes."""
+"""The driver's reasons to migrate pages of unified memory, for files without an enum table of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Events:
     Attributes
     ----------
     kind : Kind
-        Which table.
+        The kind of all events in the table.
     start_ns, end_ns : ndarray of int64, shape (n,)
         Nanoseconds from the trace's zero; ``end_ns >= start_ns``.
     name_id : ndarray of uint32, shape (n,)
@@ -77,25 +77,28 @@ class Events:
 
     def rows_of(self, owners: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Return the rows of several owners, owner by owner, as indices."""
-        of = np.asarray(owners, np.int64)
-        low, high = self.offsets[of], self.offsets[of + 1]
-        if len(of) and (low[1:] == high[:-1]).all():
+        indices = np.asarray(owners, np.int64)
+        low, high = self.offsets[indices], self.offsets[indices + 1]
+        # Mostly the owners are consecutive (the streams of one GPU): then their rows are one range.
+        if len(indices) and (low[1:] == high[:-1]).all():
             return np.arange(low[0], high[-1], dtype=np.int32)
+        # One arange over all rows, plus for each owner the distance from its place there to its first row.
         count = high - low
         first = low - (np.cumsum(count) - count)
         return np.asarray(np.arange(int(count.sum())) + np.repeat(first, count), np.int32)
 
     def counts(self, owners: npt.ArrayLike) -> Int64:
-        """Return how many rows each of several owners has."""
-        of = np.asarray(owners, np.int64)
-        return self.offsets[of + 1] - self.offsets[of]
+        """Return the number of rows of each of several owners."""
+        indices = np.asarray(owners, np.int64)
+        return self.offsets[indices + 1] - self.offsets[indices]
 
     def owner_of(self, index: int) -> int:
         """Return the owner of the event at ``index``."""
+        # From the right: owners without rows repeat an offset, and the last of equal offsets has the row.
         return int(np.searchsorted(self.offsets, index, side="right")) - 1
 
     def migrations(self) -> npt.NDArray[np.bool_]:
-        """Say of every event whether the driver made it to migrate unified memory, shape (n,)."""
+        """Return which events are page migrations of unified memory, shape (n,)."""
         kinds = self.columns.get("copy_kind")
         return np.zeros(len(self), bool) if kinds is None else np.isin(kinds, MIGRATIONS)
 

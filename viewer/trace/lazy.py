@@ -1,4 +1,4 @@
-"""Results that are computed when first asked for, and then kept."""
+"""Lazy results: computed on first use by one thread, then stored."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ T = TypeVar("T")
 
 
 class OncePerKey(Generic[K, T]):
-    """Results by key, each computed once, also where several threads ask at the same time.
+    """Results by key, each computed once, even if several threads request it at the same time.
 
-    There is one lock per key, so a known result never waits for another that is being computed. A result may
-    need others, but none of them may need it in turn: two threads would wait for each other.
+    Each key has its own lock, so a known result never waits while another is computed. Results may depend
+    on each other, but not in a cycle: two threads would wait for each other.
 
     Parameters
     ----------
     known : mapping, optional
-        Results that are known already.
+        Results that are already known.
     """
 
     def __init__(self, known: Mapping[K, T] | None = None) -> None:
@@ -27,7 +27,7 @@ class OncePerKey(Generic[K, T]):
         self._locks: dict[K, RLock] = {}
 
     def get(self, key: K, compute: Callable[[], T]) -> T:
-        """Return the result of a key; compute it where it is not known."""
+        """Return the result of a key; compute it if it is not known."""
         if key in self._results:
             return self._results[key]
         # setdefault is atomic: all threads get the same lock.
@@ -40,9 +40,9 @@ class OncePerKey(Generic[K, T]):
 class cached_property(Generic[T]):  # noqa: N801 -- it stands where that of functools would
     """`functools.cached_property` with a lock per object and property, computed once by one thread.
 
-    In Python 3.11 one lock serves all objects: while a thread computes a value for one trace, the window
-    would wait for it to read another that is known. A known value is read from the object's `__dict__`,
-    without this method and its lock.
+    In Python 3.11 the lock of `functools` serves all objects: while a thread computes a value for one trace,
+    the window would wait for the known value of another. Python reads a known value from the object's
+    `__dict__` without a call of `__get__`, so without the lock.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

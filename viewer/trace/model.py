@@ -1,4 +1,4 @@
-"""What a trace is: processes, GPUs, streams, threads and their events."""
+"""The data classes of a trace: processes, GPUs, streams, threads and their events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.trace.names import Names
 
 UNIFIED_NAME = "Unified memory"
 GUESSED_RANK = "pid order"
-"""`Process.rank_from` of ranks that nothing in the file names: the processes were numbered by their pids."""
+"""`Process.rank_from` of guessed ranks: the file names none, so the processes are numbered by their pids."""
 T = TypeVar("T")
 
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Process:
     """A process that has events.
 
-    `rank` is None where it cannot be known; `rank_from` says where it is from: a variable of the environment
-    ("RANK", ...), "MPI_RANKS", "NVTX", or `GUESSED_RANK`; "" without a rank.
+    `rank` is None if it is unknown; `rank_from` names its source: an environment variable ("RANK", ...),
+    "MPI_RANKS", "NVTX" or `GUESSED_RANK`; "" without a rank.
     """
 
     index: int
@@ -39,8 +39,8 @@ class Process:
 class Gpu:
     """A (process, CUDA device ordinal) pair; `process` is an index into `Trace.processes`.
 
-    `physical` numbers the board it maps to, None where the file does not say. `aligned_ns` is what was added
-    to its times because its clock is off (docs/definitions.md, section 10).
+    `physical` is the number of the physical GPU, None if the file does not map it. `aligned_ns` is the
+    correction that was added to its times because its clock is off (docs/definitions.md, section 10).
     """
 
     index: int
@@ -58,7 +58,7 @@ class Gpu:
 class Stream:
     """A (process, context, stream id); `gpu` is an index into `Trace.gpus`.
 
-    The driver's migrations of unified memory have one of their own, named `UNIFIED_NAME`.
+    The driver's migrations of unified memory form a separate stream named `UNIFIED_NAME`.
     """
 
     index: int
@@ -70,7 +70,7 @@ class Stream:
 
     @property
     def label(self) -> str:
-        """What to call it: "7", or "unified memory"."""
+        """The stream's label: "7", or "unified memory"."""
         return self.name.lower() if self.name == UNIFIED_NAME else str(self.stream_id)
 
 
@@ -100,10 +100,10 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSession:
-    """Facts about the recording; None where the file does not say.
+    """Facts about the recording; None where the file lacks them.
 
-    `recorded_version` is the nsys that recorded, `nsys_version` the one that exported.
-    `recorded` names the kinds of data that were switched on or left rows:
+    `recorded_version` is the version of the nsys that recorded, `nsys_version` that of the one that exported.
+    `recorded` names the kinds of data whose recording was enabled, or that have rows:
     "cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi".
     """
 
@@ -116,34 +116,34 @@ class CaptureSession:
 
 
 class Source(Protocol):
-    """Where the columns that are seldom needed are fetched from, when asked."""
+    """The source of rarely needed columns, which are read from the file on request."""
 
     def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
-        """Return every column of one row of the file, by the file's own column names."""
+        """Return every column of one row of the file, by the file's column names."""
 
     def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
         """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
-        """Return the call chain of an API or OS call, innermost frame first; nothing if not recorded."""
+        """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole recording, read once and never changed.
+    """One recording. It is read once and never changes.
 
     Attributes
     ----------
     events : mapping of Kind to Events
-        A kind without rows is there, empty.
+        Has every kind; a kind without rows has an empty table.
     counts : mapping of str to int
-        Rows read per table of the file, by the file's own table names.
+        Number of rows read from each table of the file, by the file's table names.
     diagnostics : DataFrame
         Columns time_ns (int64), severity (str: error, warning, info, verbose), source, text, pid.
     unread : mapping of str to int
-        Rows of each table of the file that has some and is not read, by the file's own table names.
+        Number of rows of each table that is not read and has rows, by the file's table names.
     notes : tuple of str
-        What the reader had to do to open the file (a newer schema, a column of the wrong type ...).
+        Notes of the reader about the file (a newer schema, a column of the wrong type ...).
     """
 
     path: Path
@@ -215,17 +215,17 @@ class Trace:
         Without GPU operations: over all events; without any: the session.
         """
         for kinds in (GPU_KINDS, tuple(Kind)):
-            held = [e for k in kinds if len(e := self.events[k])]
-            if held:
-                start = min(int(e.start_ns.min()) for e in held)
-                end = max(int(e.end_ns.max()) for e in held)
+            tables = [e for k in kinds if len(e := self.events[k])]
+            if tables:
+                start = min(int(e.start_ns.min()) for e in tables)
+                end = max(int(e.end_ns.max()) for e in tables)
                 if end > start:
                     return start, end
         return 0, max(self.session.duration_ns or 0, 1)
 
     @cached_property
     def span_ns(self) -> tuple[int, int]:
-        """What "the whole trace" shows: the session, widened to `window_ns` where that lies outside."""
+        """The time range of "the whole trace": the session, extended to include `window_ns`."""
         start, end = self.window_ns
         return min(0, start), max(self.session.duration_ns or 0, end)
 
@@ -258,8 +258,8 @@ class Trace:
 
 
 def _by(owners: int, items: Iterable[T], owner_of: Iterable[int]) -> list[tuple[T, ...]]:
-    """Return the items of each owner, in their order."""
-    held: list[list[T]] = [[] for _ in range(owners)]
+    """Return the items of each owner, in the order of `items`."""
+    by_owner: list[list[T]] = [[] for _ in range(owners)]
     for item, owner in zip(items, owner_of, strict=True):
-        held[owner].append(item)
-    return [tuple(of_owner) for of_owner in held]
+        by_owner[owner].append(item)
+    return [tuple(group) for group in by_owner]

@@ -1,4 +1,4 @@
-"""Names: the interned texts of a trace, and how a long one is said shortly."""
+"""Names: the interned texts of a trace, and functions that shorten and normalise them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class Names:
 _LEADING = re.compile(r"^(?:void|bool|int|float|double|unsigned|static|auto|const|__global__)\s+")
 _ARGUMENTS = re.compile(r",\s*(?:op_id|seq|sizes|input_op_ids)\s*=.*$", re.DOTALL)
 _COUNTERS = ("iteration", "iter", "itr", "step", "epoch", "batch", "sample", "episode", "repeat")
-"""What may end a word to which a number is glued: ``trainStep12``. ``fp16`` and its like are names."""
+"""Word endings after which a number without a separator is a counter: ``trainStep12``, but not ``fp16``."""
 _SHORT_COUNTERS = ("it", "loop", "round", "run", "trial")
-"""The same where they are the whole word: a ``bit8`` counts nothing."""
+"""Counters only as whole words: ``it8`` is one, but the ``it`` in ``bit8`` is not."""
+# Alternatives of lookbehinds, because Python's `re` requires each lookbehind to have a fixed width.
 _GLUED = "|".join(
     [f"(?<={word})" for word in _COUNTERS] + [f"(?<={word})(?<![a-z]{word})" for word in _SHORT_COUNTERS]
 )
@@ -51,10 +52,13 @@ def base_name(name: str) -> str:
     """Return the qualified name of a demangled kernel: no return type, template arguments or parameters.
 
     ``void at::native::vectorized_elementwise_kernel<4, ...>(int, ...)`` becomes
-    ``at::native::vectorized_elementwise_kernel``. A name that is no C++ signature comes back as it is.
+    ``at::native::vectorized_elementwise_kernel``. A name that is not a C++ signature is returned unchanged.
     """
+    # Parentheses end the scan below: hide those of anonymous namespaces.
     text = _ANONYMOUS.sub("{anonymous}", name).strip()
     out: list[str] = []
+    # Characters outside <...> form the name; the first ( outside begins the parameters. `operator<`,
+    # `operator<<` and the like are part of a name, not the start of template arguments.
     depth = 0
     for position, char in enumerate(text):
         if char == "<" and not text.startswith("operator<", max(0, position - 8)):
@@ -68,6 +72,7 @@ def base_name(name: str) -> str:
     base = "".join(out).strip()
     while (shorter := _LEADING.sub("", base)) != base:
         base = shorter
+    # A space that is left follows a return type that _LEADING does not list, such as a class.
     if " " in base and "::" in base:
         base = base.rsplit(" ", 1)[-1]
     return base.replace("{anonymous}::", "") or name
@@ -81,14 +86,15 @@ _SHELLS = ("Kernel", "Kernel2", "device_kernel")
 
 
 def short_name(name: str) -> str:
-    """Return the telling part of a kernel's name, for a bar: ``vectorized_elementwise``.
+    """Return the distinctive part of a kernel's name, for labels of bars: ``vectorized_elementwise``.
 
-    The last component of the qualified name, without the prefixes and suffixes that all kernels share. Where
-    that is a mere shell, ``cutlass::Kernel2<...>``, the name of what it holds.
+    This is the last component of the qualified name, without common prefixes and suffixes. For a generic
+    wrapper such as ``cutlass::Kernel2<...>`` it is the name of the wrapped kernel.
     """
     last = base_name(name).rsplit("::", 1)[-1]
-    if last in _SHELLS and (held := _SHELL.search(name)):
-        last = held[1]
+    if last in _SHELLS and (wrapped := _SHELL.search(name)):
+        last = wrapped[1]
+    # One removal may expose the next: ncclDevKernel_..., then a suffix.
     previous = None
     while previous != last:
         previous, last = last, _DULL.sub("", last)
@@ -101,9 +107,10 @@ def strip_arguments(text: str) -> str:
 
 
 def normalise_numbers(text: str) -> str:
-    """Return a text with each number, whole, replaced by ``#``: ``step_12`` is ``step_#``.
+    """Return a text with each number replaced by one ``#``: ``step_12`` becomes ``step_#``.
 
-    A number stands free, or is glued to a word that counts: ``iteration12``; also ``Iteration 1,234``,
-    ``iter 12/100`` and ``ProfilerStep#12`` end in one ``#``. ``fp16``, ``layer4`` and ``gemm_128x64`` stay.
+    A number counts if no letter adjoins it, or if it follows a counting word: ``iteration12``. The numbers of
+    ``Iteration 1,234``, ``iter 12/100`` and ``ProfilerStep#12`` become one ``#`` each. ``fp16``, ``layer4``
+    and ``gemm_128x64`` do not change.
     """
     return _NUMBER.sub("#", strip_arguments(text))
