@@ -1,4 +1,4 @@
-"""A timed iteration becomes rows of CUDA calls and GPU operations, column by column."""
+"""The CUDA tables of the demo: turns simulated iterations into rows of calls and GPU operations."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _LOCAL_MEMORY_BYTES = 250_871_808
 
 @dataclass
 class CudaTables:
-    """Turns iterations into the rows of CUDA: calls and operations.
+    """Turns iterations into rows of CUDA calls and GPU operations.
 
-    Numbers that run on (correlations, grids, events) are kept between iterations.
+    Columns have one value per (rank, step), rank after rank. The counters (correlation, grid and event ids)
+    continue from one iteration to the next.
     """
 
     options: DemoOptions
@@ -38,12 +39,15 @@ class CudaTables:
         self._rng = np.random.default_rng((self.options.seed, _LOSS_SEED))
         self._gpid = global_pids(ranks)
         self._streams = streams(self.options)
-        # Every process counts its own calls from about the same number: the ids collide between them.
+        # Each process counts its own calls from about the same number, so the ids of processes collide,
+        # as in real recordings.
         self._first_correlation = 4_000 + 11 * np.arange(ranks, dtype=np.int64)
 
     def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
-        """Return the rows of an iteration as (table, columns)."""
+        """Yield the rows of an iteration as (table, columns)."""
         steps = iteration.program.steps
+        # One correlation id per call and rank, shape (steps, ranks): the call's row, the operation's and the
+        # synchronisation's share it.
         calls = pick(steps, *_CALLS)
         number = np.zeros(len(steps), np.int64)
         number[calls] = self._issued + np.arange(len(calls))
@@ -70,6 +74,7 @@ class CudaTables:
     def _operations(
         self, iteration: SimulatedIteration, which: Int64, correlation: Int64
     ) -> dict[str, Column]:
+        # The columns that all kinds of operations have. `shift` puts a rank's GPU clock off on purpose.
         ranks = np.arange(self.options.ranks)
         shift = np.array([self.options.shift.get(int(r), 0) for r in ranks], np.int64)
         return {
@@ -143,6 +148,7 @@ class CudaTables:
         which = pick(iteration.program.steps, Do.STREAM_WAIT, Do.SYNC)
         steps = [iteration.program.steps[i] for i in which]
         waits = np.array([s.do == Do.STREAM_WAIT for s in steps])
+        # Only waits of a stream have an event: cumsum gives each the next id, and repeats it at other rows.
         event = self._events + np.cumsum(waits)
         self._events += int(waits.sum())
         return {
@@ -163,19 +169,20 @@ class CudaTables:
         }
 
     def _each(self, values: list[int]) -> Int64:
-        """Return the values of some steps once for every rank."""
+        """Return the values of some steps, repeated for each rank."""
         return np.tile(np.array(values, np.int64), self.options.ranks)
 
     def _lose(self, rows: dict[str, Column]) -> Rows:
-        """Leave out the fraction of each rank's rows that is to be lost."""
+        """Return the rows without a random part of each rank's: the fraction that `options.lose` names."""
         if not self.options.lose:
             return rows
         device = np.asarray(rows["deviceId"])
         fraction = np.array([self.options.lose.get(r, 0.0) for r in range(self.options.ranks)])
+        # Constants are columns too: only arrays have a value per row to leave out.
         kept = self._rng.random(len(device)) >= fraction[device]
         return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
 
 
 def _shared_memory_step(size: int) -> int:
-    """Return the carve-out that holds `size` bytes: 32 KiB, or the next of the sizes that an H200 has."""
+    """Return the smallest shared memory configuration of an H200, from 32 KiB on, that fits `size` bytes."""
     return next(kib * 1024 for kib in (32, 64, 100, 132, 164, 196, 228) if size <= kib * 1024)

@@ -1,4 +1,4 @@
-"""A timed iteration becomes rows of what the host did: NVTX ranges, OS runtime calls, context switches."""
+"""The host tables of the demo: turns simulated iterations into NVTX ranges, OS calls, context switches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PREEMPTED_SYNC_NS = 3_000_000
 
 @dataclass
 class HostTables:
-    """Turns iterations into the rows of the host's threads. What is still open is kept between iterations."""
+    """Turns iterations into rows of the host's threads; open ranges and waits continue in the next one."""
 
     options: DemoOptions
     strings: Strings
@@ -42,7 +42,7 @@ class HostTables:
         self._cpus = {t: cpus(ranks, t) for t in ("main", "autograd", "loader")}
 
     def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
-        """Return the rows of an iteration as (table, columns)."""
+        """Yield the rows of an iteration as (table, columns)."""
         yield "NVTX_EVENTS", self._ranges(iteration)
         if self.options.like == "distca":
             yield from self._sample(iteration)
@@ -60,6 +60,7 @@ class HostTables:
         pushes = np.array([a for a, _ in iteration.program.ranges], np.int64)
         pops = np.array([b for _, b in iteration.program.ranges], np.int64)
         opened = [steps[a] for a in pushes]
+        # NCCL registers its strings: its ranges have a textId and a domain, those of PyTorch their own text.
         texts = [s.text.format(iteration=iteration.index) for s in opened]
         registered = [bool(s.domain) for s in opened]
         return {
@@ -75,7 +76,7 @@ class HostTables:
         }
 
     def _sample(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
-        """Return the range around a whole sample: it begins in one iteration and ends in a later one."""
+        """Yield the range around a whole sample: it begins in one iteration and ends in a later one."""
         program = iteration.program
         if program.open_push is not None:
             self._sample_start = iteration.call_start_ns[program.open_push]
@@ -94,7 +95,7 @@ class HostTables:
             )
 
     def _pauses(self, iteration: SimulatedIteration) -> Iterator[tuple[str, str, Int64, Int64]]:
-        """Return the waits of the main thread inside calls of the operating system."""
+        """Yield the waits of the main thread inside calls of the operating system."""
         for i in pick(iteration.program.steps, Do.PAUSE):
             yield (
                 "main",
@@ -104,7 +105,8 @@ class HostTables:
             )
 
     def _hand_overs(self, iteration: SimulatedIteration) -> Iterator[tuple[str, str, Int64, Int64]]:
-        """Return the waits of the main and the autograd thread for each other around every backward pass."""
+        """Yield the waits of the main and the autograd thread for each other around every backward pass."""
+        # A switch to autograd ends its wait and starts the main thread's; a switch back does the reverse.
         for i in pick(iteration.program.steps, Do.SWITCH):
             if iteration.program.steps[i].thread == "autograd":
                 given = iteration.call_start_ns[i]
@@ -114,15 +116,15 @@ class HostTables:
                 self._autograd_free = iteration.call_start_ns[i] + 2_000
 
     def _preemptions(self, iteration: SimulatedIteration) -> Iterator[tuple[Int64, Int64]]:
-        """Return moments in which a thread that spins in a long synchronisation loses its core."""
+        """Yield the times in which a thread that spins in a long synchronisation loses its core."""
         for i in pick(iteration.program.steps, Do.SYNC):
             start, length = iteration.call_start_ns[i], iteration.call_end_ns[i] - iteration.call_start_ns[i]
             if length.min() > _PREEMPTED_SYNC_NS:
-                at = start + (length * self._rng.uniform(0.2, 0.7, len(length))).astype(np.int64)
-                yield at, at + self._rng.integers(12_000, 70_000, len(length))
+                off = start + (length * self._rng.uniform(0.2, 0.7, len(length))).astype(np.int64)
+                yield off, off + self._rng.integers(12_000, 70_000, len(length))
 
     def _loader(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
-        """Return what the loader's thread does to make the batch that the main thread waits for."""
+        """Yield the loader thread's rows while it makes the batch that the main thread waits for."""
         waits = [
             i for i in pick(iteration.program.steps, Do.PAUSE) if iteration.program.steps[i].os_call == "poll"
         ]
@@ -132,6 +134,7 @@ class HostTables:
             iteration.call_start_ns[waits[0]] - _LOADER_LEAD_NS,
             iteration.call_end_ns[waits[0]] - 90_000,
         )
+        # Equal parts, each with one read that fills most of it, so that reads never overlap.
         part = (end - begin) // _LOADER_READS
         tid, cpu = self._tids["loader"], self._cpus["loader"]
         yield "SCHED_EVENTS", {"start": begin, "cpu": cpu, "isSchedIn": 1, "globalTid": tid, "threadState": 0}
@@ -157,7 +160,7 @@ class HostTables:
         }
 
     def _away(self, thread: str, start: Int64, end: Int64) -> Rows:
-        """Return the two context switches around a time in which a thread is off its core."""
+        """Return each rank's context switches around a time off its core: out at `start`, in at `end`."""
         ranks = len(start)
         return {
             "start": np.concatenate([start, end]),

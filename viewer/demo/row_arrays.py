@@ -1,4 +1,4 @@
-"""Columns of rows, and how the (step, rank) arrays of an iteration are laid out in them: rank after rank."""
+"""Columns of a table's rows, and functions that flatten (step, rank) arrays into them, rank after rank."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from viewer.demo.simulation import SimulatedIteration
 Int64 = npt.NDArray[np.int64]
 Column = Int64 | Sequence[str] | Sequence[int] | Sequence[str | int | None] | int
 Rows = Mapping[str, Column]
-"""Columns of some rows of one table: values, or one value for all; a column that is left out is NULL."""
+"""Columns of some rows of one table: a value per row, or one value for all; an absent column is NULL."""
 
 
 def pick(steps: Sequence[Step], *kinds: Do) -> Int64:
-    """Return the places of the steps of these kinds."""
+    """Return the indices of the steps of these kinds."""
     return np.array([i for i, s in enumerate(steps) if s.do in kinds], np.int64)
 
 
 def flat(values: Int64, which: Int64) -> Int64:
-    """Return some steps' values of shape (steps, ranks) as one column."""
+    """Return the rows `which` of an array of shape (steps, ranks) as one column, rank after rank."""
+    # All columns of a table must use this order: `np.repeat` over ranks and `np.tile` over steps match it.
     return np.ascontiguousarray(values[which].T).ravel()
 
 
 def threads_of(iteration: SimulatedIteration, which: Int64) -> Int64:
-    """Return the global thread ids of some steps as one column."""
+    """Return the global thread ids of some steps as one column, rank after rank."""
     ranks = iteration.call_start_ns.shape[1]
     main, autograd = global_tids(ranks, "main"), global_tids(ranks, "autograd")
     on_main = np.array([iteration.program.steps[i].thread == "main" for i in which])

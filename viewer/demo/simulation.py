@@ -1,6 +1,6 @@
-"""The job as a clock sees it: host threads that issue, streams that queue in order, groups that meet.
+"""The simulation of a training job: host threads issue steps, streams run them in order, groups synchronise.
 
-Ranks run side by side in arrays of shape (ranks,); one pass over the steps of an iteration moves all of them.
+State arrays have shape (ranks,): one pass over the steps of an iteration advances all ranks at once.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class SimulatedIteration:
     Attributes
     ----------
     call_start_ns, call_end_ns : ndarray of int64
-        When the host thread issued the step and went on.
+        When the host thread entered the step's call and left it.
     gpu_start_ns, gpu_end_ns : ndarray of int64
-        When the operation ran; -1 for steps that put none on the GPU.
+        When the operation ran on the GPU; -1 for steps without a GPU operation.
     """
 
     index: int
@@ -54,7 +54,7 @@ class SimulatedIteration:
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What the simulation knows of itself, for those who look for it in the file.
+    """The true values of a simulated job, which tests compare with what the analysis finds in the file.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class GroundTruth:
     end_ns : ndarray of int64, shape (ranks,)
         End of the last operation.
     warm_up, checkpoints : tuple of int
-        Iterations that are slow at the start; iterations that save a checkpoint.
+        Slow iterations at the start; iterations that save a checkpoint.
     straggler : int or None
         The slow rank.
     """
@@ -76,7 +76,7 @@ class GroundTruth:
 
 
 def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
-    """Return the groups of one kind as lists of ranks; `tensor` neighbours are a tensor parallel group."""
+    """Return the groups of one kind as lists of ranks; `tensor` is the size of a tensor parallel group."""
     if group == "world":
         return [list(range(ranks))]
     if group == "tensor":
@@ -93,13 +93,13 @@ def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
 
 @dataclass
 class SimulatedJob:
-    """A job that can be run iteration by iteration, from its start, always to the same times."""
+    """A job that runs iteration by iteration. Each run starts anew and gives the same times."""
 
     options: DemoOptions
     iterations: int
 
     def is_warm_up(self, iteration: int) -> bool:
-        """Whether the iteration loads modules and allocates memory as it goes."""
+        """Whether the iteration loads modules and allocates memory while it runs."""
         return iteration == 0 and not self.options.clean
 
     def is_checkpoint(self, iteration: int) -> bool:
@@ -127,14 +127,16 @@ class SimulatedJob:
         busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
         for index in range(self.iterations):
             program = self.program(index)
+            # `busy_until` carries the streams' queues over to the next iteration: the host runs ahead.
             iteration = _time_iteration(index, program, cpu, busy_until, pace, members, rng)
             cpu = iteration.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
             yield iteration
 
 
 def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
-    """Return (groups padded to one length, for each rank the group that it is in)."""
+    """Return the groups padded to one length (groups, longest), and the group of each rank (ranks,)."""
     longest = max(map(len, groups))
+    # Pad with a group's own first rank: a repeated member does not change the maximum over the members.
     padded = np.array([g + [g[0]] * (longest - len(g)) for g in groups], np.int64)
     owner = np.zeros(sum(map(len, groups)), np.int64)
     for number, group in enumerate(groups):
@@ -151,7 +153,12 @@ def _time_iteration(
     members: dict[Group, tuple[Int64, Int64]],
     rng: np.random.Generator,
 ) -> SimulatedIteration:
-    """Run all ranks through the steps of one iteration; `busy_until` is moved along."""
+    """Return the times of all steps of one iteration on all ranks; `busy_until` is updated in place.
+
+    `cpu` has shape (ranks,), when each host thread is free; `busy_until` shape (streams, ranks).
+    """
+    # Draw all random numbers first, for all steps and ranks at once: their order in the generator decides
+    # the times, so a draw that depends on a step would change every later one.
     steps = program.steps
     shape = (len(steps), len(pace))
     spread = np.array([s.spread for s in steps])[:, None]
@@ -171,8 +178,11 @@ def _time_iteration(
         begin = cpu + before[i]
         end = begin + host[i]
         if step.do in _ON_GPU:
+            # An operation starts once its launch has reached the GPU and its stream is free.
             start = np.maximum(begin + latency[i], busy_until[step.stream] + STREAM_GAP_NS)
             if step.group is not None:
+                # A collective starts on each rank alone, but its data move only once the last member is
+                # there: all members end together, apart from the jitter.
                 padded, owner = members[step.group]
                 last = start[padded].max(axis=1)[owner]
                 stop = last + work[i][padded[:, 0]][owner] + finish_jitter[i]
@@ -183,26 +193,29 @@ def _time_iteration(
             if step.blocking:
                 end = np.maximum(end, stop + SYNC_RETURN_NS)
         elif step.do == Do.STREAM_WAIT:
+            # The host goes on at once; only the stream waits: for the host's call or for another stream.
             if step.other is None:
                 np.maximum(busy_until[step.stream], begin, out=busy_until[step.stream])
                 busy_until[step.stream] += step.late_ns
             else:
                 np.maximum(busy_until[step.stream], busy_until[step.other], out=busy_until[step.stream])
         elif step.do == Do.SYNC:
-            held = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
-            end = np.maximum(end, held + SYNC_RETURN_NS)
+            # The host waits: for the whole device (stream -1), or for one stream.
+            drained = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
+            end = np.maximum(end, drained + SYNC_RETURN_NS)
         call_start[i], call_end[i] = begin, end
         cpu = end
     return SimulatedIteration(index, program, call_start, call_end, gpu_start, gpu_end)
 
 
 def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random.Generator) -> Float:
+    # Never below 40 %: a wide spread would make negative durations.
     factor: Float = np.maximum(1 + spread * rng.standard_normal(shape), 0.4)
     return typical.astype(np.float64) * factor
 
 
 def ground_truth(job: SimulatedJob) -> GroundTruth:
-    """Run the job and return what it knows of itself."""
+    """Run the job and return its true values."""
     starts: list[Int64] = []
     end = np.zeros(job.options.ranks, np.int64)
     for iteration in job.run():
