@@ -90,21 +90,21 @@ def fingerprint(path: Path) -> str:
     It does not depend on the name, nor on anything that this program reads out of the file, so that
     neither a move nor an upgrade loses a session. "" where the file cannot be read.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
         piece = _MEBIBYTE // len(files) if files else 0
         for file in files:
             size = file.stat().st_size
-            found.update(f"{size} {file.name if path.is_dir() else ''}\n".encode(errors="surrogateescape"))
+            digest.update(f"{size} {file.name if path.is_dir() else ''}\n".encode(errors="surrogateescape"))
             with file.open("rb") as stream:
                 for start in sorted({0, max(0, (size - piece) // 2), max(0, size - piece)}):
                     stream.seek(start)
-                    found.update(stream.read(piece))
+                    digest.update(stream.read(piece))
     except OSError as error:
         log.debug("no fingerprint: %s", error)
         return ""
-    return found.hexdigest()[:32] if files else ""
+    return digest.hexdigest()[:32] if files else ""
 
 
 def session_text(session: Session, trace: Path, trace_fingerprint: str, folder: Path) -> str:
@@ -143,12 +143,12 @@ def read_session(path: Path) -> SessionFile:
 
 def _content(path: Path) -> bytes:
     """Return the bytes of a session file; a pipe or a device is none, and might never end."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise SessionError("is no file, but a folder, a pipe or a device: choose a session file")
-    if found.st_size > LARGEST_BYTES:
+    if status.st_size > LARGEST_BYTES:
         raise SessionError(
-            f"is too large for a session ({found.st_size / 2**20:,.0f} MiB; up to {LARGEST_BYTES // 2**20})"
+            f"is too large for a session ({status.st_size / 2**20:,.0f} MiB; up to {LARGEST_BYTES // 2**20})"
         )
     return path.read_bytes()
 

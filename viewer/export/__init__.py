@@ -1,1 +1,1 @@
-"""Export: what is seen, in a file."""
+"""Export: pictures, tables and report pages as files."""

@@ -1,4 +1,4 @@
-"""Files that are there whole, or as they were before; what is no file is written to."""
+"""Atomic writes: a file is replaced completely or not at all; streams are written directly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LINKS = 40
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file so that no reader, and no crash, ever meets half of it; write to a stream.
+    """Replace a file so that no reader and no crash ever sees half of it; write to a stream directly.
 
     Raises
     ------
@@ -36,10 +36,10 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a new file to write; it takes the place of `path` when the context ends without an error.
+    """Yield the path of a new file, which replaces `path` when the context ends without an error.
 
-    A link stays, and what it leads to is replaced. Owner and permissions of a file that is replaced stay;
-    a new file has what the umask leaves.
+    A link stays, and its target is replaced. A replaced file keeps its owner and permissions; a new file
+    gets those that the umask allows.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is stdout (`-`), a pipe or a device: written to, never replaced."""
+    """Whether a path is stdout (`-`), a pipe or a device, which is never replaced."""
     if _descriptor(path) is not None:
         return True
     try:
@@ -83,7 +83,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
         if number is None:
             stream: BinaryIO = path.open("wb")
         else:
-            # Opened by its name, a file that is open would be cut and written from its start.
+            # Opening /dev/stdout by name would truncate the file that stdout is redirected to.
             sys.stdout.flush()
             stream = os.fdopen(os.dup(number), "wb")
         with stream:
@@ -91,7 +91,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
 
 def facts(path: Path) -> os.stat_result:
-    """Return what the system says of a path; links are followed, and `-` is stdout.
+    """Return the status of a path; links are followed, and `-` is stdout.
 
     Raises
     ------
@@ -102,13 +102,13 @@ def facts(path: Path) -> os.stat_result:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of an open file that a path stands for, as /dev/stdout does; None: it is no such."""
+    """Return the file descriptor that a path such as /dev/stdout names, None if it names none."""
     if str(path) == STDOUT:
         return 1
     place = os.path.abspath(path)
     for _ in range(_MOST_LINKS):
-        if found := _DESCRIPTOR.fullmatch(place):
-            return int(found[1])
+        if match := _DESCRIPTOR.fullmatch(place):
+            return int(match[1])
         if not os.path.islink(place):
             break
         place = os.path.abspath(os.path.join(os.path.dirname(place), os.readlink(place)))
@@ -116,7 +116,7 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _keep_permissions(old: Path, new: Path) -> None:
-    """Give a file the owner, the permissions and the attributes of the one that it replaces."""
+    """Copy owner, permissions and attributes to a file from the one that it replaces."""
     facts = old.stat()
     if hasattr(os, "chown"):
         for owner in ((facts.st_uid, -1), (-1, facts.st_gid)):
@@ -128,7 +128,7 @@ def _keep_permissions(old: Path, new: Path) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let errors name the file that was asked for: nobody has heard of the one beside it."""
+    """Let errors name the requested file, not the temporary one beside it."""
     try:
         yield
     except BrokenPipeError:

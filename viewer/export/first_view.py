@@ -1,4 +1,4 @@
-"""What a picture shows when nobody has looked yet: the first view, or the rows that were asked for."""
+"""The view of a picture made without a window: the rows of a first view, or chosen rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def first_view(
     window_ns : (int, int), optional
         By default the whole window of the trace, or the iteration `iteration`.
     patterns : sequence of str
-        Show the topmost rows whose path holds one of these phrases ("Stream 7"), or all phrases of a
-        "Rank 3/NCCL" in this order, below what they belong to; by default what a window shows at first.
+        Show the topmost rows whose path contains one of these phrases ("Stream 7"), or all phrases of a
+        "Rank 3/NCCL" in this order, below their ancestors; by default the rows that a window shows first.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def first_view(
 
 
 def _first_rows(roots: tuple[Row, ...]) -> list[tuple[Row, bool]]:
-    """Return the rows as a window shows them when the trace is opened for the first time."""
+    """Return the rows that a window shows when it opens a trace for the first time."""
     state = RowState()
     state.reset(roots)
     state.show_first()
@@ -65,10 +65,10 @@ def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        found = {row.key for row in topmost(roots, pattern)}
-        if not found:
+        keys = {row.key for row in topmost(roots, pattern)}
+        if not keys:
             raise PictureError(nothing_called(roots, pattern))
-        chosen |= found
+        chosen |= keys
     rows = [row for root in roots for row in root.walk()]
     above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}
     return [(row, row.key in above) for row in rows if row.key in chosen or row.key in above]

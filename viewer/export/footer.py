@@ -1,4 +1,4 @@
-"""What stands below the rows of a picture: scale bar, numbers, and the lines that say what it is."""
+"""The blocks below the rows of a picture: scale bar, tables of numbers, and caption."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STATES = (
 
 @dataclass(frozen=True)
 class Block:
-    """One thing below another, as wide as the picture; logical pixels."""
+    """A block of the footer, as wide as the picture; logical pixels."""
 
     height: int
     paint: Callable[[QPainter, QRect], None]
 
 
 def card_block(view: View, width: int) -> Block | None:
-    """Return the table of the selected range, None where nothing is selected.
+    """Return the table of the selected range, None without a selection.
 
     Raises
     ------
     PictureError
-        If the picture is too narrow, or nothing was recorded there.
+        If the picture is too narrow, or the range lies outside the recording.
     """
     if view.selection is None:
         return None
@@ -57,6 +57,7 @@ def card_block(view: View, width: int) -> Block | None:
         table = RangeTable(view.study, view.selection, view.iterations, _MOST_GPUS)
     except ValueError as error:
         raise PictureError(str(error)) from error
+    # Refuse rather than crop: a picture without some of its numbers would look complete.
     size = table.size()
     if size.width() + 2 * MARGIN > width:
         raise PictureError(f"the selection's numbers need a picture {size.width() + 2 * MARGIN} pixels wide")
@@ -85,16 +86,16 @@ _COLUMNS = (
     _Column("start_ns", "begin", 130, _begin),
     _Column("length_ns", "length", 84, format_ns),
     _Column("lap_share", "of iteration", 84, format_iteration_share),
-    _Column("idle_ns", "idle", 84, part_text),
-    _Column("copy_only_ns", "copy", 84, part_text),
-    _Column("no_kernel_ns", "no kernel", 84, part_text),
+    _Column("idle_ns", "idle", 70, part_text),
+    _Column("copy_only_ns", "copy", 70, part_text),
+    _Column("no_kernel_ns", "no kernel running", 112, part_text),
     _Column("exposed_comm_ns", "exposed", 84, part_text),
 )
 _NAME_WIDTH = 150
 
 
 def measurements_block(view: View, width: int) -> Block | None:
-    """Return the table of the measurements in the picture, None without any.
+    """Return the table of the measurements in the picture, None if there are none.
 
     Raises
     ------
@@ -115,6 +116,7 @@ def measurements_block(view: View, width: int) -> Block | None:
         base = marks.text_baseline(y, _LINE, _TITLE)
         marks.paint_text(painter, "Measurements", left, base, _TITLE, theme.text, STRONG)
         _paint_cells(painter, left, y, theme, [c.title for c in _COLUMNS], soft=True)
+        # A line per measurement: dot, name, numbers, and the note in the width that is left.
         for row in frame.to_dict("records"):
             y += _LINE
             _paint_dot(painter, left + 4, y + _LINE / 2, str(row["colour"]))
@@ -131,7 +133,7 @@ def measurements_block(view: View, width: int) -> Block | None:
 def _paint_cells(
     painter: QPainter, left: int, y: int, theme: Theme, texts: Sequence[str], soft: bool = False
 ) -> int:
-    """Paint numbers under each other, and return where the last column ends."""
+    """Paint the numbers of a line, right-aligned per column; return the x at which the last column ends."""
     right, base = left + _NAME_WIDTH, marks.text_baseline(y, _LINE, _TEXT)
     for column, text in zip(_COLUMNS, texts, strict=True):
         right += column.width
@@ -148,7 +150,7 @@ def _paint_dot(painter: QPainter, x: float, y: float, colour: str) -> None:
 
 
 def scale_bar_block(view: View, axis: AxisPixels) -> Block:
-    """Return a bar of round length at the right end of the time axis."""
+    """Return a scale bar of round length at the right end of the time axis."""
     start, end = view.window_ns
     length = round_length((end - start) * _BAR_PX / axis.width_px)
     pixels = length * axis.width_px / (end - start)
@@ -156,11 +158,13 @@ def scale_bar_block(view: View, axis: AxisPixels) -> Block:
     def paint(painter: QPainter, rect: QRect) -> None:
         theme = view.theme
         right = rect.left() + axis.left + axis.width - MARGIN
+        # A round length is a whole number of the largest unit that fits: "20 µs", never "0.02 ms".
         text = next((f"{length // size} {unit}" for unit, size in NS_UNITS if length >= size), f"{length} ns")
         y = rect.top() + _BAR_HEIGHT / 2
         base = marks.text_baseline(rect.top(), _BAR_HEIGHT, _TEXT)
         wide = metrics(_TEXT, MEDIUM).horizontalAdvance(text)
         marks.paint_text(painter, text, right - pixels - 8 - wide, base, _TEXT, theme.text, MEDIUM)
+        # Whole pixels without antialiasing: the ends of the bar are what one measures with.
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         ink = QColor(theme.text)
         painter.fillRect(QRect(round(right - pixels), round(y) - 1, round(pixels), 2), ink)
@@ -180,7 +184,7 @@ def round_length(most_ns: float) -> int:
 
 
 def caption_block(view: View, width: int) -> Block:
-    """Return the lines that let a picture be checked: where it is from, and what its numbers mean."""
+    """Return the caption: the source of the picture, and the definitions of its numbers."""
     texts = ["  ·  ".join(caption(view)), "; ".join(_definitions(view)) + "."]
     lines = [
         (line, number == 0)
@@ -201,7 +205,7 @@ def caption_block(view: View, width: int) -> Block:
 
 
 def caption(view: View) -> Iterator[str]:
-    """Yield what a picture is taken from."""
+    """Yield the source of a picture: trace, nsys, range, filter, iterations, rules, version."""
     trace = view.study.trace
     yield visible(trace.path.name)
     by = trace.session.recorded_version or trace.session.nsys_version
@@ -220,15 +224,16 @@ def _definitions(view: View) -> Iterator[str]:
     yield STATES
     low, high = view.study.trace.span_ns
     if view.window_ns[0] < low or view.window_ns[1] > high:
-        yield f"the recording runs from {window_text((low, high))}: what is shown beside it counts nowhere"
+        yield f"the recording runs from {window_text((low, high))}: time outside it counts nowhere"
     if view.extras.card and view.selection is not None:
-        yield f"no kernel: idle or copies alone; selected {window_text(view.selection)}"
+        yield f"no kernel running: idle or copies alone; selected {window_text(view.selection)}"
     if view.extras.table and view.measured:
         yield f"measurements: {_MEAN}; exposed: communication that no compute kernel hides"
 
 
 def window_text(window: Window) -> str:
-    """Return a window of time as captions name it."""
+    """Return a range of time in the words of a caption."""
+    # A step finer than a pixel of the widest picture, so that both ends can be found again.
     start, end = window
     step = (end - start) / 10_000
     return f"{format_instant(start, step)} to {format_instant(end, step)} ({format_ns(end - start)})"

@@ -1,4 +1,4 @@
-"""HTML by hand: escaped text, tables from DataFrames, one page that loads nothing."""
+"""Builders of HTML: escaped text, tables from DataFrames, and a page that loads nothing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def escaped(value: object) -> str:
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a whole page, which its own policy forbids to load anything."""
+    """Return a complete page, whose own policy forbids it to load anything."""
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     return (
         "<!DOCTYPE html>\n"
@@ -83,12 +83,12 @@ def page(title: str, body: Iterable[str]) -> str:
 
 def section(title: str, key: str, *parts: str) -> str:
     """Return a section with its heading, "" where it would be empty."""
-    held = "\n".join(part for part in parts if part)
-    return f'<section><h2 id="{key}">{escaped(title)}</h2>\n{held}</section>' if held else ""
+    content = "\n".join(part for part in parts if part)
+    return f'<section><h2 id="{key}">{escaped(title)}</h2>\n{content}</section>' if content else ""
 
 
 def image(png: bytes, text: str, caption: str) -> str:
-    """Return a picture that lies in the page itself."""
+    """Return a picture embedded in the page."""
     data = base64.b64encode(png).decode()
     source = f"data:image/png;base64,{data}"
     return (
@@ -98,7 +98,7 @@ def image(png: bytes, text: str, caption: str) -> str:
 
 
 def bar(parts_ns: Sequence[int]) -> str:
-    """Return the five parts as one bar."""
+    """Return the five categories as one bar."""
     cells = "".join(
         f'<i style="flex:{int(ns)};background:{colour}"></i>'
         for ns, colour in zip(parts_ns, _COLOURS, strict=True)
@@ -108,7 +108,7 @@ def bar(parts_ns: Sequence[int]) -> str:
 
 
 def bar_key() -> str:
-    """Return what the colours of bars mean."""
+    """Return the key to the colours of bars."""
     keys = (
         f'<span class="key" style="background:{colour}"></span>{escaped(TITLES[f"{part}_ns"])}'
         for part, colour in zip(CATEGORIES, _COLOURS, strict=True)
@@ -117,12 +117,12 @@ def bar_key() -> str:
 
 
 def table(frame: pd.DataFrame, gpus: Sequence[str] = (), titles: Mapping[str, str] = TITLES) -> str:
-    """Return a table; a column's name says how its values are written ("_ns", "share", "gpu").
+    """Return a table; a column's name decides the format of its values ("_ns", "share", "gpu").
 
     Parameters
     ----------
     gpus : sequence of str
-        What GPUs are called, by index.
+        The labels of the GPUs, by index.
     """
     if not len(frame):
         return ""
@@ -141,7 +141,7 @@ def table(frame: pd.DataFrame, gpus: Sequence[str] = (), titles: Mapping[str, st
 
 
 def cell(name: str, value: Any, gpus: Sequence[str] = ()) -> str:
-    """Return one value of a column as people read it; "" where there is none."""
+    """Return one value of a column formatted for people; "" where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if name == "gpu" and gpus:

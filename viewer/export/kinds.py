@@ -1,4 +1,4 @@
-"""The kinds of files that are written, and how a file that is there shows that it is one of them."""
+"""The kinds of files that Lightbox writes, and tests that recognise an existing file of each kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.demo.export_writer import APPLICATION_ID
 from viewer.logs import HEAD
 
 HEAD_BYTES = 1 << 16
-"""So much of a file tells what it is."""
+"""How many bytes of a file the tests read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Kind:
     name : str
         With its article: "a page of Lightbox".
     suffixes : tuple of str
-        What its names end in; the first is given where there is none.
+        The endings of its names; a name without one gets the first.
     is_own : callable
-        Takes the first `HEAD_BYTES` of a file and returns whether it is of this kind; of pages and pictures,
+        Takes the first `HEAD_BYTES` of a file and returns whether it is of this kind; for pages and pictures,
         whether Lightbox wrote it.
     """
 
@@ -37,7 +37,7 @@ class Kind:
 
 
 def _marked(magic: bytes, mark: bytes, before: bytes = b"") -> Callable[[bytes], bool]:
-    """Return a test for files that begin with `magic` and have Lightbox's mark, ahead of `before`."""
+    """Return a test for files that begin with `magic` and hold Lightbox's mark ahead of `before`."""
     wanted = re.compile(mark)
 
     def is_own(head: bytes) -> bool:
@@ -48,11 +48,11 @@ def _marked(magic: bytes, mark: bytes, before: bytes = b"") -> Callable[[bytes],
 
 
 def _texts(head: bytes) -> str | None:
-    """Return the text that a file begins with, None where it is no text."""
+    """Return the text at the start of a file, None where the file is not text."""
     if b"\0" in head:
         return None
     try:
-        # The last letter may be cut.
+        # The head may end in the middle of a character.
         return head.decode("utf-8-sig", "strict" if len(head) < HEAD_BYTES else "ignore")
     except UnicodeDecodeError:
         return None
@@ -66,7 +66,7 @@ def _table(delimiter: str) -> Callable[[bytes], bool]:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         try:
             first = next(rows, [])
-            # The last line of a long file is cut.
+            # The head ends in the middle of a line of a long file.
             second = next(rows, first)
         except csv.Error:
             return False
@@ -112,7 +112,7 @@ DEMO = Kind("a demo of Lightbox", (".sqlite", ".sqlite3", ".db"), _is_demo)
 
 
 def is_of_kind(path: Path, kind: Kind) -> bool:
-    """Return whether a file is of a kind; an empty one holds nothing that could be lost.
+    """Return whether a file is of a kind; an empty file is of every kind, as nothing in it can be lost.
 
     Raises
     ------

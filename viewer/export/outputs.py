@@ -1,4 +1,4 @@
-"""Which files may be written: never the trace, and no file of another kind unless that is meant."""
+"""check_output: refuses to overwrite a trace, and files of another kind unless the user insists."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from viewer.export.kinds import Kind, is_of_kind
 from viewer.readers.cache import cache_folder
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database belongs to it."""
+"""Suffixes of the files that SQLite keeps beside a database; they belong to the trace."""
 
 
 class OutputError(Exception):
-    """A file that is not to be written; its text is one line for people."""
+    """A file that must not be written; its text is one line for people."""
 
 
 class TraceOutputError(OutputError):
-    """It is the trace, or lies in it: no one can mean that."""
+    """The file is the trace or lies in it; nothing overrides this."""
 
 
 class ForeignOutputError(OutputError):
-    """It is of another kind; the user may say that it is meant."""
+    """The file is of another kind; the user may override this."""
 
 
 def check_output(path: Path, kind: Kind, traces: Iterable[Path] = (), is_meant: bool = False) -> None:
@@ -33,17 +33,17 @@ def check_output(path: Path, kind: Kind, traces: Iterable[Path] = (), is_meant: 
     Parameters
     ----------
     path : Path
-        Where; `-` is stdout.
+        The file; `-` is stdout.
     traces : iterable of Path
-        What is read: files, or folders with an export or several reports.
+        The traces that are read: files, or folders with an export or several reports.
     is_meant : bool
-        Whether the user has said that a file of another kind is to be replaced.
+        Whether the user has agreed to replace a file of another kind.
 
     Raises
     ------
     OutputError
-        It cannot be written; `TraceOutputError` if it is a trace or lies in one, `ForeignOutputError` if it
-        is there, or is called, like another kind.
+        If it cannot be written; `TraceOutputError` if it is a trace or lies in one, `ForeignOutputError` if
+        its content or its name is that of another kind.
     """
     for trace in traces:
         _refuse_trace(path, trace)
@@ -53,19 +53,19 @@ def check_output(path: Path, kind: Kind, traces: Iterable[Path] = (), is_meant: 
     if place.is_relative_to(os.path.realpath(cache_folder() / "traces")):
         raise TraceOutputError(f"{path} lies in what Lightbox keeps of traces: name another file")
     try:
-        found = facts(path)
+        status = facts(path)
     except FileNotFoundError:
-        found = None
+        status = None
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from error
-    if found is not None and stat.S_ISDIR(found.st_mode):
+    if status is not None and stat.S_ISDIR(status.st_mode):
         raise OutputError(f"{path} is a folder: name a file in it")
     if not place.parent.is_dir():
         raise OutputError(f"{path}: there is no folder {place.parent}; make it, or name another")
     if not os.access(place.parent, os.W_OK | os.X_OK):
         raise OutputError(f"{path}: the folder {place.parent} may not be written to; name another")
     if not is_meant:
-        _refuse_foreign(path, kind, found)
+        _refuse_foreign(path, kind, status)
 
 
 def _refuse_foreign(path: Path, kind: Kind, found: os.stat_result | None) -> None:
@@ -97,7 +97,7 @@ def _refuse_trace(path: Path, trace: Path) -> None:
 
 
 def _parts(trace: Path, source: Path) -> Iterator[Path]:
-    """Yield the files that a trace consists of."""
+    """Yield the files of a trace."""
     if source.is_dir():
         for folder, _, names in os.walk(source):
             yield from (Path(folder, name) for name in names)

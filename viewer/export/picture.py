@@ -1,7 +1,7 @@
-"""The picture: timeline, headers, ruler, legend, numbers and caption, painted without a window.
+"""PicturePage: timeline, headers, ruler, legend, numbers and caption, painted without a window.
 
-`Sheet.paint` puts it down on any painter in the pixels of the device; what is written is the same on an
-image, in an SVG, in a PDF and in a preview.
+`PicturePage.paint` works on any painter, in device pixels; an image, an SVG, a PDF and a preview show the
+same.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class PicturePage:
     dpr : float
         Device pixels per logical pixel.
     scene : Scene, optional
-        One that has prepared these rows already.
+        A scene that has already prepared these rows.
 
     Raises
     ------
     PictureError
-        If the rows are too many for one picture, or it is too narrow for what is to stand in it.
+        If the rows are too many for one picture, or it is too narrow for its content.
     """
 
     def __init__(self, view: View, width: int, dpr: float = 1.0, scene: Scene | None = None) -> None:
@@ -84,12 +84,12 @@ class PicturePage:
 
     @property
     def caption(self) -> str:
-        """The line that says what the picture is taken from."""
+        """The line that names the trace, the range and the versions behind the picture."""
         return "  ·  ".join(footer.caption(self.view))
 
     def paint(self, painter: QPainter) -> None:
         """Paint the whole page in device pixels."""
-        # An SVG names the painter's font even where nothing is written with it: not the application's.
+        # An SVG names the painter's font even where no text uses it; the application's differs per machine.
         painter.setFont(font(_TEXT_PX))
         painter.fillRect(0, 0, self.size.width(), self.size.height(), QColor(self.view.theme.panel))
         self._paint_time(painter)
@@ -177,13 +177,13 @@ class PicturePage:
             rect = QRect(0, top + placed.y, width, placed.height)
             painter.save()
             painter.setClipRect(rect)
-            look = HeaderStyle(
+            style = HeaderStyle(
                 figure_in(view.study, row, view.window_ns, scope),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),
                 as_path=row.parent is not None and row.parent.key not in above,
             )
-            paint_header(painter, placed, rect, view.theme, look)
+            paint_header(painter, placed, rect, view.theme, style)
             painter.restore()
             above.add(row.key)
         if self._placed:
@@ -200,18 +200,18 @@ def picture(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | No
     scale : float
         Pixels of the image per logical pixel.
     scene : Scene, optional
-        One that has prepared these rows already.
+        A scene that has already prepared these rows.
 
     Raises
     ------
     PictureError
-        As `Sheet`.
+        As `PicturePage`.
     """
     return image_of(PicturePage(view, width, scale, scene))
 
 
 def image_of(sheet: PicturePage) -> QImage:
-    """Paint a page into an image, which is as large on paper at every scale."""
+    """Paint a page into an image; its size on paper is the same at every scale."""
     image = QImage(sheet.size, QImage.Format.Format_RGB32)
     if image.isNull():
         raise PictureError("the picture needs more memory than this machine has; choose a smaller scale")

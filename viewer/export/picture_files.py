@@ -1,4 +1,4 @@
-"""Pictures as the bytes of files: the format by the suffix."""
+"""picture_bytes: a picture as the bytes of a file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def picture_bytes(
     Raises
     ------
     PictureError
-        As `viewer.export.picture.Sheet`, or if it would hold too many shapes for its format.
+        As `viewer.export.picture.PicturePage`, or if it would hold too many shapes for its format.
     """
     match suffix.casefold():
         case ".svg":

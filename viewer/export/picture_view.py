@@ -1,4 +1,4 @@
-"""What a picture shows: rows, a window of time, marks, and what stands around them."""
+"""View: what a picture shows, its rows, range of time, marks and surroundings."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class PictureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What stands around the rows.
+    """The parts of a picture around its rows.
 
     Attributes
     ----------
     headers, ruler, legend : bool
         As in the window.
     scale_bar : bool
-        A bar of round length, for pictures that are scaled later.
+        A bar of round length, for pictures that will be scaled.
     card : bool
-        The numbers of the selected range, as its card has them.
+        The numbers of the selected range, as on its card.
     table : bool
         The numbers of the measurements, a line each.
     """
@@ -44,20 +44,20 @@ class Extras:
 
 @dataclass(frozen=True)
 class View:
-    """What a picture shows.
+    """The content of a picture.
 
     Attributes
     ----------
     rows : sequence of (Row, bool)
-        From top to bottom, each with whether it is unfolded. One whose parent does not stand above it is
-        named by its path.
+        From top to bottom, each with whether it is unfolded. A row without its parent above it shows its
+        path as its name.
     window_ns : (int, int)
     overlays : frozenset of str
         Of "idle", "exposed" and "waiting".
     iteration : int or None
         The iteration that is marked on the ruler.
     scope : Scope or None
-        The filter: time outside it is veiled, and figures are counted over what it holds.
+        The filter: a veil covers the time outside it, and numbers are taken over it.
     steady : frozenset of int or None
         The user's own choice of steady iterations.
     """
@@ -78,7 +78,7 @@ class View:
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
-        """The measurements of which something lies in the window; the others do not belong to the picture."""
+        """The measurements that overlap the window; the picture leaves the others out."""
         start, end = self.window_ns
         return tuple(m for m in self.measurements if m.start_ns < end and m.end_ns > start)
 
@@ -90,14 +90,14 @@ class View:
 
     @property
     def steady_text(self) -> str:
-        """Which iterations numbers of the whole trace are taken from."""
+        """The iterations that numbers of the whole trace are taken over, in words."""
         if self.iterations is None:
             return self.study.default_scope(None).what
         return iteration_scope(self.iterations, self.steady).what
 
 
 def present_view(state: ViewState, theme: Theme) -> View:
-    """Return what a window shows at present, all of its rows.
+    """Return the present view of a window, with all of its rows.
 
     Raises
     ------

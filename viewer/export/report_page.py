@@ -45,12 +45,12 @@ _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """What a report says: numbers, which may take seconds to compute and need no window.
+    """The numbers of a report, which may take seconds to compute and need no window.
 
     Attributes
     ----------
     scope : Scope
-        What the metrics are taken over.
+        The time that the metrics are taken over.
     summary : Summary or None
         None without GPUs.
     stalls : Stalls or None
@@ -68,7 +68,7 @@ class ReportFacts:
 
     @property
     def scope_notes(self) -> tuple[str, ...]:
-        """What has to be said of the scope, a line each."""
+        """The warnings about the scope, a line each."""
         return self.summary.notes if self.summary else self.scope.notes
 
 
@@ -84,9 +84,9 @@ def report_facts(
     Parameters
     ----------
     marker : int
-        Which candidate marks the iterations.
+        The position of the candidate that marks the iterations.
     scope : Scope, optional
-        What the metrics are taken over; by default the steady state.
+        The time that the metrics are taken over; by default the steady state.
     """
     iterations = study.iterations(marker)
     has_gpus = bool(study.trace.gpus)
@@ -105,8 +105,8 @@ def report_facts(
 def html_report(facts: ReportFacts) -> str:
     """Return the page; needs a QGuiApplication for its pictures.
 
-    The same trace gives the same page. It names nothing of the recording's environment: no variables, no
-    users, no machines, no folders.
+    The same trace gives the same page. The page reveals nothing of the recording's environment: no
+    variables, no users, no machines, no folders.
     """
     name = visible(facts.study.trace.path.name)
     sections = [
@@ -152,7 +152,7 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 
 
 def _attention(facts: ReportFacts) -> str:
-    """Return what the numbers leave out, what makes them wrong, and which are outside the usual range."""
+    """Return the section on what the numbers omit, what makes them wrong, and which are unusual."""
     wrong = [f for f in facts.findings if f.severity == "error"]
     unusual = facts.summary.unusual if facts.summary else ()
     lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]

@@ -1,4 +1,4 @@
-"""Tables as files: the one writer of all docks and commands."""
+"""Writers of tables as files, for all docks and commands."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from viewer.export.atomic import write_atomic
 
 MOST_MARKDOWN_ROWS = 1000
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
-"""What Markdown takes for markup; an underscore only where it does not join two parts of a word."""
+"""Characters that Markdown reads as markup; an underscore only where it does not join two word parts."""
 
 
 class TableError(Exception):
-    """A table that cannot be written in this form; its text is one line for people."""
+    """A table that cannot be written in this format; its text is one line for people."""
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table by the suffix of its name, whole or not at all: Parquet, Markdown, TSV, all else as CSV.
+    """Write a table atomically in the format of its suffix: Parquet, Markdown, TSV, all else as CSV.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Spell out categories, and columns that mix numbers and texts: a column of Parquet has one type."""
+    """Return the table with categories and mixed columns as texts: a Parquet column has one type."""
     spelled = {
         str(c): frame[c].astype(frame[c].cat.categories.dtype)
         for c in frame

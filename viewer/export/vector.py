@@ -1,4 +1,4 @@
-"""The picture as SVG and as PDF: text stays text, and the same picture is the same bytes."""
+"""Pictures as SVG and PDF: text stays text, and the same picture gives the same bytes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
     """Return a picture as an SVG file.
 
     Its parameters are those of `viewer.export.picture.picture`; its size on paper is the same at every
-    `scale`, which says how fine it is.
+    `scale`, which sets the resolution.
 
     Raises
     ------
     PictureError
-        As `Sheet`, or if it would hold too many shapes.
+        As `PicturePage`, or if it would hold too many shapes.
     """
     with fonts_for("svg"):
         sheet = _sheet(view, width, scale, scene)
@@ -76,7 +76,7 @@ def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
 
 @contextmanager
 def _fixed_order() -> Iterator[None]:
-    """Let Qt's tables have one order, by which it writes the fonts of a PDF; else it is drawn by lot."""
+    """Fix the seed of Qt's hash tables, whose order decides the order of the fonts in a PDF."""
     QHashSeed.setDeterministicGlobalSeed()
     try:
         yield
@@ -85,12 +85,13 @@ def _fixed_order() -> Iterator[None]:
 
 
 def _finished(svg: str) -> str:
-    """Name the patterns in order, and give every text its width and fonts to fall back on.
+    """Return an SVG with its patterns numbered in order, and with a width and fallback fonts on every text.
 
-    Qt names patterns by what the process has painted so far; another font would else run over the bars.
+    Qt's names of patterns depend on what the process painted before. Without a width, text in a fallback
+    font would run over the bars.
     """
     names: dict[str, str] = {}
-    svg = _PATTERN.sub(lambda found: names.setdefault(found[0], f"pattern{len(names) + 1}"), svg)
+    svg = _PATTERN.sub(lambda match: names.setdefault(match[0], f"pattern{len(names) + 1}"), svg)
     svg = svg.replace("<svg ", "<svg style=\"font-feature-settings: 'tnum'\" ", 1)
     return _TEXT.sub(_fitted_text, svg).replace(f'font-family="{family()}"', f'font-family="{_FAMILIES}"')
 
@@ -105,7 +106,7 @@ def _fitted_text(found: re.Match[str]) -> str:
 
 
 def _fixed_stamp(found: re.Match[bytes]) -> bytes:
-    """Return the first second of 2000, as long as the stamp was: a PDF counts its bytes."""
+    """Return the first second of 2000 in as many bytes as the stamp: a PDF refers to byte offsets."""
     old = found[0]
     if old.startswith(b"("):
         return b"(D:20000101000000Z".ljust(len(old) - 1) + b")"

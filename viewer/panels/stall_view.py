@@ -105,11 +105,12 @@ def _totals(stalls: Stalls, numbers: Numbers, every: Numbers) -> pd.DataFrame:
 
 def _inside(stalls: Stalls, numbers: Numbers, scope: Scope) -> npt.NDArray[np.bool_]:
     gpu, start, end = (stalls.table[c].to_numpy()[numbers] for c in ("gpu", "start_ns", "end_ns"))
-    held = np.zeros(len(numbers), bool)
+    # A scope differs from GPU to GPU (iterations start at other times), so ask it once per GPU.
+    mask = np.zeros(len(numbers), bool)
     for number in np.unique(gpu).tolist():
-        mine = gpu == number
-        held[mine] = scope.of(number).covered(start[mine], end[mine]) > 0
-    return held
+        rows = gpu == number
+        mask[rows] = scope.of(number).covered(start[rows], end[rows]) > 0
+    return mask
 
 
 def _text(stalls: Stalls, numbers: Numbers, wanted: WantedStalls) -> str:
