@@ -1,4 +1,4 @@
-"""The `lightbox` command. Importing it imports no Qt and no reader: a command brings what it needs."""
+"""The `lightbox` command. Its import loads no Qt and no reader: each command imports what it needs."""
 
 from viewer.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`lightbox cache`: what is stored of traces, so that they open at once."""
+"""`lightbox cache`: lists, limits and clears the stored traces, which open at once."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ GIB = 2**30
 
 
 def print_cache() -> None:
-    """Print the stored traces, the one used last first."""
-    held = [entry for entry in cache.entries() if entry.size_bytes]
-    for entry in held:
+    """Print the stored traces, the last used first."""
+    stored = [entry for entry in cache.entries() if entry.size_bytes]
+    for entry in stored:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         typer.echo(
             f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {visible(str(entry.trace or entry.folder))}"
         )
-    total = sum(entry.size_bytes for entry in held)
+    total = sum(entry.size_bytes for entry in stored)
     limit = cache.limit() / GIB
     typer.echo(f"{total / 1e6:>10,.1f} MB of at most {limit:,.4g} GiB, in {cache.cache_folder()}")
 
 
 def clear_cache() -> None:
-    """Remove all stored traces and say how much that was; windows that show them go on."""
+    """Remove all stored traces and print their size; windows that show them keep working."""
     typer.echo(f"removed {cache.clear() / 1e6:,.1f} MB")
 
 
 def limit_cache(gib: float) -> None:
-    """Set how much may be stored; say what is removed for it, and what is left."""
+    """Set the limit of the stored traces; print what this removes and what stays."""
     before = {entry.folder: entry for entry in cache.entries()}
     cache.set_limit(round(gib * GIB))
     gone = before.keys() - {entry.folder for entry in cache.entries()}

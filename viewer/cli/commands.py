@@ -1,4 +1,4 @@
-"""The commands and their options; what each does lies in the module of its name."""
+"""The commands and their options; the module of each command's name implements it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPILOG = (
 
 
 class Renderer(StrEnum):
-    """What draws the timeline: `auto` takes the graphics card where there is one."""
+    """What draws the timeline: `auto` uses the graphics card where there is one."""
 
     AUTO = "auto"
     GL = "gl"
@@ -98,7 +98,7 @@ def _options(
         Path | None, typer.Option("--log-file", metavar="FILE", help="Log every step into a file.")
     ] = None,
 ) -> None:
-    """Hold what stands before any command; `main` takes the options of the log from wherever they stand."""
+    """Declare the options before any command; `main` accepts the log options at any position."""
 
 
 @app.command("open", cls=CliCommand)
@@ -306,10 +306,10 @@ def _definitions(
     from viewer import definitions
     from viewer.cli.console import plain_console
 
-    found = definitions.search(name) if name else ()
-    if name and not found:
+    matches = definitions.search(name) if name else ()
+    if name and not matches:
         raise typer.TyperException(f"no number is called {name}; `lightbox definitions` prints all of them")
-    texts = [f"{entry.section}\n{entry.plain}\n" for entry in found] or [definitions.document()]
+    texts = [f"{entry.section}\n{entry.plain}\n" for entry in matches] or [definitions.document()]
     for text in texts:
         plain_console().print(text)
     return 0
@@ -350,7 +350,7 @@ def _print_renderer() -> int:
 def _doctor(
     trace: Annotated[Path | None, typer.Argument(metavar="[TRACE]", help="A trace to look into.")] = None,
 ) -> int:
-    """Say what was found on this machine, and what a trace lacks."""
+    """Check this machine, and what a trace lacks."""
     from viewer.cli.doctor_command import print_doctor
 
     return print_doctor(trace)

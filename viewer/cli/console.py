@@ -1,4 +1,4 @@
-"""Where tables are printed."""
+"""The console on which commands print tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNLIMITED = 10_000
 
 
 class _PlainConsole(Console):
-    """A console to which no text can give an order: rich's own are not part of the texts."""
+    """A console that shows control characters of texts as visible ones, and obeys only those of rich."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -22,9 +22,10 @@ class _PlainConsole(Console):
 
 
 def plain_console() -> Console:
-    """Return a console that prints names as they are, as wide as they are where it is no terminal.
+    """Return a console that prints names unchanged, and without a terminal also unbroken.
 
-    Names come from the trace, and may hold what rich takes for markup or an emoji: "[rank 0] step", ":cat:".
+    Names come from the trace, and may hold text that rich reads as markup or an emoji: "[rank 0] step" or
+    ":cat:".
     """
     console = _PlainConsole(highlight=False, markup=False, emoji=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():

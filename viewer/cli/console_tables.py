@@ -1,4 +1,4 @@
-"""Tables on a terminal: numbers are never cut, words give way, and what is too wide goes on below."""
+"""Tables for a terminal: numbers stay whole, words break or shrink, and wide tables print in parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from viewer.drawing.format import MINUS
 
 LEAST = 14
-"""Characters that a column of words keeps where room is short."""
+"""How many characters a column of words keeps where room is short."""
 _GAP = 3
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMGT]i?B)")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -24,7 +24,7 @@ Cell = str | Text
 
 @dataclass(frozen=True)
 class ConsoleColumn:
-    """A column of numbers or words; what is too long goes on in the next line, or with `cut` ends in "…"."""
+    """A column of numbers or words; long texts break into lines, or with `cut` end in "…"."""
 
     title: str
     number: bool = False
@@ -33,7 +33,7 @@ class ConsoleColumn:
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A table as wide as what it holds.
+    """A table as wide as its content.
 
     Where the terminal is narrower, columns of words shrink to `LEAST`, and words among numbers break; where
     that is not enough, the table is printed in parts that each begin with the first `keys` columns. Numbers
@@ -52,7 +52,7 @@ class FittedTable:
             yield self._table(part, widths)
 
     def _parts(self, room: int) -> list[tuple[list[int], list[int]]]:
-        """Return for each part which columns it has, and how wide they are."""
+        """Return the columns of each part, and their widths."""
         full = [
             max(_width(column.title), *(_width(row[at]) for row in self.rows), 0)
             for at, column in enumerate(self.columns)
@@ -69,7 +69,7 @@ class FittedTable:
         return [(part, _shrunk([full[i] for i in part], [least[i] for i in part], room)) for part in parts]
 
     def _least(self, at: int, full: int) -> int:
-        """Return how wide a column must be so that no number and no word breaks in it."""
+        """Return the least width at which no number and no word of a column breaks."""
         column = self.columns[at]
         if not column.number:
             return min(full, max(LEAST, _width(column.title)))
@@ -101,12 +101,12 @@ def _text(cell: Cell) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Return a text that does not break between a number and its unit."""
+    """Return a text whose numbers stay on the line of their unit."""
     return _BEFORE_UNIT.sub(_NO_BREAK, text)
 
 
 def _fitted(cell: Cell, width: int) -> Cell:
-    """Break a text into lines of a width; rich would break between a number and its unit, too."""
+    """Break a text into lines of a width; rich would also break between a number and its unit."""
     if _width(cell) <= width:
         return cell
     lines = [""]
@@ -133,7 +133,7 @@ def _sum(widths: Sequence[int]) -> int:
 
 
 def _shrunk(full: list[int], least: list[int], room: int) -> list[int]:
-    """Return widths that fit into `room` where that is possible, taken from the widest first."""
+    """Return widths that fit into `room` where that is possible; the widest columns shrink first."""
     widths = list(full)
     while _sum(widths) > room:
         at = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > least[i] else -1)

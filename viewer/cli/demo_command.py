@@ -1,4 +1,4 @@
-"""The demo's options as they are written on the command line, and where its file goes."""
+"""`lightbox demo`: parses the options of the demo, and writes its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def demo_options(
     Raises
     ------
     typer.BadParameter
-        If a rank, a time or a share cannot be understood.
+        If a rank, a time or a share cannot be parsed.
     """
     shifts, losses = _shifts(shift), _losses(lose)
     try:

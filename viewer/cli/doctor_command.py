@@ -29,12 +29,12 @@ TITLE_WIDTH = 16
 
 
 def print_doctor(trace: Path | None) -> int:
-    """Print versions, the renderer and the nsys that were found; with a trace, its state of health.
+    """Print the versions, the renderer and the nsys of this machine; with a trace, its findings.
 
     Returns
     -------
     int
-        The exit code: 1 if Qt is there but cannot draw, or a display is named that does not work.
+        The exit code: 1 if Qt is installed but cannot draw, or the named display does not work.
     """
     console = plain_console()
     drawing = drawing_problem()
@@ -69,9 +69,9 @@ def _machine(drawing: str, display: str) -> Iterator[tuple[str, str]]:
             else "not found: .sqlite and Parquet exports open, .nsys-rep do not"
         ),
     )
-    held = entries()
-    size = format_bytes(sum(entry.size_bytes for entry in held))
-    yield "cache", f"{cache_folder()}: {format_count(len(held))} traces, {size}"
+    stored = entries()
+    size = format_bytes(sum(entry.size_bytes for entry in stored))
+    yield "cache", f"{cache_folder()}: {format_count(len(stored))} traces, {size}"
 
 
 def _version(package: str) -> str:
@@ -82,7 +82,7 @@ def _version(package: str) -> str:
 
 
 def print_renderer() -> None:
-    """Print what OpenGL calls its renderer; an empty line where there is none."""
+    """Print OpenGL's name of its renderer; an empty line without one."""
     from PySide6.QtGui import QGuiApplication
 
     from viewer.timeline.strips.gl_bars import renderer_name

@@ -30,7 +30,7 @@ _FIRST = ("start_ns", "end_ns")
 
 @dataclass(frozen=True)
 class EventQuery:
-    """What was asked for: rows by `viewer.rows.matching.topmost`; `durations` as ">10us"."""
+    """The command's options: rows by `viewer.rows.matching.topmost`; `durations` as ">10us"."""
 
     patterns: tuple[str, ...]
     range_text: str | None = None
@@ -43,7 +43,7 @@ class EventQuery:
 
 
 def check_durations(text: str) -> None:
-    """Refuse a filter by duration that is none.
+    """Refuse a filter by duration that cannot be parsed.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_durations(text: str) -> None:
 
 
 def print_events(study: Study, asked: EventQuery) -> None:
-    """Print the events of rows, each row's by itself where there are several.
+    """Print the events of rows, one table per row.
 
     Raises
     ------
@@ -69,16 +69,16 @@ def print_events(study: Study, asked: EventQuery) -> None:
     least, most = parse_durations(asked.durations)
     wanted = Wanted(asked.text, least, most, scope=scope)
     roots = build_rows(study)
-    held = []
+    listings = []
     for pattern in asked.patterns:
         rows = topmost(roots, pattern)
         if not rows:
             raise typer.TyperException(nothing_called(roots, pattern))
-        held += [_listed(gather(study, row), wanted, asked) for row in rows]
+        listings += [_listed(gather(study, row), wanted, asked) for row in rows]
     if asked.as_csv:
-        _print_csv(held)
+        _print_csv(listings)
     else:
-        _print_tables(held)
+        _print_tables(listings)
 
 
 def _scope(study: Study, asked: EventQuery) -> Scope | None:
@@ -102,8 +102,8 @@ def _listed(events: EventSet, wanted: Wanted, asked: EventQuery) -> _Listed:
     column = _column(columns, asked.sort)
     descending = column is not None and column.number and column.key not in _FIRST
     wanted = replace(wanted, sort=column.key if column else "", descending=descending)
-    found = list_events(events, columns, wanted, lambda: False)
-    order = found.order if found else np.empty(0, np.int32)
+    result = list_events(events, columns, wanted, lambda: False)
+    order = result.order if result else np.empty(0, np.int32)
     shown = tuple(c for c in columns if c.shown or c is column)
     return _Listed(events, shown, order[: asked.limit], len(order))
 
@@ -125,21 +125,21 @@ def _column(columns: tuple[EventColumn, ...], name: str) -> EventColumn | None:
     raise typer.TyperException(f"these events have no column '{name}'; there are {known}")
 
 
-def _print_csv(held: list[_Listed]) -> None:
+def _print_csv(listings: list[_Listed]) -> None:
     frames = []
-    for listed in held:
+    for listed in listings:
         frame = frame_of(listed.events, listed.columns, listed.order)
-        # Whole numbers stay whole beside rows that lack the column.
+        # Nullable integers: rows that lack the column would turn whole numbers into floats.
         frame = frame.astype({c: "Int64" for c in frame if frame[c].dtype == np.int64})
-        if len(held) > 1:
+        if len(listings) > 1:
             frame.insert(0, "row", listed.events.row.text_path)
         frames.append(frame)
     sys.stdout.write(csv_text(pd.concat(frames, ignore_index=True)))
 
 
-def _print_tables(held: list[_Listed]) -> None:
+def _print_tables(listings: list[_Listed]) -> None:
     console = plain_console()
-    for listed in held:
+    for listed in listings:
         more = f", the first {len(listed.order):,}" if len(listed.order) < listed.found else ""
         columns, cells = [], []
         for column in listed.columns:

@@ -1,4 +1,4 @@
-"""The system's libraries that Qt loads, and how they are installed."""
+"""The system libraries that Qt loads, and how to install them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PACKAGES = {
         "libwayland-cursor.so.0": "libwayland-cursor0",
     },
 }
-"""For drawing, and for each kind of display: what Qt loads, and Debian's package for it."""
+"""The libraries that Qt loads to draw and for each kind of display, with Debian's package of each."""
 
 _NOT_FOUND = re.compile(r"^(?P<library>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 
@@ -55,16 +55,16 @@ def not_loaded(reason: str, platforms: Iterable[str]) -> str:
     Parameters
     ----------
     reason : str
-        What the loader said of the first library that it did not find.
+        The loader's message about the first library that it did not find.
     platforms : iterable of str
-        What Qt shall show a window with, as it calls them: "xcb", "wayland-egl".
+        The kinds of display that Qt is to use, by Qt's names: "xcb", "wayland-egl".
     """
-    found = _NOT_FOUND.match(reason)
-    if found is None:
+    match = _NOT_FOUND.match(reason)
+    if match is None:
         return f"nothing can be drawn, Qt is not loaded: {reason}"
     uses = ["drawing", *(platform.partition("-")[0] for platform in platforms)]
     wanted = [library for use in uses for library in PACKAGES.get(use, ())]
-    missing = list(dict.fromkeys([found["library"], *(name for name in wanted if not _loads(name))]))
+    missing = list(dict.fromkeys([match["library"], *(name for name in wanted if not _loads(name))]))
     more = f" and {len(missing) - 1} more" if missing[1:] else ""
     return f"missing for Qt: {missing[0]}{more}; {_install(missing)}"
 

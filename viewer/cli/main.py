@@ -1,4 +1,4 @@
-"""One run of `lightbox`: its words, its exit code, its errors in one line."""
+"""main: runs a command, prints its errors in one line and returns its exit code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _main(words: list[str]) -> int:
         complain(said(error))
         return error.exit_code
     except BrokenPipeError:
-        # What reads us has seen enough.
+        # The reader of our pipe has closed it.
         _let_go()
         return 0
     except OSError as error:
@@ -60,14 +60,14 @@ def _main(words: list[str]) -> int:
     except MemoryError:
         complain("this needs more memory than the machine has")
         return 1
-    except Exception as error:  # noqa: BLE001  (nobody is helped by a traceback; where it was is told)
+    except Exception as error:  # noqa: BLE001  (the line names the place; a traceback helps no user)
         complain(f"this is an error of the program, please report it: {_where(error)}")
         return 1
     return code
 
 
 def _log_options(words: list[str]) -> tuple[list[str], bool, Path | None]:
-    """Take the options of the log out of the words, wherever they stand.
+    """Split the options of the log from the other words; they may stand anywhere.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _log_options(words: list[str]) -> tuple[list[str], bool, Path | None]:
 
 
 def _refuse_log(path: Path, words: list[str]) -> None:
-    """Refuse a log that would replace one of the files that a command names, or another kind of file."""
+    """Refuse a log that would replace a file which the command names, or a file of another kind."""
     from viewer.cli.output import refuse_output
     from viewer.export.kinds import LOG
 
@@ -110,14 +110,14 @@ def _refuse_log(path: Path, words: list[str]) -> None:
 
 
 def _where(error: Exception) -> str:
-    """Return what went wrong and where, innermost last: "KeyError: 'x' (read.py:12, loose.py:40)"."""
+    """Return an exception and its places, innermost last: "KeyError: 'x' (read.py:12, loose.py:40)"."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
     return f"{type(error).__name__}: {error} ({places})"
 
 
 def complain(message: str) -> None:
-    """Say on stderr, in one line, what went wrong."""
+    """Print an error on stderr in one line."""
     line = " ".join(message.split("\n"))
     print(f"lightbox: {visible(line)}", file=sys.stderr)  # noqa: T201
 
@@ -141,7 +141,7 @@ def _run(words: list[str]) -> int:
         return STOPPED
     except SystemExit as left:
         if isinstance(left.__context__, BrokenPipeError):
-            # typer and rich end the program where a pipe is closed.
+            # typer and rich exit the program when a pipe is closed.
             raise BrokenPipeError from left
         raise
 
@@ -151,7 +151,7 @@ def _commands() -> list[str]:
 
 
 def _mistyped(words: list[str]) -> str:
-    """Return what to say of a first word that is neither a file nor a command; "" where it may be either."""
+    """Return the error for a first word that is neither a file nor a command, "" where it may be either."""
     word = words[0]
     if word.startswith("-") or not word.replace("-", "").isalpha() or os.path.lexists(word):
         return ""
@@ -162,17 +162,17 @@ def _mistyped(words: list[str]) -> str:
 
 
 def _prepare_streams() -> None:
-    """Let all that is printed go somewhere: streams may be closed, and terminals may know few letters."""
+    """Make all printing safe: streams may be closed, and terminals may lack characters."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _fill_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A path may hold bytes that are no text.
+            # A path may hold bytes that do not decode.
             stream.reconfigure(errors="backslashreplace")
 
 
 def _fill_closed() -> None:
-    """Open nothing in place of closed streams: else the next file takes their number, and what is printed."""
+    """Open /dev/null for closed streams: else the next opened file takes their number and their output."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             empty = os.open(os.devnull, os.O_RDWR)
@@ -183,7 +183,7 @@ def _fill_closed() -> None:
 
 
 def _let_go() -> None:
-    """Drop what cannot be printed: Python would try it again at its end, and complain."""
+    """Drop unprinted output: Python would flush it again at exit, and print an error."""
     try:
         sys.stdout.flush()
     except OSError:

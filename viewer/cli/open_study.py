@@ -1,4 +1,4 @@
-"""A path becomes a Study, with its progress on the terminal and its errors in one line."""
+"""Opens a path as a Study, with progress on the terminal and errors in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def refuse_missing(path: Path) -> None:
-    """Refuse a path at which nothing is.
+    """Refuse a path that does not exist.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def open_trace(path: Path) -> Trace:
     Raises
     ------
     typer.TyperException
-        If it cannot be read: one line that says what to do.
+        If it cannot be read; the message is one line that says what to do.
     """
     refuse_missing(path)
     from viewer.readers import ReadError, read
@@ -57,7 +57,7 @@ def open_trace(path: Path) -> Trace:
 
 
 def open_study(path: Path, rules: str) -> Study:
-    """Read a trace for its numbers; lines of the table of kernel classes that are wrong are told on stderr.
+    """Read a trace for its numbers; print wrong lines of the table of kernel classes on stderr.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def open_study(path: Path, rules: str) -> Study:
 
 
 def check_window(range_text: str | None, iteration: int | None) -> None:
-    """Refuse a range or an iteration that is none, before a trace is read for it.
+    """Refuse an invalid range or iteration before the trace is read.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_window(range_text: str | None, iteration: int | None) -> None:
 def chosen_window(
     study: Study, range_text: str | None, iteration: int | None
 ) -> tuple[tuple[int, int] | None, int | None]:
-    """Return the range and the iteration that were asked for; at most one of them is not None.
+    """Return the requested range and iteration; at most one of them is not None.
 
     Raises
     ------

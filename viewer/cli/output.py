@@ -1,4 +1,4 @@
-"""Where a command writes to: a file that may be written, or a stream."""
+"""Checks of the file or stream that a command writes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputEr
 
 
 def refuse_output(path: Path, kind: Kind, traces: Iterable[Path], force: bool) -> None:
-    """Refuse a file that may not be written, before a trace is read for it.
+    """Refuse a file that must not be written, before the trace is read.
 
     Raises
     ------
     typer.TyperException
-        It is a trace, whatever is forced, or not of its kind; or no such file can be written.
+        If the file is a trace (also with `force`), is of another kind, or cannot be written.
     """
     try:
         check_output(path, kind, traces, force)
@@ -32,12 +32,12 @@ def refuse_output(path: Path, kind: Kind, traces: Iterable[Path], force: bool) -
 
 
 def picture_format(path: Path, force: bool) -> str:
-    """Return which of `PICTURES` a picture is: by its name, PNG for streams and what is forced.
+    """Return which of `PICTURES` a picture is: by its name, or PNG for streams and with `force`.
 
     Raises
     ------
     typer.BadParameter
-        If its name does not say.
+        If its name has no such suffix.
     typer.TyperException
         If it would go to a terminal.
     """
@@ -47,12 +47,12 @@ def picture_format(path: Path, force: bool) -> str:
     if suffix in PICTURES:
         return suffix
     if force or path.exists() or is_stream(path):
-        # Whether a file that is there may become a picture is asked next.
+        # `refuse_output` checks next whether an existing file may be replaced.
         return ".png"
     raise typer.BadParameter(f"'{path.name}' does not end in .png, .svg or .pdf")
 
 
 def print_path(path: Path) -> None:
-    """Print which file was written; streams are theirs who opened them."""
+    """Print the path of the written file; print nothing for a stream."""
     if not is_stream(path):
         print(path)  # noqa: T201

@@ -1,4 +1,4 @@
-"""Whether Qt can draw here and show a window: asked before it starts, for it ends the process otherwise."""
+"""Checks whether Qt can draw and show a window, made before it starts: Qt aborts where it cannot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import typer
 from viewer.cli.libraries import not_loaded
 
 PATIENCE_S = 10
-"""How long a display may take to answer: one at the end of a slow line takes a second or two."""
+"""How long a display may take to answer; over a slow network it takes a second or two."""
 
 MODULES = ("QtCore", "QtGui", "QtWidgets", "QtOpenGL", "QtOpenGLWidgets", "QtSvg")
 NEEDS_NO_DISPLAY = ("offscreen", "minimal")
@@ -57,7 +57,7 @@ def refuse_window() -> None:
 
 
 def is_installed() -> bool:
-    """Whether there is a PySide6, working or not."""
+    """Whether PySide6 is installed, working or not."""
     return importlib.util.find_spec("PySide6") is not None
 
 
@@ -67,7 +67,7 @@ def drawing_problem(platforms: Sequence[str] = ()) -> str:
     Parameters
     ----------
     platforms : sequence of str
-        What Qt shall show a window with: what they need is named too, if anything is missing.
+        The kinds of display that Qt is to use; the line also names the libraries that they miss.
     """
     if not is_installed():
         return f"drawing needs Qt, which is not installed: {_where_qt_is()}; {WITHOUT_QT}"
@@ -83,7 +83,7 @@ def drawing_problem(platforms: Sequence[str] = ()) -> str:
 def window_problem() -> str:
     """Return why no window can be shown and what to do, in one line; "" where it can. Qt can draw here.
 
-    Where a Wayland display does not answer but an X one does, Qt is told to use that.
+    Where a Wayland display does not answer but an X one does, this makes Qt use the X one.
     """
     if not sys.platform.startswith("linux"):
         return ""
@@ -98,14 +98,14 @@ def window_problem() -> str:
 
 
 def has_display() -> bool:
-    """Whether a display is named: whether it answers, `window_problem` says."""
+    """Whether the environment names a display; `window_problem` checks whether it answers."""
     return not sys.platform.startswith("linux") or bool(_platforms())
 
 
 def ask_renderer() -> str | None:
-    """Return what OpenGL calls its renderer, "" where there is none; None where Qt shows no window at all.
+    """Return OpenGL's name of its renderer, "" without one; None where Qt shows no window at all.
 
-    It is asked in a process that may die of it.
+    A process of its own asks for it, as the question may crash.
     """
     command = [sys.executable, *(() if getattr(sys, "frozen", False) else ("-m", "viewer")), "renderer"]
     try:
@@ -116,7 +116,7 @@ def ask_renderer() -> str | None:
 
 
 def _platforms() -> list[str]:
-    """Return what Qt shows a window with, as it calls them: it takes the first that works."""
+    """Return the kinds of display to try, by Qt's names; Qt uses the first that works."""
     if asked := os.environ.get("QT_QPA_PLATFORM"):
         return [name.partition(":")[0] for name in asked.split(";")]
     return [name for name, variable in _DISPLAYS.items() if os.environ.get(variable)]
@@ -151,7 +151,7 @@ def _platform_problem(name: str) -> str:
 
 
 def _plugin_fault(name: str) -> str:
-    """Return what the loader says of Qt's plugin for a kind of display; "" where it loads or is no file."""
+    """Return the loader's error about Qt's plugin for a kind of display; "" where it loads or is no file."""
     from PySide6.QtCore import QLibraryInfo
 
     folder = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)) / "platforms"
@@ -164,9 +164,9 @@ def _plugin_fault(name: str) -> str:
 
 
 def _refusal(ask: Callable[[], bool]) -> str:
-    """Return what a display does instead of answering; "" if it answers."""
+    """Return how a display refuses a connection; "" if it answers."""
     answers: list[bool] = []
-    # A display that stays silent cannot be left otherwise.
+    # A thread: there is no other way to stop waiting for a display that never answers.
     waiting = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
     with _stderr() as said:
         waiting.start()
@@ -200,7 +200,7 @@ def _answers_wayland() -> bool:
 
 @contextmanager
 def _stderr() -> Iterator[list[str]]:
-    """Keep what a library writes to stderr: its words are in the list in the end."""
+    """Capture a library's output on stderr; the yielded list holds its words at the end."""
     words: list[str] = []
     with tempfile.TemporaryFile() as file:
         try:

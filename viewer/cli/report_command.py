@@ -28,7 +28,7 @@ from viewer.trace.model import GUESSED_RANK
 Cut = TypeVar("Cut")
 LONGEST_LIST = 60
 MOST_ROWS = 500
-"""So many rows of a table are printed; a trace of thousands of GPUs is for programs to read."""
+"""How many rows of a table are printed; for traces of thousands of GPUs there is --json."""
 CATEGORY_TITLES = {
     "compute_only": "compute",
     "hidden_comm": "hidden comm.",
@@ -39,7 +39,7 @@ CATEGORY_TITLES = {
 
 
 def print_report(study: Study, range_text: str | None, iteration: int | None, as_json: bool) -> None:
-    """Print what is known about a trace.
+    """Print the facts and numbers of a trace.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _summary_tables(measured: Summary) -> Iterable[Text | FittedTable]:
 
 
 def _console_table(table: SpecTable) -> FittedTable:
-    """Return a table for the terminal; what is unusual is red, and marked "!" where no colour is seen."""
+    """Return a table for the terminal; unusual values are red, and carry "!" where there is no colour."""
     shown = [column for column in range(len(table.heads)) if any(row[column].text for row in table.rows)]
     heads = [table.heads[column] for column in shown]
     rows = [
@@ -227,7 +227,7 @@ def _console_table(table: SpecTable) -> FittedTable:
 
 
 def _cut(rows: Sequence[Sequence[Cut]]) -> Sequence[Sequence[Cut | str]]:
-    """Return the first rows of a long table and its last one, with a line that says how many are left out."""
+    """Return the first rows and the last one of a long table, with a line that counts the omitted ones."""
     if len(rows) <= MOST_ROWS:
         return rows
     left_out = f"... {len(rows) - MOST_ROWS:,} more; --json has them all"

@@ -20,12 +20,12 @@ EXTRAS = ("headers", "ruler", "legend")
 
 @dataclass(frozen=True)
 class Shot:
-    """What was asked for: `viewer.export.first_view` says what each is; `width` and `scale` as `picture`.
+    """The command's options, as in `viewer.export.first_view`; `width` and `scale` as in `picture`.
 
     Attributes
     ----------
     selection : str or None
-        A range whose numbers stand below the rows.
+        A range whose numbers appear below the rows.
     measurements, notes : tuple of str
         "RANGE: name" and "TIME or RANGE: text".
     without : frozenset of str
@@ -47,7 +47,7 @@ class Shot:
 
 
 def check(shot: Shot) -> None:
-    """Refuse ranges that are none, before a trace is read for them.
+    """Refuse invalid ranges before the trace is read.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What wrong usage is answered, and how options are listed, in our words instead of a library's."""
+"""Messages about wrong usage, and the lists of options, in our words instead of a library's."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _WANTED = {
     "greater_than_equal": "{input} is too small: {ge} or more",
     "less_than_equal": "{input} is too large: {le} or less",
 }
-"""By what pydantic, which checks options for typer, calls a misfit."""
+"""Messages by the error types of pydantic, which checks options for typer."""
 
 
 def said(error: TyperException) -> str:
-    """Return in one line what is wrong: "--iteration: 'x' is not a whole number"."""
+    """Return the error in one line: "--iteration: 'x' is not a whole number"."""
     text = str(error.format_message())
-    found = _PREFIX.match(text)
-    if found is None:
-        # A line of our own may begin with the name of a file.
+    match = _PREFIX.match(text)
+    if match is None:
+        # Only usage errors begin in lower case: other messages may begin with the name of a file.
         return _plain(text[:1].lower() + text[1:] if error.exit_code == 2 else text)
-    rest = _plain(_misfit(error.__cause__ or error.__context__) or found["rest"])
-    what = (found["what"] or "").replace("'", "")
+    rest = _plain(_misfit(error.__cause__ or error.__context__) or match["rest"])
+    what = (match["what"] or "").replace("'", "")
     return f"{what}: {rest}" if what else rest
 
 
@@ -42,11 +42,11 @@ def _misfit(cause: BaseException | None) -> str:
     if errors is None:
         return ""
     first: dict[str, Any] = errors()[0]
-    held = first.get("ctx", {})
+    context = first.get("ctx", {})
     if first["type"] in _WANTED:
-        limits = {key: f"{value:,.12g}" for key, value in held.items() if isinstance(value, int | float)}
+        limits = {key: f"{value:,.12g}" for key, value in context.items() if isinstance(value, int | float)}
         return _WANTED[first["type"]].format(input=first["input"], **limits)
-    return str(held["error"]) if "error" in held else str(first["msg"])
+    return str(context["error"]) if "error" in context else str(first["msg"])
 
 
 class _Flags:
@@ -54,14 +54,14 @@ class _Flags:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
-                # typer would write <bool> beside an option that takes nothing.
+                # typer would write <bool> beside an option without a value.
                 param.metavar = ""
         return params
 
 
 class CliCommand(_Flags, TyperCommand):
-    """A command whose flags are listed without a type."""
+    """A command that lists its flags without a type."""
 
 
 class CliGroup(_Flags, TyperGroup):
-    """The commands, likewise."""
+    """A group of commands that does the same."""

@@ -1,4 +1,4 @@
-"""Open the window, where there is a display to open it on."""
+"""Opens the window, or says why there is no display for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -
     Raises
     ------
     typer.TyperException
-        If Qt cannot show a window here, or there is no such file, or a session whose trace is not there.
+        If Qt cannot show a window here, the file does not exist, or it is a session without its trace.
     """
     if trace is not None:
         refuse_missing(trace)
@@ -33,7 +33,7 @@ def open_window(trace: Path | None, renderer: Literal["auto", "gl", "raster"]) -
 
 
 def _refuse_lost(path: Path) -> None:
-    """Refuse a session that cannot be read, or whose trace is not where it says.
+    """Refuse a session that cannot be read, or whose trace is missing.
 
     Raises
     ------
