@@ -71,7 +71,7 @@ def test_every_command_says_its_steps_and_prints_the_same(where, demo_path, caps
     told = capsys.readouterr()
     assert told.out == plain.out
     assert plain.err == ""
-    assert "from the store" in told.err
+    assert "from the cache" in told.err
     assert "exit code 0" in told.err
 
 
@@ -79,16 +79,16 @@ def test_store_hits_misses_and_damage_are_logged(demo_path, tmp_path, monkeypatc
     monkeypatch.setenv("LIGHTBOX_CACHE_DIR", str(tmp_path / "cache"))
     with caplog.at_level(logging.DEBUG, "viewer.readers"):
         viewer.open_trace(demo_path)
-        assert "not in the store" in caplog.text
+        assert "not in the cache" in caplog.text
         assert "stored" in caplog.messages
         caplog.clear()
         viewer.open_trace(demo_path)
-        assert any(line.startswith("from the store: ") for line in caplog.messages)
+        assert any(line.startswith("from the cache: ") for line in caplog.messages)
         [kernels] = (tmp_path / "cache").rglob("kernel.arrow")
         kernels.write_bytes(kernels.read_bytes()[:-1])
         caplog.clear()
         viewer.open_trace(demo_path)
-        assert any(line.startswith("damaged in the store, removed") for line in caplog.messages)
+        assert any(line.startswith("damaged in the cache, removed") for line in caplog.messages)
 
 
 def test_a_log_replaces_neither_a_trace_nor_a_file_of_another_kind(demo_path, tmp_path, capsys):

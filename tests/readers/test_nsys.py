@@ -215,7 +215,7 @@ def test_an_nsys_that_crashes_on_a_report(stand_in, fake, ending):
 
 def test_an_nsys_that_was_killed_says_nothing_of_the_report(stand_in, fake):
     stand_in("2024.1.1.9", "os.kill(os.getpid(), 9)")
-    assert "damaged" not in refused(fake(), "could not export", "nsys said nothing")
+    assert "damaged" not in refused(fake(), "could not export", "nsys printed nothing")
 
 
 def test_a_version_near_the_end_tells_newer_from_damaged(stand_in, fake):

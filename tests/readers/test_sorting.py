@@ -22,7 +22,7 @@ def sorted_kinds(monkeypatch):
         seen.append(raw.kind)
         return sort_events(raw, *given)
 
-    monkeypatch.setattr(settling, "settle", told)
+    monkeypatch.setattr(settling, "sort_events", told)
     return seen
 
 

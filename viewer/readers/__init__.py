@@ -1,4 +1,4 @@
-"""A file becomes a Trace."""
+"""The readers: `read` turns an export or a report into a `Trace`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _EXPORT_SHARE = 0.6
-"""How much of the progress bar the export of a report takes."""
+"""The share of the progress bar that the export of a report takes."""
 
 
 def read(
@@ -47,17 +47,17 @@ def read(
     Parameters
     ----------
     path : str or path-like
-        Opened read-only; nothing is ever written beside it.
+        Opened read-only; nothing is ever written next to it.
     progress : callable, optional
-        Called with what is being done and a fraction from 0 to 1.
+        Called with the current step and a fraction from 0 to 1.
     cancelled : callable, optional
-        Asked often; when it returns True the work ends with `Cancelled`, at the latest after
-        `beside.GRACE_S`, also where the file does not answer.
+        Called often; when it returns True the work ends with `Cancelled`, at the latest after
+        `file_thread.GRACE_S`, even if the file system does not respond.
     cache : bool
-        Whether to use and fill the store of parsed traces.
+        Whether to use and fill the cache of parsed traces.
     early : callable, optional
-        Called once, in a thread of its own, with a trace of what the GPUs did as soon as that is read: calls,
-        ranges and the rest are missing. Not called for a stored trace, which is there at once.
+        Called once, in a separate thread, with a trace of the GPU operations as soon as they are read; calls,
+        ranges and the rest are missing from it. Not called for a cached trace, which loads at once.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _read(
     log.debug("reading %r: %s", str(path), kind.container.name)
     entry = store.Entry.of(path)
     if cache and (stored := entry.load(path, cancelled)) is not None:
-        log.debug("from the store: %d events", sum(map(len, stored.events.values())))
+        log.debug("from the cache: %d events", sum(map(len, stored.events.values())))
         return stored
     export, recorded_by = None, kind.version
     if kind.container is Container.REPORT:
@@ -88,7 +88,7 @@ def _read(
         try:
             entry.make()
         except OSError as error:
-            log.debug("no folder in the store: %s", error)
+            log.debug("no folder in the cache: %s", error)
         export = entry.export(cancelled)
         if export is None:
             export = nsys.export(path, kind.version, entry.folder, exporting, cancelled)
@@ -111,8 +111,8 @@ def _read(
 
 
 def _part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:
-    """Return a progress that fills a part of another."""
+    """Return a progress callable for one part, from `begin` to `end`, of another."""
     if progress is None:
         return None
-    whole = progress
-    return lambda what, done: whole(what, begin + (end - begin) * done)
+    report = progress
+    return lambda what, done: report(what, begin + (end - begin) * done)

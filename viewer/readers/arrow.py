@@ -1,7 +1,7 @@
 """The tables of a parquetdir or arrowdir export: a folder with one file per table.
 
-What Arrow maps it does not check: offsets and indices that point elsewhere end the process when followed. So
-everything is validated before it is used, and no file makes more rows or text than one of its size can hold.
+Arrow does not check what it maps: offsets and indices out of range crash the process. So everything is
+validated before use, and a file with more rows or text than its size can contain is refused.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ArrowTables:
             return int(rows)
 
     def has_rows(self, table: str) -> bool:
-        """Say whether a table is there and has a row."""
+        """Return whether a table exists and has a row."""
         return self.extent(table) > 0
 
     def count(self, table: str, cancelled: Cancel | None = None) -> int:
@@ -87,7 +87,7 @@ class ArrowTables:
         return self.extent(table)
 
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
-        """Read columns of whole numbers in the file's order; see `Tables.integers`."""
+        """Read integer columns in the file's order; see `Tables.integers`."""
         count = self.extent(table)
         have = self.columns(table)
         values: dict[str, AnyArray] = {}
@@ -155,11 +155,11 @@ class ArrowTables:
             if self._strings is None:
                 ids = self.integers(table, [Field("id", np.int64, -1)]).values["id"]
                 self._strings = pa.table({"id": ids, "value": self.texts(table, "value")})
-            at = pc.index(self._strings.column("id"), pa.scalar(reference, pa.int64())).as_py()
-            return None if at < 0 else str(self._strings.column("value")[at].as_py())
+            position = pc.index(self._strings.column("id"), pa.scalar(reference, pa.int64())).as_py()
+            return None if position < 0 else str(self._strings.column("value")[position].as_py())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Release the files."""
         self._kept = self._strings = None
 
     def _schema(self, table: str) -> pa.Schema:
@@ -178,7 +178,7 @@ class ArrowTables:
         return self._schemas[table]
 
     def _read(self, table: str, columns: list[str], *, is_text: bool = False) -> pa.Table:
-        """Read some columns, validated; as text: as bytes, which need not be UTF-8."""
+        """Read and validate some columns; with `is_text` as bytes, which need not be UTF-8."""
         file = self._files[table]
         if file.suffix == ".parquet":
             packed = columns if is_text else None
@@ -205,24 +205,27 @@ class ArrowTables:
             ) from error
 
     def _whole_numbers(self, table: str, field: Field, count: int) -> AnyArray:
-        """Return a column in the type it is kept in; what is no whole number becomes NULL."""
+        """Return a column in the dtype of its field; values that are not integers become NULL."""
         out = np.empty(count, field.dtype)
-        at = 0
+        position = 0
         misfit = False
         with self._guarded(self._files[table]):
             for chunk in self._read(table, [field.name]).column(0).chunks:
                 whole, misfits = as_integers(chunk)
                 misfit |= misfits
                 filled = pc.fill_null(whole, field.null) if whole.null_count else whole
-                out[at : at + len(chunk)] = filled.to_numpy(zero_copy_only=False)
-                at += len(chunk)
+                out[position : position + len(chunk)] = filled.to_numpy(zero_copy_only=False)
+                position += len(chunk)
         if misfit:
             self.notes.append(f"{table}.{field.name}: a value that is no whole number was left out")
         return out
 
 
 def _around(file: Path, row: int, columns: Sequence[int]) -> tuple[int, pa.Table | pa.RecordBatch]:
-    """Return the rows of a file around one, and where they begin; never the whole of a Parquet file."""
+    """Return the number of the first row of a batch around `row`, and the batch; all rows of an IPC file.
+
+    A Parquet file is decoded batch by batch: as a whole it may not fit into memory.
+    """
     if file.suffix != ".parquet":
         return 0, map_ipc(file, columns)
     parquet = pq.ParquetFile(map_file(file))

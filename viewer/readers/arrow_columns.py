@@ -1,4 +1,4 @@
-"""Columns of Arrow, of whatever type they are, as whole numbers and as text."""
+"""Conversion of Arrow columns of any type to integers and to text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _FARTHEST = 2.0**63
 
 
 class NotHeldError(ValueError):
-    """A file says that it holds what no file of its size can."""
+    """A file claims more data than its size can contain, or is inconsistent in another way."""
 
 
 def as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
-    """Return a chunk as int64, and whether something in it was no whole number."""
+    """Return a chunk as int64, and whether some value in it was not an integer; such values become NULL."""
     if pa.types.is_dictionary(chunk.type):
         chunk = chunk.dictionary_decode()
     kind = chunk.type
@@ -25,8 +25,9 @@ def as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
         return chunk.cast(pa.int64(), safe=False), False
     if pa.types.is_floating(kind):
         chunk = chunk.cast(pa.float64())
-        whole = pc.and_(pc.less(pc.abs(chunk), _FARTHEST), pc.equal(pc.floor(chunk), chunk))
-        kept = pc.if_else(whole, chunk, None).cast(pa.int64(), safe=False)
+        # An unsafe cast of what does not fit is undefined: make NULL of it first.
+        is_whole = pc.and_(pc.less(pc.abs(chunk), _FARTHEST), pc.equal(pc.floor(chunk), chunk))
+        kept = pc.if_else(is_whole, chunk, None).cast(pa.int64(), safe=False)
         return kept, kept.null_count > chunk.null_count
     return pa.nulls(len(chunk), pa.int64()), chunk.null_count < len(chunk)
 
@@ -43,15 +44,16 @@ def as_binary(chunk: pa.Array) -> pa.Array:
 
 
 def as_texts_of(chunk: pa.Array, most_bytes: int) -> pa.Array:
-    """Return a validated chunk as large_string, cut to `LONGEST_TEXT`; "" where it is no text.
+    """Return a validated chunk as large_string, cut to `LONGEST_TEXT`; "" for values that are not text.
 
     Raises
     ------
     NotHeldError
-        A dictionary would make more text than `most_bytes`.
+        A dictionary would decode to more text than `most_bytes`.
     """
     if pa.types.is_dictionary(chunk.type):
         texts = as_texts_of(chunk.dictionary, most_bytes)
+        # Add up the lengths before the texts exist: a small file can repeat a long text millions of times.
         lengths = pc.take(pc.binary_length(texts), chunk.indices)
         if (pc.sum(lengths).as_py() or 0) > most_bytes:
             raise NotHeldError("a text repeated too often")
@@ -65,27 +67,27 @@ def as_texts_of(chunk: pa.Array, most_bytes: int) -> pa.Array:
     return cut.combine_chunks() if isinstance(cut, pa.ChunkedArray) else cut
 
 
-def plain_row(found: pa.Table | pa.RecordBatch) -> dict[str, Any]:
-    """Return the one row of a table, validated here: long texts cut, a blob as its length."""
+def plain_row(table: pa.Table | pa.RecordBatch) -> dict[str, Any]:
+    """Return the values of a table with one row, after validation: long texts cut, a blob as its length."""
     values: dict[str, Any] = {}
-    for name, column in zip(found.schema.names, found.columns, strict=True):
+    for name, column in zip(table.schema.names, table.columns, strict=True):
         [chunk] = [c for c in column.chunks if len(c)] if isinstance(column, pa.ChunkedArray) else [column]
-        held = as_binary(chunk)
-        held.validate(full=True)
-        value = held[0].as_py()
-        is_text = held.type != chunk.type and isinstance(value, bytes)
+        binary = as_binary(chunk)
+        binary.validate(full=True)
+        value = binary[0].as_py()
+        is_text = binary.type != chunk.type and isinstance(value, bytes)
         values[name] = plain_value(value.decode("utf-8", "replace") if is_text else value)
     return values
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as `Tables.row` gives it: long texts cut, a blob as its length."""
+    """Return a value in the form of `Tables.row`: long texts cut, a blob as its length."""
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
     return value[:LONGEST_TEXT] if isinstance(value, str) else value
 
 
 def plain_record(value: Any) -> int | float | str | None:
-    """Return a value as `Tables.records` gives it."""
+    """Return a value in the form of `Tables.records`."""
     plain = plain_value(value)
     return plain if isinstance(plain, int | float | str) else None

@@ -1,4 +1,4 @@
-"""Raw tables become a Trace."""
+"""The construction of a `Trace` from a file's tables: read, number owners and names, sort."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def build(
     keep: Keep = lambda events: events,
     recorded_by: str | None = None,
 ) -> Trace:
-    """Read all that a trace needs from a file's tables.
+    """Return the trace of a file's tables.
 
     Parameters
     ----------
     path : Path
-        What the user opened; `tables` may come from an export of it.
+        The file that the user opened; `tables` may come from an export of it.
     early : callable, optional
-        Called with a trace of what the GPUs did as soon as that is read, in a thread of its own while the
-        rest is read.
+        Called with a trace of the GPU operations as soon as they are read, in another thread while this one
+        reads the rest.
     keep : callable, optional
-        Called with each table once it is sorted; returns it from where it is to stay.
+        Called with each sorted table; returns the table as stored.
     recorded_by : str, optional
-        The nsys that recorded, as the header of the report says.
+        The version of the nsys that recorded, from the header of the report.
     """
     steps = _Steps(tables, progress, cancelled)
     steps.begin("names", "StringIds")
@@ -97,7 +97,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Assembly:
-    """Makes a trace of what was read: numbers owners and names, and sorts."""
+    """Makes traces of the tables read so far: numbers owners and names, and sorts."""
 
     path: Path
     reading: ReadContext
@@ -108,9 +108,10 @@ class _Assembly:
     tables: NewestForms
 
     def gpus_only(self) -> Callable[[], Trace]:
-        """Return what makes a trace of what the GPUs did, in any thread.
+        """Return a callable that makes a trace of the GPU operations; it may run in any thread.
 
-        The names of the GPUs' operations get their ids here, and keep them.
+        Owners and names are numbered here, in the calling thread: the interner is not safe to share, and the
+        names of GPU operations keep these ids in the complete trace.
         """
         identity = self._identify({})
         names, final = self._intern()
@@ -123,12 +124,12 @@ class _Assembly:
         return make
 
     def calls(self) -> Callable[[], None]:
-        """Return what sorts the calls, in any thread."""
+        """Return a callable that sorts the API calls; it may run in any thread."""
         _, final = self._intern()
         return partial(self.sorter.settle_calls, final)
 
     def whole(self, domains: Mapping[tuple[int, int], str], unread: Mapping[str, int]) -> Trace:
-        """Return the trace; the loose tables are used up."""
+        """Return the complete trace. The raw tables are released, so this can run only once."""
         identity = self._identify(domains)
         names, final = self._intern()
         _note_hidden(self.reading, self.raw[Kind.ON_CPU], identity)
@@ -138,11 +139,11 @@ class _Assembly:
 
     def _identify(self, domains: Mapping[tuple[int, int], str]) -> Owners:
         interner = self.reading.interner
-        calls = {int(one): interner.text(int(one)) for one in np.unique(self.raw[Kind.API].name)}
+        calls = {int(name): interner.text(int(name)) for name in np.unique(self.raw[Kind.API].name)}
         return identify(self.raw, self.facts, GpuInfo(self.reading.tables), domains, calls)
 
     def _intern(self) -> tuple[Names, UInt32]:
-        return self.reading.interner.finish([c for one in self.raw.values() for c in _name_columns(one)])
+        return self.reading.interner.finish([c for raw in self.raw.values() for c in _name_columns(raw)])
 
     def _trace(
         self,
@@ -178,7 +179,7 @@ class _Assembly:
 
 
 class _Steps:
-    """Progress by rows: each table's share is its part of all rows."""
+    """Progress by rows: a table's share of the bar is its share of all rows."""
 
     def __init__(self, tables: Tables, progress: Progress | None, cancelled: Cancel | None) -> None:
         self._progress, self._cancelled = progress, cancelled
@@ -188,7 +189,7 @@ class _Steps:
         self._done = 0
 
     def begin(self, what: str, table: str | None = None) -> None:
-        """Say what comes next; all that was begun before is done."""
+        """Report the next step; the steps before it count as done."""
         check(self._cancelled)
         log.debug("%s: %d rows", what, self._rows.get(table or "", 0))
         if self._progress is not None:
@@ -197,7 +198,7 @@ class _Steps:
 
 
 def _read_gpus(reading: ReadContext, raw: dict[Kind, RawEvents], steps: _Steps) -> None:
-    """Read what the GPUs did; the calls before it only where they must tell whose it is."""
+    """Read the GPU operations; read the API calls first only if some operations have no process."""
 
     def calls() -> RawEvents:
         if not len(raw[Kind.API]):
@@ -216,7 +217,7 @@ def _read_rest(
     steps: _Steps,
     sort_calls: Callable[[], Future[None]],
 ) -> nvtx_table.Nvtx:
-    """Read what the CPU did; the calls are sorted while NVTX and the rest are read."""
+    """Read the host's tables; another thread sorts the API calls while this one reads NVTX and the rest."""
 
     def read(kind: Kind, reader: Callable[[], RawEvents]) -> None:
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
@@ -231,7 +232,8 @@ def _read_rest(
     raw[Kind.NVTX] = nvtx.events
     read(Kind.OSRT, lambda: cpu_tables.read_osrt(reading))
     read(Kind.OVERHEAD, lambda: cpu_tables.read_overhead(reading))
-    ends = [int(one.end.max()) for one in raw.values() if len(one)]
+    # Open ranges and threads that stay on a CPU end with the session: find the end of all other tables first.
+    ends = [int(events.end.max()) for events in raw.values() if len(events)]
     session_end_ns = max([facts.duration_ns or 0, *ends])
     nvtx_table.close_open_ranges(raw[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))

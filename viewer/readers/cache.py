@@ -1,9 +1,9 @@
-"""Parsed traces are stored, so that a second opening only maps files.
+"""The cache of parsed traces: a trace that was opened before is mapped into memory instead of parsed.
 
-An entry is a folder named by what the system says of the trace: where it is, which file, how large, when it
-was changed. It holds the parse as uncompressed Arrow IPC, one file per table, and the export where the trace
-is a report; both are sealed. Its files are written once, under another name, and later only removed: what
-somebody has mapped stays as it is.
+An entry is a folder whose name is a hash of the trace's path, inode, size and times of change. It contains
+the parsed trace as uncompressed Arrow IPC, one file per table, and the export if the trace is a report; both
+are sealed. Its files are written once, under a temporary name, and later only removed, never changed: a
+process that has mapped them is not disturbed.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _LONGEST_UNUSED_S = 30 * 86_400
 _LARGEST_BYTES = 20 * 2**30
 _LIMIT = "limit.json"
 _MAPPED_FILES_STAY = os.name == "nt"
-"""Whether a folder cannot be renamed while files in it are mapped."""
+"""Whether the system refuses to rename a folder while files in it are mapped."""
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be made again; LIGHTBOX_CACHE_DIR overrides it."""
+    """Return the cache folder: LIGHTBOX_CACHE_DIR, else the user's cache folder for Lightbox."""
     chosen = os.environ.get("LIGHTBOX_CACHE_DIR")
     return Path(chosen) if chosen else platformdirs.user_cache_path("lightbox", appauthor=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is stored of one trace."""
+    """The cache entry of one trace."""
 
     folder: Path
 
     @classmethod
     def of(cls, path: Path) -> Entry:
-        """Return the entry of a trace as it is now; one that was changed or replaced has another."""
+        """Return the entry of a trace in its present state; a changed or replaced file has another entry."""
         files = sorted(path.iterdir()) if path.is_dir() else [path, path.with_name(path.name + "-wal")]
         seen = [os.fsencode(path.absolute())]
         for file in files:
@@ -67,9 +67,9 @@ class Entry:
         return cls(_traces() / hashlib.sha256(b"\0".join(seen)).hexdigest()[:32])
 
     def load(self, path: Path, cancelled: Cancel | None = None) -> Trace | None:
-        """Return the stored trace; None where there is none, or it is damaged and was removed.
+        """Return the stored trace; None if there is none, or if it was damaged, which removes it.
 
-        All of it is checked before any is used.
+        All files are verified before any is used.
 
         Raises
         ------
@@ -78,21 +78,21 @@ class Entry:
         files = checksums.unseal(self.folder / _PARSE, cancelled)
         export = self.export(cancelled) if files is not None else None
         if files is None or (export is None and sniff(path).container is Container.REPORT):
-            log.debug("not in the store")
+            log.debug("not in the cache")
             return None
         trace = cache_format.load(files, path, self.source(path, export))
-        # A store that cannot be written to is as good to read from.
+        # The time of last use orders entries for `prune`. A read-only cache is still good to read from.
         with suppress(OSError):
             os.utime(self.folder)
         return trace
 
     def save(self, trace: Trace) -> bool:
-        """Store a trace, all or nothing; False where that failed, as on a full disk."""
+        """Store a trace completely and return True; store nothing and return False if that fails."""
         with Storing(self) as storing:
             return storing.finish(trace)
 
     def make(self) -> None:
-        """Make the folder, readable by its user alone, as all that is stored is from then on.
+        """Make the folder, readable only by its user; all stored files inherit that protection.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Entry:
         private_files.make_folder(self.folder)
 
     def export(self, cancelled: Cancel | None = None) -> Path | None:
-        """Return the export that nsys made of a report if it is there; a damaged one is removed.
+        """Return the export that nsys made of a report, None if there is none; remove a damaged one.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Entry:
         return nsys.exported(self.folder, cancelled)
 
     def source(self, path: Path, export: Path | None) -> FileSource:
-        """Return where seldom needed columns come from: the export, else the file while it is what it was."""
+        """Return the source of rarely needed columns: the export, else the file while it is unchanged."""
         if export is not None:
             return FileSource(partial(open_tables, export))
         name = self.folder.name
@@ -122,9 +122,9 @@ class Entry:
 
 
 class Storing:
-    """A parse on its way into an entry: each table goes there once it is sorted, and is used from there.
+    """Stores a trace in an entry while it is parsed: writes each sorted table and returns it mapped.
 
-    A full disk ends the storing, never the reading. Leaving it as a context removes what is not finished.
+    A full disk ends the storing, never the reading. Leaving the context removes an unfinished entry.
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -136,7 +136,7 @@ class Storing:
             self._part = private_files.make_part(entry.folder)
             self._writer = cache_format.CacheWriter(self._part)
         except OSError as error:
-            log.debug("nothing is stored: %s", error)
+            log.debug("no table is stored: %s", error)
 
     def __enter__(self) -> Self:
         return self
@@ -146,19 +146,19 @@ class Storing:
             shutil.rmtree(self._part, ignore_errors=True)
 
     def keep(self, events: Events) -> Events:
-        """Write a table and return it mapped; where that fails, as it is."""
+        """Write a table and return it mapped into memory; return it unchanged if that fails."""
         writer = self._writer
         if writer is None or _MAPPED_FILES_STAY:
             return events
         try:
             return writer.put(events)
         except (OSError, pa.ArrowException) as error:
-            log.debug("nothing more is stored: %s", error)
+            log.debug("no further table is stored: %s", error)
             self._writer = None
             return events
 
     def finish(self, trace: Trace) -> bool:
-        """Write the rest and give the entry its name, all or nothing; False where that failed."""
+        """Write the rest, rename the folder into its place and return True; False if that fails."""
         if self._writer is None or self._part is None:
             return False
         try:
@@ -167,7 +167,7 @@ class Storing:
             self._part.rename(place)
         except (OSError, pa.ArrowException) as error:
             log.debug("not stored: %s", error)
-            # Another program may have been faster: what it stored is the same.
+            # Another process may have stored the same trace first, with the same content.
             return (self._entry.folder / _PARSE).is_dir()
         log.debug("stored")
         prune(keep=self._entry.folder)
@@ -176,7 +176,7 @@ class Storing:
 
 @dataclass(frozen=True, slots=True)
 class StoredTrace:
-    """What an entry takes, when it was last used (seconds since 1970), and its trace's path ("" unknown)."""
+    """An entry's size, its last use (seconds since 1970), and its trace's path ("" if unknown)."""
 
     folder: Path
     size_bytes: int
@@ -185,19 +185,19 @@ class StoredTrace:
 
 
 def limit() -> int:
-    """Return how much all entries may take together: what the user has set, else 20 GiB."""
+    """Return the limit in bytes of all entries together: the user's setting, else 20 GiB."""
     try:
         chosen = json.loads((cache_folder() / _LIMIT).read_text("utf-8"))["largest_bytes"]
         return int(chosen) if isinstance(chosen, int) and chosen >= 0 else _LARGEST_BYTES
     except FileNotFoundError:
         return _LARGEST_BYTES
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.debug("the limit of the store cannot be read: %s", error)
+        log.debug("the limit of the cache cannot be read: %s", error)
         return _LARGEST_BYTES
 
 
 def set_limit(size: int) -> None:
-    """Set how much all entries may take, and remove what is too much; windows and commands follow it.
+    """Set the limit in bytes of all entries together, and prune; it holds for windows and commands.
 
     Raises
     ------
@@ -217,17 +217,17 @@ def set_limit(size: int) -> None:
 
 
 def entries() -> list[StoredTrace]:
-    """Return the entries, the one used last first."""
-    found = []
+    """Return the entries, the most recently used first."""
+    stored = []
     for folder in _folders():
         try:
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            found.append(
+            stored.append(
                 StoredTrace(folder, size, folder.stat().st_mtime, cache_format.path_in(folder / _PARSE))
             )
         except OSError as error:
-            log.debug("an entry of the store cannot be looked at: %s", error)
-    return sorted(found, key=lambda entry: -entry.used_s)
+            log.debug("a cache entry cannot be read: %s", error)
+    return sorted(stored, key=lambda entry: -entry.used_s)
 
 
 def _traces() -> Path:
@@ -235,7 +235,7 @@ def _traces() -> Path:
 
 
 def _folders() -> list[Path]:
-    """Return the folders of all entries; another program may be removing them just now."""
+    """Return the folders of all entries; another process may remove them at any time."""
     try:
         return list(_traces().iterdir())
     except OSError:
@@ -243,19 +243,17 @@ def _folders() -> list[Path]:
 
 
 def clear() -> int:
-    """Remove all entries; return how many bytes are free now."""
+    """Remove all entries; return the number of bytes that this freed."""
     before = sum(entry.size_bytes for entry in entries())
     shutil.rmtree(_traces(), ignore_errors=True)
     return before - sum(entry.size_bytes for entry in entries())
 
 
 def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
-    """Remove entries that were not used for long, then the oldest while all take too much.
+    """Remove entries that were unused for 30 days, then the least recently used until all fit the limit.
 
-    `largest_bytes` is the `limit` unless given; the entry `keep` stays.
-
-    Parts of parses that another program did not finish, and parses of other versions of this one,
-    go after a day.
+    `largest_bytes` is the `limit` unless given; the entry `keep` stays. Unfinished entries of other
+    processes, and parsed traces of other versions of the format, are removed after a day.
     """
     most = limit() if largest_bytes is None else largest_bytes
     now = time.time()
@@ -264,7 +262,7 @@ def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
         total += entry.size_bytes
         old = now - entry.used_s > _LONGEST_UNUSED_S
         if entry.folder != keep and (old or total > most):
-            log.debug("removed from the store: %d bytes, unused for long or too much", entry.size_bytes)
+            log.debug("removed from the cache: %d bytes, long unused or over the limit", entry.size_bytes)
             checksums.remove(entry.folder)
             total -= entry.size_bytes
             continue
@@ -273,7 +271,7 @@ def prune(keep: Path | None = None, largest_bytes: int | None = None) -> None:
 
 
 def _leftovers(folder: Path) -> list[Path]:
-    """Return what nobody can want any more; another program may be removing it just now."""
+    """Return obsolete files and folders of an entry; another process may remove them at any time."""
     yesterday = time.time() - 86_400
     try:
         others = [part for part in folder.iterdir() if part.name not in (_PARSE, nsys.EXPORT)]

@@ -1,7 +1,7 @@
-"""Sealed folders: each file's size and checksums stand in a list, and what differs from it is never used.
+"""Sealed folders: a list with the size and checksums of each file. A folder that differs is never used.
 
-The list has a checksum of its own, and says where the folder stands: neither a file nor a folder can stand in
-for another. Files are checked as they are mapped: what was checked is what is used.
+The list has its own checksum and names the folder's place, so that no file or folder can replace another.
+Files are mapped first and verified in memory: the bytes that were verified are the bytes that are used.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _THREADS = 2
 
 
 def sums(content: pa.Buffer) -> Sums:
-    """Return what a file with this content is known by."""
+    """Return the size and checksums of a file with this content."""
     return content.size, [zlib.crc32(piece) for piece in _pieces(content)]
 
 
 def sums_in(folder: Path) -> dict[str, Sums]:
-    """Return what the files below a folder are known by, by their paths in it.
+    """Return the size and checksums of all files below a folder, by their paths in it.
 
     Raises
     ------
     OSError, ValueError
-        One cannot be read, or is no plain file.
+        A file cannot be read, or is not a regular file.
     """
     return {name: sums(map_plain(folder / name)) for name in _files(folder)}
 
@@ -56,9 +56,9 @@ def seal(folder: Path, place: Path, files: Mapping[str, Sums]) -> None:
     Parameters
     ----------
     place : Path
-        Where it is to stand; the last two names of it count.
+        The folder's final path; its last two names are part of the seal.
     files : mapping of str to Sums
-        All its files, by their paths in it.
+        All files of the folder, by their paths in it.
 
     Raises
     ------
@@ -71,12 +71,13 @@ def seal(folder: Path, place: Path, files: Mapping[str, Sums]) -> None:
 
 
 def unseal(folder: Path, cancelled: Cancel | None = None) -> dict[str, pa.Buffer] | None:
-    """Map the files of a sealed folder, by their paths in it, and check them.
+    """Map the files of a sealed folder and verify them.
 
     Returns
     -------
     dict of str to Buffer, or None
-        None where there is no such folder, or it is not what was sealed, and was removed.
+        The files by their paths in the folder; None if there is no such folder, or if it differs from its
+        seal, which removes it.
 
     Raises
     ------
@@ -87,13 +88,13 @@ def unseal(folder: Path, cancelled: Cancel | None = None) -> dict[str, pa.Buffer
     try:
         return _checked(folder, cancelled)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.debug("damaged in the store, removed: %s: %s", _name(folder), error)
+        log.debug("damaged in the cache, removed: %s: %s", _name(folder), error)
         remove(folder)
         return None
 
 
 def remove(place: Path) -> None:
-    """Remove a folder, or what stands in its place, as far as that can be done."""
+    """Remove a folder, or a file in its place, as far as possible."""
     with suppress(OSError):
         if stat.S_ISDIR(place.lstat().st_mode):
             shutil.rmtree(place, ignore_errors=True)
@@ -140,13 +141,14 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def map_plain(file: Path, size: int | None = None) -> pa.Buffer:
-    """Map a file of the size that it is known to have; its pages are read when touched.
+    """Map a regular file, whose size must be `size` if given; its pages are read on access.
 
     Raises
     ------
     OSError, ValueError
-        It cannot be opened, is no plain file (nobody waits at a pipe), or of another size.
+        It cannot be opened, is not a regular file, or has another size.
     """
+    # Without O_NONBLOCK the open itself would wait if somebody had put a pipe in the file's place.
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(file, "rb", opener=lambda path, mode: os.open(path, mode | flags)) as opened:
         facts = os.fstat(opened.fileno())

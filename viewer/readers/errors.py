@@ -1,14 +1,14 @@
-"""What reading can end in besides a trace."""
+"""The errors of reading, and the types of its callbacks for progress and cancellation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how far it is, from 0 to 1."""
+"""Called with the current step and the progress from 0 to 1."""
 
 Cancel = Callable[[], bool]
-"""Asked now and then; True ends the work with `Cancelled`."""
+"""Called from time to time; True ends the work with `Cancelled`."""
 
 
 class ReadError(Exception):
@@ -16,10 +16,10 @@ class ReadError(Exception):
 
 
 class Cancelled(Exception):  # noqa: N818 -- it is no error, and the name says what happened
-    """The person who asked for the file does not want it any more."""
+    """The user has cancelled the reading of a file."""
 
 
 def check(cancelled: Cancel | None) -> None:
-    """Raise `Cancelled` if the work is no longer wanted."""
+    """Raise `Cancelled` if the work is cancelled."""
     if cancelled is not None and cancelled():
         raise Cancelled

@@ -1,4 +1,4 @@
-"""Reading in a thread of its own, which is left behind where a file does not answer."""
+"""Work on files in a separate thread, which is abandoned if the file system does not respond."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from viewer.readers.errors import Cancel, check
 _T = TypeVar("_T")
 _ASK_S = 0.1
 GRACE_S = 2.0
-"""So long a reading that is cancelled may take to end by itself, and to clear away what it made."""
+"""The time that cancelled work has to end by itself and to remove its files."""
 
 
 def apart(work: Callable[[Cancel], _T], cancelled: Cancel | None = None) -> _T:
-    """Do work in a thread, and return or raise what it does.
+    """Run `work` in a thread, and return its result or raise its error.
 
     Parameters
     ----------
     work : callable
-        Gets what says whether it is still wanted, and asks it often.
+        Its argument is a callable that returns whether the work is cancelled; `work` calls it often.
     cancelled : callable, optional
-        When it returns True, or a signal interrupts the wait, the work is to end. If it does not, because
-        it hangs in a call to the system, it is left behind.
+        When it returns True, or a signal interrupts the wait, the work should end. If it is blocked in a
+        system call and does not, its thread is abandoned.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files of other tools: each is named for what it is, with what to do to see its run here."""
+"""The recognition of other tools' files: messages that name each and say what to do instead."""
 
 from __future__ import annotations
 
@@ -86,20 +86,20 @@ _LARGEST_PACKET = 1 << 28
 _PERFETTO_FIELDS = frozenset({
     *range(1, 13), *range(27, 70), 77, 82, 89, 90, 900,
 })  # fmt: skip
-"""Fields of a packet of Perfetto that one begins with: times, clocks, configuration, descriptors, events."""
+"""Fields with which a Perfetto packet may begin: times, clocks, configuration, descriptors, events."""
 
 
 def what_else(head: bytes, size: int, suffix: str = "") -> str:
-    """Say what a file is that is no trace of Nsight Systems, and what to do; half a sentence.
+    """Return what a file is that is no trace of Nsight Systems, and what to do; a sentence without subject.
 
     Parameters
     ----------
     head : bytes
-        How it begins, some thousand bytes.
+        The first few thousand bytes.
     size : int
         Its length in bytes.
     suffix : str
-        The end of its name, which decides only what its content leaves open.
+        The suffix of its name, used only if the content does not decide.
     """
     for magic, what in _MAGIC:
         if head.startswith(magic):
@@ -131,7 +131,7 @@ _PERFETTO = (
 
 
 def foreign_tables(tables: Tables) -> str:
-    """Say what a database is that another tool wrote, and what to do; "" for any other."""
+    """Return what a database of another tool is, and what to do; "" for any other database."""
     names = tables.names
     if any(name.startswith("rocpd_") for name in names):
         return f"is a database of rocprof (rocpd), {_AMD}"
@@ -149,7 +149,7 @@ def foreign_tables(tables: Tables) -> str:
 
 
 def foreign_folder(folder: Path) -> str:
-    """Say what a folder without an export holds, and what to do."""
+    """Return what a folder without an export contains, and what to do."""
     inside = sorted(file for file in folder.iterdir() if file.suffix in (".nsys-rep", ".qdrep", ".sqlite"))
     if inside:
         several = f"{len(inside)} traces" if len(inside) > 1 else "a trace"
@@ -166,7 +166,7 @@ def _first(kinds: tuple[tuple[str, str], ...], text: str) -> str:
 
 
 def _inside_gzip(head: bytes) -> str:
-    """Say what a compressed file holds, as far as its beginning tells."""
+    """Return what a gzip file contains, judged by its first bytes, and what to do."""
     try:
         inside = zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
     except zlib.error:
@@ -186,32 +186,32 @@ def _is_named(what: str) -> bool:
 
 
 def _is_perfetto(head: bytes, size: int) -> bool:
-    """Say whether a file is a sequence of Perfetto's packets, each with a field that packets begin with."""
+    """Return whether a file is a sequence of Perfetto packets, each beginning with a known field."""
     packets = list(islice(_packets(head, size), 8))
     return bool(packets) and all(packets)
 
 
 def _packets(head: bytes, size: int) -> Iterator[bool]:
-    """Yield for each packet (field 1, a length, so many bytes) whether it looks like one."""
-    at = 0
-    while at < len(head):
-        if head[at] != 0x0A:
+    """Yield for each packet (the tag of field 1, a length, the content) whether it is plausible."""
+    position = 0
+    while position < len(head):
+        if head[position] != 0x0A:
             yield False
             return
-        length, begin = _varint(head, at + 1)
+        length, begin = _varint(head, position + 1)
         if begin == 0:
             return
         tag, _ = _varint(head, begin)
         fits = 0 < length <= min(size - begin, _LARGEST_PACKET)
         yield fits and tag >> 3 in _PERFETTO_FIELDS and tag & 7 in (0, 1, 2, 5)
-        at = begin + length
+        position = begin + length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number and where it ends; 0, 0 where the data end within it."""
+def _varint(data: bytes, begin: int) -> tuple[int, int]:
+    """Return a number and the position after it; 0, 0 if the data end within it."""
     value = 0
-    for shift, byte in enumerate(data[at : at + 10]):
+    for shift, byte in enumerate(data[begin : begin + 10]):
         value |= (byte & 0x7F) << 7 * shift
         if byte < 0x80:
-            return value, at + shift + 1
+            return value, begin + shift + 1
     return 0, 0

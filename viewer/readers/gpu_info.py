@@ -1,4 +1,4 @@
-"""The boards in the machine: which physical GPU a process's device is, and its default streams."""
+"""The physical GPUs of a recording: which one each process's device is, and its default streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _PhysicalGpu:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """Boards by their number and by CUDA's ordinal (None: those do not tell), and their one model or ""."""
+    """Physical GPUs by their number and by CUDA's ordinal (None if unknown), and their common model or ""."""
 
     all: Sequence[_PhysicalGpu]
     by_number: dict[int, _PhysicalGpu]
@@ -38,14 +38,15 @@ class _Set:
     @classmethod
     def of(cls, gpu_info: Sequence[_PhysicalGpu]) -> _Set:
         ordinals = {physical_gpu.cuda: physical_gpu for physical_gpu in gpu_info}
-        told = None not in ordinals and len(ordinals) == len(gpu_info)
+        is_known = None not in ordinals and len(ordinals) == len(gpu_info)
         models = {physical_gpu.name for physical_gpu in gpu_info}
         by_number = {physical_gpu.number: physical_gpu for physical_gpu in gpu_info}
-        return cls(gpu_info, by_number, ordinals if told else None, models.pop() if len(models) == 1 else "")
+        model = models.pop() if len(models) == 1 else ""
+        return cls(gpu_info, by_number, ordinals if is_known else None, model)
 
 
 class GpuInfo:
-    """What TARGET_INFO_* tells about GPUs and streams."""
+    """The GPUs and streams in the tables TARGET_INFO_*."""
 
     def __init__(self, tables: Tables) -> None:
         gpu_info = _read_physical_gpus(tables)
@@ -53,7 +54,7 @@ class GpuInfo:
         for physical_gpu in gpu_info:
             of_host[physical_gpu.host].append(physical_gpu)
         self._every = _Set.of(gpu_info)
-        self._on_host = {host: _Set.of(held) for host, held in of_host.items()}
+        self._on_host = {host: _Set.of(gpus) for host, gpus in of_host.items()}
         self._of_device = {
             (pid, device): number
             for number, device, pid in tables.records("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid")
@@ -63,30 +64,30 @@ class GpuInfo:
         self._ambiguous: set[tuple[int, int]] = set()
 
     def expect(self, devices: Sequence[tuple[int, int]], streams: Set[_StreamKey]) -> None:
-        """Tell which (globalPid, device ordinal) pairs and which streams there are.
+        """Set the (globalPid, device ordinal) pairs and the streams that occur in the events.
 
-        Where several processes call their GPU by the same ordinal and the file does not map them, as
-        with CUDA_VISIBLE_DEVICES, the ordinal does not tell the board. A context's only stream in use that
-        was never created, while the file lists those that were, is its default one.
+        If several processes use the same ordinal and the file does not map them (CUDA_VISIBLE_DEVICES), the
+        ordinal does not identify the physical GPU. If a context's created streams are listed and exactly one
+        stream in use is not among them, that one is its default stream.
         """
-        told = {(pid, context) for pid, context, _ in self._default}
-        listed = {(pid, context) for pid, context, _ in self._created} - told
-        uncreated = [one for one in streams - self._created if one[:2] in listed]
-        alone = Counter(one[:2] for one in uncreated)
-        self._default |= {one for one in uncreated if alone[one[:2]] == 1}
+        known = {(pid, context) for pid, context, _ in self._default}
+        listed = {(pid, context) for pid, context, _ in self._created} - known
+        uncreated = [stream for stream in streams - self._created if stream[:2] in listed]
+        count = Counter(stream[:2] for stream in uncreated)
+        self._default |= {stream for stream in uncreated if count[stream[:2]] == 1}
         unmapped = Counter(
             (host_of(process), device)
             for process, device in devices
             if (pid_of(process), device) not in self._of_device
         )
-        self._ambiguous = {one for one, processes in unmapped.items() if processes > 1}
+        self._ambiguous = {device for device, processes in unmapped.items() if processes > 1}
 
     def gpu(self, index: int, process: int, global_pid: int, device: int) -> Gpu:
-        """Return the GPU that a process, of index `process`, knows by a device ordinal."""
+        """Return the GPU of a device ordinal of a process; `process` is its index."""
         host, pid = host_of(global_pid), pid_of(global_pid)
         gpu_info = self._on_host.get(host, self._every)
-        is_told = len(gpu_info.all) == 1 or (host, device) not in self._ambiguous
-        physical_gpu = self._physical_gpu(gpu_info, pid, device, is_told=is_told)
+        is_unique = len(gpu_info.all) == 1 or (host, device) not in self._ambiguous
+        physical_gpu = self._physical_gpu(gpu_info, pid, device, is_unique=is_unique)
         if physical_gpu is not None:
             return Gpu(
                 index,
@@ -101,28 +102,28 @@ class GpuInfo:
         return Gpu(index, process, device, gpu_info.model)
 
     def is_default_stream(self, pid: int, context: int, stream: int) -> bool:
-        """Say whether a stream is its context's default one."""
+        """Return whether a stream is its context's default stream."""
         return (pid, context, stream) in self._default
 
-    def _physical_gpu(self, gpu_info: _Set, pid: int, device: int, *, is_told: bool) -> _PhysicalGpu | None:
-        """Return the one of a host's boards; `is_told`: the ordinal alone would tell it."""
+    def _physical_gpu(self, gpu_info: _Set, pid: int, device: int, *, is_unique: bool) -> _PhysicalGpu | None:
+        """Return a host's GPU by the file's map, else by the ordinal if `is_unique`; None if unknown."""
         if (pid, device) in self._of_device:
             return gpu_info.by_number.get(self._of_device[pid, device])
-        if not is_told:
+        if not is_unique:
             return None
         return (gpu_info.by_number if gpu_info.by_ordinal is None else gpu_info.by_ordinal).get(device)
 
 
 def _read_physical_gpus(tables: Tables) -> list[_PhysicalGpu]:
-    """Read the boards, those left out that no CUDA device can be."""
+    """Read the physical GPUs, without those that cannot be CUDA devices (no SMs)."""
     columns = ("vmId", "id", "name", "busLocation", "cuDevice", "smCount", "totalMemory")
     gpu_info = []
     for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"):
-        for vm, number, name, bus, *whole in tables.records(table, *columns):
+        for vm, number, name, bus, *sizes in tables.records(table, *columns):
             if isinstance(number, int):
                 host = host_of(vm) if isinstance(vm, int) else None
                 gpu_info.append(
-                    _PhysicalGpu(host, number, str(name or ""), str(bus or ""), *map(_whole, whole))
+                    _PhysicalGpu(host, number, str(name or ""), str(bus or ""), *map(_whole, sizes))
                 )
         if gpu_info:
             break
@@ -131,7 +132,7 @@ def _read_physical_gpus(tables: Tables) -> list[_PhysicalGpu]:
 
 
 def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey]]:
-    """Return the streams that are some context's null stream, and all that the file lists."""
+    """Return the null streams of all contexts, and all streams that the file lists."""
     default = set()
     for table, stream_column in (
         ("TARGET_INFO_CUDA_CONTEXT_INFO", "nullStreamId"),

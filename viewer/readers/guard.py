@@ -1,4 +1,4 @@
-"""Every connection to a file of the user's is guarded: what the file says is not to be trusted."""
+"""Limits for SQLite connections to users' files, whose content cannot be trusted."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sqlite3
 from viewer.readers.errors import Cancel
 
 STEPS = 10_000
-"""So many instructions of SQLite's lie between two questions whether the work is still wanted."""
+"""The number of SQLite instructions between two checks for cancellation."""
 LONGEST_VALUE = 64 * 2**20
-"""Bytes of the longest value or row; one of 5.7 MB was seen in StringIds."""
+"""The largest value or row in bytes; a real StringIds had a text of 5.7 MB."""
 
 
 def guard(connection: sqlite3.Connection, cancelled: Cancel | None = None, steps: int = STEPS) -> None:
-    """Limit what a database can make a connection do; stop it where the work is not wanted any more.
+    """Limit what a database can make a connection do, and stop its statements on cancellation.
 
-    A statement that is stopped ends with ``sqlite3.OperationalError: interrupted``.
+    A stopped statement raises ``sqlite3.OperationalError: interrupted``.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200)

@@ -1,4 +1,4 @@
-"""Files mapped into memory; by handle, because Arrow takes no path that is not UTF-8."""
+"""Memory mapping of files, by handle: Arrow accepts only paths that are UTF-8."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def map_file(path: Path) -> pa.Buffer:
-    """Map a file read-only; its pages are read when touched.
+    """Map a file read-only; its pages are read on access.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def ipc_schema(path: Path) -> pa.Schema:
 
 
 def map_ipc(path: Path, columns: Sequence[int]) -> pa.Table:
-    """Map some columns of an Arrow IPC file, by their positions; nothing of them has been checked."""
+    """Map some columns of an Arrow IPC file, by their positions; the caller must validate them."""
     reader = _reader(map_file(path), pa.ipc.IpcReadOptions(included_fields=list(columns)))
     return reader.read_all()
 

@@ -1,4 +1,4 @@
-"""What a file says about itself and about the recording, besides its events."""
+"""The metadata of a file: versions, session, processes, threads, ranks, diagnostics."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from viewer.trace.events import Kind
 from viewer.trace.model import CaptureSession, Trace
 
 _NORMALISED_FROM = 10**17
-"""Times from here on (three years in ns) are no time since a session began, but of day."""
+"""Times from here on (three years in ns) count from 1970, not from the start of the session."""
 _WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
-"""How a path of Windows begins; elsewhere a backslash spells out what would not be seen."""
+"""The start of a Windows path; in other paths a backslash begins the escape of an invisible character."""
 _DAY_NS = 86_400 * 10**9
 _CAPTURED = {"Cuda": "cuda", "NvtxEvents": "nvtx", "OSRuntime": "osrt", "Mpi": "mpi"}
 _VERSIONS = ("PRODUCT_VERSION", "NSYS_VERSION", "CAPTURE_VERSION", "TOOL_VERSION")
 _LINES = re.compile(r"(?:\n|\\r)+")
-"""What is between the variables of an environment; all but line breaks is spelled out by then."""
+"""The separator of environment variables: line breaks, and escaped carriage returns."""
 _INSTALLED = re.compile(r"(?i:nsight-?systems(?:-cli)?)[-/\\](20\d\d\.\d+\.\d+)(?:[/\\]|$)")
 _CALL_CHAINS = ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS")
 
@@ -49,7 +49,7 @@ class FileMetadata:
     notes: list[str] = field(default_factory=list)
 
     def process_name(self, global_pid: int) -> str:
-        """Return a process's name without its folders, else its main thread's."""
+        """Return a process's name without its folders, else its main thread's name."""
         name = self.process_names.get(global_pid, "")
         name = PureWindowsPath(name).name if _WINDOWS.match(name) else PurePosixPath(name).name
         main = global_pid | (global_pid >> 24 & 0xFFFFFF)
@@ -57,7 +57,7 @@ class FileMetadata:
 
 
 def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = None) -> FileMetadata:
-    """Read everything a file says that is no event; `recorded_by` is the header's version of a report."""
+    """Read a file's metadata; `recorded_by` is the nsys version in a report's header."""
     export = dict(
         pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table)
     )
@@ -91,7 +91,7 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
 def session_of(
     facts: FileMetadata, tables: Tables, rows: Mapping[Kind, int], *, has_nccl: bool
 ) -> CaptureSession:
-    """Return the session's facts, with the kinds of data that were switched on or left rows."""
+    """Return the session's facts, with the kinds of data that were enabled or have rows."""
     recorded = set(facts.captured)
     cuda = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH, Kind.API)
     recorded |= {"cuda"} if any(rows[kind] for kind in cuda) else set()
@@ -113,23 +113,23 @@ def session_of(
 
 
 def read_diagnostics(tables: Tables, shift_ns: int) -> pd.DataFrame:
-    """Read DIAGNOSTIC_EVENT; its times are not moved by ts-normalize."""
+    """Read DIAGNOSTIC_EVENT; nsys does not shift its times with --ts-normalize."""
     columns = ("timestamp", "severity", "source", "text", "globalPid")
     severities, sources = (_labels(tables, column) for column in ("severity", "source"))
-    found = []
+    messages = []
     for time, severity, source, text, global_pid in tables.records("DIAGNOSTIC_EVENT", *columns):
-        at = time if isinstance(time, int) and abs(time) < FARTHEST_NS else 0
-        at -= shift_ns if at >= _NORMALISED_FROM else 0
+        time_ns = time if isinstance(time, int) and abs(time) < FARTHEST_NS else 0
+        time_ns -= shift_ns if time_ns >= _NORMALISED_FROM else 0
         pid = (global_pid >> 24) & 0xFFFFFF if isinstance(global_pid, int) and global_pid > 0 else 0
         level = severities.get(severity, "info").lower()
-        found.append((at, level, sources.get(source, ""), str(text or ""), pid))
-    found.sort(key=lambda row: row[0])
-    frame = pd.DataFrame(found, columns=["time_ns", "severity", "source", "text", "pid"])
+        messages.append((time_ns, level, sources.get(source, ""), str(text or ""), pid))
+    messages.sort(key=lambda row: row[0])
+    frame = pd.DataFrame(messages, columns=["time_ns", "severity", "source", "text", "pid"])
     return frame.astype({"time_ns": np.int64, "pid": np.int64})
 
 
 def doctor_facts(trace: Trace) -> list[tuple[str, str]]:
-    """Return what was recorded, what was not, and what had to be done to open the file."""
+    """Return what was recorded, what was not, and the reader's notes about the file."""
     session = trace.session
     every = ("cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi")
     present = [kind for kind in every if kind in session.recorded]
@@ -162,7 +162,7 @@ def _labels(tables: Tables, column: str) -> dict[Any, str]:
 
 
 def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, notes: list[str]) -> int:
-    """Return what must be taken off all times, for an export made with --ts-normalize or --ts-shift."""
+    """Return the shift to subtract from all times of an export made with --ts-normalize or --ts-shift."""
     names = [*TABLE_OF.values(), CUPTI_OVERHEAD]
     firsts = [tables.first(table, "start") for table in names if tables.has_rows(table)]
     samples = sorted(first for first in firsts if isinstance(first, int) and abs(first) < FARTHEST_NS)
@@ -179,11 +179,11 @@ def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, 
     notes.append("the export's times are of day (--ts-normalize): counted from the session's start")
     if start_utc_ns and abs(sample - start_utc_ns) < 30 * _DAY_NS:
         return start_utc_ns
-    return min(one for one in samples if one >= _NORMALISED_FROM)
+    return min(time for time in samples if time >= _NORMALISED_FROM)
 
 
 def _recorded_version(capture: list[tuple[str, str]]) -> str | None:
-    """Return the version of the nsys that recorded, where the capture's settings name it."""
+    """Return the version of the nsys that recorded, None if the capture's settings lack it."""
     for name, value in capture:
         if name.endswith(_VERSIONS):
             return _unquoted(value) or None
@@ -217,14 +217,14 @@ def _environment_rank(capture: list[tuple[str, str]]) -> tuple[int, str] | None:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without spaces around it and one pair of quotes, which nsys writes around values."""
+    """Return a text without surrounding spaces and one pair of quotes, which nsys writes around values."""
     text = text.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1].strip() if quoted else text
 
 
 def _thread_names(tables: Tables, strings: StringTable) -> dict[int, str]:
-    """Return the names of threads by globalTid; where there are several, the one of highest priority."""
+    """Return the names of threads by globalTid; of several names, the one with the highest priority."""
     rows = tables.records("ThreadNames", "globalTid", "priority", "nameId")
     known = [row for row in rows if isinstance(row[0], int) and isinstance(row[2], int)]
     known.sort(key=lambda row: row[1] if isinstance(row[1], int) else 0)
@@ -236,7 +236,7 @@ def _mpi_ranks(tables: Tables) -> dict[int, int]:
     rows = tables.records("MPI_RANKS", "globalTid", "globalPid", "rank")
     ranks = {}
     for global_tid, global_pid, rank in rows:
-        who = global_tid if isinstance(global_tid, int) else global_pid
-        if isinstance(who, int) and isinstance(rank, int):
-            ranks[who & PROCESS_MASK] = rank
+        owner = global_tid if isinstance(global_tid, int) else global_pid
+        if isinstance(owner, int) and isinstance(rank, int):
+            ranks[owner & PROCESS_MASK] = rank
     return ranks

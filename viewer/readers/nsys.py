@@ -1,4 +1,4 @@
-"""Reports are read through nsys: find it, let it export, say plainly why it could not."""
+"""The export of reports through nsys: finds nsys, runs its export, and explains failures."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _KNOWN_FOLDERS = (
     "/Applications/NVIDIA Nsight Systems.app/Contents/target-*",
 )
 EXPORT = "export"
-"""The folder in an entry that holds what nsys made of a report."""
+"""The folder of a cache entry for the export that nsys made of a report."""
 _PARQUET_SINCE = (2023, 4)
 _VERSION_S = 20
 _ROOM_BYTES = 16 * 2**20
 
 _TOO_NEW = re.compile(r"Version number is invalid|newer than your current version", re.IGNORECASE)
 _UNREADABLE = re.compile(r"ProtobufParse|ReadMessage", re.IGNORECASE)
-"""What nsys says of a damaged report, and of one that is newer than itself."""
+"""The output of nsys both for a damaged report and for one that is newer than itself."""
 _DAMAGED = re.compile(
     r"magic number mismatch|cannot read from stream|unexpected end|truncated|decompress|Corrupt|checksum"
     r"|NotSupportedException|bad_alloc|length_error|out_of_range|nsys crashed",
@@ -52,26 +52,26 @@ _PERCENT = re.compile(rb"(\d{1,3})%")
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys on this machine, and its version as it says it ("2022.4.2.1-df9881f")."""
+    """An nsys on this machine, and the version that it prints ("2022.4.2.1-df9881f")."""
 
     path: Path
     version: str
 
     @property
     def short(self) -> str:
-        """The version as people say it: "2022.4.2"."""
+        """The version in its usual form: "2022.4.2"."""
         return ".".join(map(str, parse_version(self.version)[:3]))
 
 
 def find_nsys(cancelled: Cancel | None = None) -> Nsys | None:
-    """Return the newest nsys on PATH or in the folders where it is installed; None without one."""
-    found = []
+    """Return the newest nsys on PATH or in its usual folders, None if there is none."""
+    installed = []
     for candidate in _candidates():
         check(cancelled)
         version = _version_of(candidate, cancelled)
         if version:
-            found.append(Nsys(candidate, version))
-    return max(found, key=lambda one: parse_version(one.version), default=None)
+            installed.append(Nsys(candidate, version))
+    return max(installed, key=lambda nsys: parse_version(nsys.version), default=None)
 
 
 def export(
@@ -81,7 +81,7 @@ def export(
     progress: Progress | None = None,
     cancelled: Cancel | None = None,
 ) -> Path:
-    """Let nsys export a report into a folder, all or nothing.
+    """Let nsys export a report into a folder; leave nothing behind if that fails.
 
     Parameters
     ----------
@@ -89,14 +89,14 @@ def export(
     written_by : str or None
         The nsys version in the report's header.
     folder : Path
-        The export is put at ``folder/export/*``, as parquetdir where nsys can, else as SQLite.
+        The export goes to ``folder/export/*``, as parquetdir if nsys supports it, else as SQLite.
 
     Raises
     ------
     ReadError
         There is no nsys, it is older than the report, the report is damaged, the disk is full.
     Cancelled
-        The process was ended; nothing is left.
+        The export was cancelled, and its process ended.
     """
     nsys = find_nsys(cancelled)
     check(cancelled)
@@ -127,7 +127,7 @@ def export(
 
 
 def exported(folder: Path, cancelled: Cancel | None = None) -> Path | None:
-    """Return the whole export in a folder; None where there is none, or it was damaged and was removed.
+    """Return the verified export in a folder; None if there is none, or if it was damaged, which removes it.
 
     Raises
     ------
@@ -145,9 +145,9 @@ def _not_written(folder: Path, error: OSError) -> str:
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield the files that may be nsys, each once."""
+    """Yield executables named nsys, each once."""
     name = "nsys.exe" if sys.platform == "win32" else "nsys"
-    folders = [Path(one) for one in os.environ.get("PATH", "").split(os.pathsep) if one]
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     for pattern in _KNOWN_FOLDERS:
         root = Path(Path(pattern).anchor)
         if root.is_dir():
@@ -161,19 +161,19 @@ def _candidates() -> Iterator[Path]:
 
 
 def _version_of(candidate: Path, cancelled: Cancel | None) -> str | None:
-    """Ask a candidate for its version."""
+    """Return the version that a candidate prints, None if it is not Nsight Systems or does not answer."""
     ends_at = time.monotonic() + _VERSION_S
-    said: list[bytes] = []
+    pieces: list[bytes] = []
 
     def is_unwanted() -> bool:
         return time.monotonic() > ends_at or (cancelled is not None and cancelled())
 
     try:
-        talk([str(candidate), "--version"], None, said.append, is_unwanted)
+        talk([str(candidate), "--version"], None, pieces.append, is_unwanted)
     except (OSError, Cancelled) as error:
-        log.debug("%s tells no version: %s", candidate, type(error).__name__)
+        log.debug("%s prints no version: %s", candidate, type(error).__name__)
         return None
-    text = b"".join(said).decode("utf-8", "replace")
+    text = b"".join(pieces).decode("utf-8", "replace")
     match = re.search(r"version (\d+\.\S+)", text)
     return match[1] if match and "Nsight Systems" in text else None
 
@@ -181,10 +181,10 @@ def _version_of(candidate: Path, cancelled: Cancel | None) -> str | None:
 def _run(
     nsys: Nsys, report: Path, part: Path, form: str, progress: Progress | None, cancelled: Cancel | None
 ) -> str | None:
-    """Run one export; return None when it succeeded, else what nsys said.
+    """Run one export; return None if it succeeds, else the output of nsys.
 
-    nsys works in a folder of its own on a link with a plain name: so no path is too odd for it, and
-    what it may leave lies there.
+    nsys runs in a separate folder on a link with a plain name: unusual characters in paths cannot disturb
+    it, and all files that it leaves are in that folder.
     """
     link = part / f"report{report.suffix or '.nsys-rep'}"
     if not link.exists():
@@ -210,15 +210,16 @@ def _run(
     log.debug("nsys ended with %d", code)
     if code == 0:
         return None
-    said = output.decode("utf-8", "replace") or "nsys said nothing"
-    return f"{said}\nnsys crashed" if {code, 128 - code} & _CRASHES else said
+    text = output.decode("utf-8", "replace") or "nsys printed nothing"
+    # A shell script around nsys reports its signal as 128 + number.
+    return f"{text}\nnsys crashed" if {code, 128 - code} & _CRASHES else text
 
 
 _OUTPUT = {"sqlite": "export.sqlite", "parquetdir": "export_pqtdir"}
 
 
 def _made(part: Path) -> Path | None:
-    """Return the export that nsys left, wherever in the folder it put it."""
+    """Return the export that nsys made, None if there is none; its place in the folder varies by version."""
     for candidate in (part / "export.sqlite", *(p for p in sorted(part.rglob("*")) if p.is_dir())):
         try:
             if candidate.exists() and sniff(candidate).container is not Container.REPORT:
@@ -229,14 +230,14 @@ def _made(part: Path) -> Path | None:
 
 
 def _put(made: Path, folder: Path) -> Path:
-    """Seal a finished export and move it to its place, whole."""
+    """Seal a finished export and move it to its place in one step."""
     staged = private_files.make_part(made.parent)
     made.rename(staged / made.name)
     private_files.close_to_others(staged)
     checksums.seal(staged, folder / EXPORT, checksums.sums_in(staged))
-    # Another program may have been faster, and be reading what it made: that is as good.
-    if (found := exported(folder)) is not None:
-        return found
+    # Another process may have made the same export first, and may be reading it: use that one.
+    if (existing := exported(folder)) is not None:
+        return existing
     staged.rename(folder / EXPORT)
     return folder / EXPORT / made.name
 
@@ -250,12 +251,12 @@ def _without_nsys(report: Path, written_by: str | None) -> str:
 
 
 def _why(report: Path, written_by: str | None, nsys: Nsys, part: Path, output: str) -> str:
-    """Return why nsys could not export, as one line that says what to do."""
+    """Return one line that says why nsys could not export and what to do."""
     name = shown(report)
     elsewhere = f"run `nsys export --type sqlite {name}` where it was recorded and open the .sqlite file"
     if _TOO_NEW.search(output) or parse_version(written_by) > parse_version(nsys.short):
-        named = [one.replace("@", ".") for one in _NAMED_VERSION.findall(output)]
-        newer = written_by or next((one for one in named if one != nsys.short), None)
+        named = [version.replace("@", ".") for version in _NAMED_VERSION.findall(output)]
+        newer = written_by or next((version for version in named if version != nsys.short), None)
         by, install = (f"nsys {newer},", newer) if newer else ("an nsys", "of a newer version")
         return (
             f"{name} was written by {by} newer than the nsys {nsys.short} found here ({nsys.path}): "

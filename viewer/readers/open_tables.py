@@ -1,4 +1,4 @@
-"""The tables of an export are opened."""
+"""The opening of an export's tables, of any format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from viewer.readers.text_boundary import ShownTables
 
 
 def open_tables(path: Path, kind: FileKind | None = None, cancelled: Cancel | None = None) -> NewestForms:
-    """Open the tables of an export (SQLite, parquetdir, arrowdir), each in its newest form.
+    """Open the tables of an export (SQLite, parquetdir, arrowdir), each in its newest version.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What Nsight Systems calls things: tables, columns, and enums of files too old to hold them."""
+"""The names of Nsight Systems: tables, columns, and enum values for files without enum tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from viewer.trace.events import MIGRATION_CAUSES, Kind
 
 NEWEST_KNOWN = (3, 25)
-"""The newest schema (major, minor) that this reader was tried on; a minor step may rename columns."""
+"""The newest schema (major, minor) that this reader was tested with; a minor step may rename columns."""
 
 TABLE_OF: Mapping[Kind, str] = {
     Kind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -39,7 +39,7 @@ _TABLE_VERSION = re.compile(r"_V\d+$", re.IGNORECASE)
 
 
 def is_nsys(tables: Iterable[str]) -> bool:
-    """Say whether a database with these tables came from Nsight Systems."""
+    """Return whether a database with these tables came from Nsight Systems."""
     return any(without_version(name) in _SINGLES or name.startswith(_PREFIXES) for name in tables)
 
 
@@ -49,14 +49,14 @@ def without_version(table: str) -> str:
 
 
 def is_read(table: str) -> bool:
-    """Say whether something of a table, by its name without a version, is read."""
+    """Return whether the reader uses a table, given by its name without a version."""
     return table in _READ
 
 
 MARK, PUSH_POP, START_END = 34, 59, 60
-"""The values of ``NVTX_EVENTS.eventType`` that are events of a timeline."""
+"""The values of ``NVTX_EVENTS.eventType`` for events of the timeline."""
 THREAD_NAME, DOMAIN_CREATE = 39, 75
-"""The values of ``NVTX_EVENTS.eventType`` that name things."""
+"""The values of ``NVTX_EVENTS.eventType`` for names of threads and domains."""
 
 COPY_NAMES: Mapping[int, str] = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH",
@@ -84,7 +84,7 @@ ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
     "severity": (("ENUM_DIAGNOSTIC_SEVERITY_LEVEL",), _SEVERITY),
     "source": (("ENUM_DIAGNOSTIC_SOURCE_TYPE",), {}),
 }
-"""By column: the tables that may spell its values, best first, and what the values mean without one."""
+"""By column: the enum tables that may list its values, best first, and the values' labels without one."""
 
 _READ = frozenset({
     *TABLE_OF.values(), CUPTI_OVERHEAD, *CALL_CHAINS.values(),
@@ -99,14 +99,14 @@ STRING_COLUMNS = frozenset({"nameId", "demangledName", "shortName", "mangledName
 """The columns that refer to StringIds."""
 
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "LOCAL_RANK")
-"""Environment variables that hold the rank of a process, best first."""
+"""Environment variables with the rank of a process, best first."""
 
 SYNC_FALLBACK = "Synchronise"
 UNNAMED = "(unnamed)"
 
 
 def parse_version(text: str | None) -> tuple[int, ...]:
-    """Return "3.24.7" as (3, 24, 7); what is no number ends it."""
+    """Return "3.24.7" as (3, 24, 7); the result ends before the first part that is not a number."""
     parts: list[int] = []
     for part in (text or "").split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

@@ -1,4 +1,4 @@
-"""What a file is, told from its content; its name is only used in messages."""
+"""The detection of a file's kind from its content; the file's name only appears in messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Container(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file is; `version` is the nsys that wrote a report, None where it does not say."""
+    """The kind of a file; `version` is that of the nsys that wrote a report, None if the report lacks it."""
 
     container: Container
     version: str | None = None
@@ -34,22 +34,22 @@ class FileKind:
 _REPORT = b"NVIDIA Tegra Profiler Report "
 _VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4}@\d+@\d+)")
 _VERSION_IN_TAIL = re.compile(rb"(20\d\d\.\d+\.\d+)\.\d+-[0-9a-f]{4}")
-"""Before 2023.3.3 the version does not stand in the header, but near the end."""
+"""Before 2023.3.3 the version is not in the header, but near the end of the file."""
 _TAIL_BYTES = 65_536
 
 
 def shown(path: Path) -> str:
-    """Return a file's name as it can be shown, whatever bytes it holds."""
+    """Return a file's name in displayable form, whatever bytes it contains."""
     return visible(path.name or str(path))
 
 
 def sniff(path: Path) -> FileKind:
-    """Say what kind of trace a file or folder is.
+    """Return the kind of a trace file or folder.
 
     Raises
     ------
     ReadError
-        It is none that can be read, or it is cut off, or may not be read.
+        It is no trace, or of a kind that is not supported, or cut off, or access is denied.
     """
     name = shown(path)
     try:
@@ -70,13 +70,13 @@ def sniff(path: Path) -> FileKind:
         _check_length(path, head, size)
         return FileKind(Container.SQLITE)
     if head.startswith(_REPORT):
-        found = _VERSION.match(head) or _VERSION_IN_TAIL.search(tail)
-        return FileKind(Container.REPORT, found[1].decode().replace("@", ".") if found else None)
+        match = _VERSION.match(head) or _VERSION_IN_TAIL.search(tail)
+        return FileKind(Container.REPORT, match[1].decode().replace("@", ".") if match else None)
     raise ReadError(f"{name} {what_else(head, size, path.suffix)}.")
 
 
 def why_not(path: Path, error: OSError) -> str:
-    """Return an operating system's refusal as one line that says what to do."""
+    """Return one line that says why the operating system refused access and what to do."""
     name = shown(path)
     if error.errno == errno.ENOENT:
         return f"{name} does not exist: check the path."
@@ -86,7 +86,7 @@ def why_not(path: Path, error: OSError) -> str:
 
 
 def _sniff_folder(path: Path) -> FileKind:
-    """Tell a parquetdir from an arrowdir by the tables inside."""
+    """Return whether a folder is a parquetdir or an arrowdir, by the files inside."""
     name = shown(path)
     for suffix, container in ((".parquet", Container.PARQUET), (".arrow", Container.ARROW)):
         if any(entry.suffix == suffix for entry in path.iterdir()):
@@ -95,7 +95,7 @@ def _sniff_folder(path: Path) -> FileKind:
 
 
 def _check_length(path: Path, head: bytes, size: int) -> None:
-    """Refuse an SQLite file that is shorter than its own header says."""
+    """Raise `ReadError` for an SQLite file that is shorter than its header says."""
     page = int.from_bytes(head[16:18], "big")
     page = 65536 if page == 1 else page
     pages = int.from_bytes(head[28:32], "big")

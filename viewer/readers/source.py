@@ -1,4 +1,4 @@
-"""The columns that are seldom needed, fetched from the file when asked."""
+"""`FileSource`: rarely needed columns, read from the file on request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PATIENCE_S = 10.0
 
 
 class FileSource:
-    """Implements `Source` on the file's tables, which are opened at the first question.
+    """Implements `Source` on the file's tables, which are opened at the first request.
 
     Parameters
     ----------
     open_tables : callable
-        Opens the file. If that fails later on (the file was moved), questions have no answer.
+        Opens the file. If that fails (the file was moved), all results are empty.
     is_same : callable
-        Whether the file is still what was read; once it is not, questions have no answer.
+        Returns whether the file is unchanged since it was read; once it is not, all results are empty.
     """
 
     def __init__(self, open_tables: Callable[[], Tables], is_same: Callable[[], bool] = lambda: True) -> None:
@@ -41,7 +41,7 @@ class FileSource:
         self._labels: dict[str, dict[Any, str]] = {}
 
     def row(self, kind: Kind, file_row: int) -> dict[str, Any]:
-        """Return every column of one row by the file's own names, enums and names as text."""
+        """Return every column of one row by the file's column names, with enums and string ids as text."""
         return self._answer(lambda: self._row(kind, file_row), {})
 
     def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
@@ -61,39 +61,40 @@ class FileSource:
         wanted = np.asarray(file_rows).astype(np.int64)
         if not len(rows):
             return np.zeros(len(wanted), np.int64)
-        at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-        return np.where(rows[at] == wanted, values[at], 0)
+        # Rows that the file lacks, such as the negative ones of CUPTI's overhead, give 0.
+        position = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+        return np.where(rows[position] == wanted, values[position], 0)
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
-        """Return the call chain of an API or OS call, innermost frame first; nothing if not recorded."""
+        """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""
         return self._answer(lambda: self._call_chain(kind, file_row), [])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._tables is not None:
             self._tables.close()
         self._tables = None
         self._gone = True
 
     def _answer(self, ask: Callable[[], _T], nothing: _T) -> _T:
-        """Ask the file beside the window, which would hang with a file that does not answer any more."""
+        """Run a request in another thread: a file system that does not respond must not block the window."""
         ends_at = time.monotonic() + _PATIENCE_S
         if self._gone:
             return nothing
         try:
             return apart(lambda _: ask(), lambda: time.monotonic() > ends_at)
         except Cancelled:
-            log.debug("the file does not answer; it is not asked again")
+            log.debug("the file does not respond and is not read again")
             self._gone = True
         except ReadError as error:
-            log.debug("no answer from the file: %s", error)
+            log.debug("the file cannot be read: %s", error)
         return nothing
 
     def _row(self, kind: Kind, file_row: int) -> dict[str, Any]:
         table, row = _locate(kind, int(file_row))
         tables = self._opened()
-        found = tables.row(table, row) if tables else {}
-        return {column: self._spelled(column, value) for column, value in found.items()}
+        values = tables.row(table, row) if tables else {}
+        return {column: self._spelled(column, value) for column, value in values.items()}
 
     def _call_chain(self, kind: Kind, file_row: int) -> list[str]:
         table, row = _locate(kind, int(file_row))
@@ -107,10 +108,10 @@ class FileSource:
         if chains not in self._chains:
             fields = [Field("id"), Field("stackDepth"), Field("symbol")]
             self._chains[chains] = tables.integers(chains, fields).values
-        held = self._chains[chains]
-        frames = np.flatnonzero(held["id"] == chain)
-        frames = frames[np.argsort(held["stackDepth"][frames], kind="stable")]
-        return [tables.string(int(symbol)) or "(unknown)" for symbol in held["symbol"][frames]]
+        columns = self._chains[chains]
+        frames = np.flatnonzero(columns["id"] == chain)
+        frames = frames[np.argsort(columns["stackDepth"][frames], kind="stable")]
+        return [tables.string(int(symbol)) or "(unknown)" for symbol in columns["symbol"][frames]]
 
     def _opened(self) -> Tables | None:
         if not self._gone and not self._is_same():
@@ -124,7 +125,7 @@ class FileSource:
         return self._tables
 
     def _spelled(self, column: str, value: Any) -> Any:
-        """Return what a value stands for: an enum's label, the text of a string id."""
+        """Return the text of a value: an enum's label, or the string of a string id; else the value."""
         if not isinstance(value, int) or self._tables is None:
             return value
         if column in STRING_COLUMNS:
@@ -139,8 +140,8 @@ class FileSource:
             spelled, known = ENUMS[column]
             labels: dict[Any, str] = dict(known)
             for table in spelled:
-                found = self._tables.records(table, "id", "label", "name")
-                labels |= {value: str(label or name) for value, label, name in found if label or name}
+                rows = self._tables.records(table, "id", "label", "name")
+                labels |= {value: str(label or name) for value, label, name in rows if label or name}
             self._labels[column] = labels
         return self._labels[column]
 
@@ -150,7 +151,7 @@ class FileSource:
 
 
 def _locate(kind: Kind, file_row: int) -> tuple[str, int]:
-    """Return the table and row that a ``file_row`` means."""
+    """Return the table and row of a ``file_row``."""
     if kind is Kind.OVERHEAD and file_row < 0:
         return CUPTI_OVERHEAD, -file_row - 1
     return TABLE_OF[kind], file_row

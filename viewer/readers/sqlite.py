@@ -1,4 +1,4 @@
-"""The tables of an SQLite export, opened so that nothing appears beside it."""
+"""The tables of an SQLite export, opened without creating files next to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DAMAGE = ("malformed", "not a database", "corrupt", "codec can't decode", "too 
 
 
 def database_uri(path: Path, *, immutable: bool = False) -> str:
-    """Return the URI that opens a database read-only, whatever bytes its path holds."""
+    """Return the URI that opens a database read-only, whatever bytes its path contains."""
     uri = "file:" + quote(os.fsencode(path.absolute())) + "?mode=ro"
     return uri + "&immutable=1" if immutable else uri
 
@@ -66,11 +66,11 @@ class SqliteTables:
     Parameters
     ----------
     path : Path
-        The file. It is opened read-only; one in WAL mode is opened as immutable, or through a copy
-        in a temporary folder where a ``-wal`` lies beside it, because SQLite would make files there.
-        Tables that have no rowids are read from a plain copy, too.
+        The file, opened read-only. SQLite would create files next to one in WAL mode: it is opened as
+        immutable, or copied into a temporary folder if it has a ``-wal`` file. Tables without rowids are
+        read from a copy too.
     cancelled : callable, optional
-        Asked while the file is looked into; when it returns True, that ends with `Cancelled`.
+        Called often; when it returns True, the opening ends with `Cancelled`.
 
     Raises
     ------
@@ -108,21 +108,21 @@ class SqliteTables:
         return high - low + 1
 
     def has_rows(self, table: str) -> bool:
-        """Say whether a table is there and has a row."""
+        """Return whether a table exists and has a row."""
         if table not in self.names:
             return False
         with explained(self.path):
             return bool(self._query(f"SELECT 1 FROM {quoted(table)} LIMIT 1"))
 
     def count(self, table: str, cancelled: Cancel | None = None) -> int:
-        """Return how many rows a table has, counted on a connection of its own."""
+        """Count the rows of a table, on a separate connection so that other threads need not wait."""
         if table not in self.names:
             return 0
         with explained(self.path), closing(_connect(self._uri, cancelled)) as connection:
             return int(connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0])
 
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
-        """Read columns of whole numbers in the order of rowid; see `Tables.integers`."""
+        """Read integer columns in the order of rowid; see `Tables.integers`."""
         have = self.columns(table)
         with explained(self.path):
             columns, misfits = self._scan(table).integers(fields, have, cancelled)
@@ -173,7 +173,7 @@ class SqliteTables:
         return str(found[0][0]) if found and found[0][0] is not None else None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
         for release in self._releases:
             release()
@@ -210,8 +210,9 @@ class SqliteTables:
         return (int(low), int(high)) if low is not None else (1, 0)
 
     def _scan(self, table: str) -> sqlite_scan.Scan:
-        """Return a reading of a whole table; the span of its rowids may be full of holes."""
+        """Return a scan of all rows of a table; many rowids of its span may be missing."""
         low, high = self._span(table)
+        # The number of rows is bounded by the rowids and by the file: a row takes at least two bytes.
         most_rows = min(high - low + 1, self._size // 2)
         return sqlite_scan.Scan(self._uri, table, low, high, most_rows, self._size)
 
@@ -232,13 +233,13 @@ def _cut(column: str) -> str:
 
 
 def _wal_size(path: Path) -> int:
-    """Return the size of the -wal that lies beside a file, 0 without one."""
+    """Return the size of a database's -wal file, 0 if there is none."""
     wal = path.with_name(path.name + "-wal")
     return wal.stat().st_size if wal.is_file() else 0
 
 
 def _open_without_trace(path: Path) -> tuple[str, Callable[[], None]]:
-    """Return the URI to open, and what to call when the file is no longer needed."""
+    """Return the URI to open, and a callable that releases its temporary files."""
     with path.open("rb") as file:
         head = file.read(20)
     if head[18:20] != b"\x02\x02":

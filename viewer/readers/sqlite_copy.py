@@ -1,8 +1,8 @@
-"""Tables that cannot be read row by row are copied into plain ones, in a temporary database.
+"""Copies of views and tables without rowids, as plain tables of a temporary database.
 
-Users make views in place of tables, and ``WITHOUT ROWID`` tables; neither has the rowids by which rows are
-read and found again. Nsight Systems writes neither. What a view says is a program: it may never end, or make
-any amount out of nothing. So a copy is limited in its size, its memory and its time.
+Nsight Systems writes neither, but users replace tables by views or by ``WITHOUT ROWID`` tables, and the
+reader needs rowids. A view is a program: it may never end, or produce any amount of rows. So the size, memory
+and time of a copy are limited.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _MEMORY_BYTES = 2**30
 _LEAST_S = 15
 _BYTES_PER_S = 5_000_000
 _STEPS = 100
-"""Between two questions whether time is up: one step of a view may make a text of many megabytes."""
+"""SQLite's instructions between two checks of the time: one of a view may make a text of many megabytes."""
 
 
 def odd_tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the tables of Nsight Systems that have no rowids, or a column of that name, and what they are.
+    """Return the tables of Nsight Systems without rowids, or with a column of that name, and their kinds.
 
-    They are a "table", a "view" or "virtual".
+    The kinds are "table", "view" and "virtual".
     """
     return {name: kind for name, kind in _kinds(connection, "main") if _is_odd(connection, name, kind)}
 
 
 def _kinds(connection: sqlite3.Connection, schema: str) -> list[tuple[str, str]]:
-    """Return the names and kinds of what is called like a table of Nsight Systems.
+    """Return the names and kinds of tables and views that have the name of a table of Nsight Systems.
 
-    ``PRAGMA table_list`` would tell, too, but works out the columns of every view for it.
+    ``PRAGMA table_list`` returns them too, but it also computes the columns of every view.
     """
     found = connection.execute(
         "SELECT CAST(name AS BLOB), CASE WHEN type = 'table' AND NOT rootpage THEN 'virtual' ELSE type END "
@@ -64,7 +64,7 @@ def _is_odd(connection: sqlite3.Connection, name: str, kind: str) -> bool:
 
 
 def plain_copy(path: Path, uri: str, cancelled: Cancel | None = None) -> tuple[Path, Callable[[], None]]:
-    """Copy what Nsight Systems' names stand for into tables of a new database, virtual tables left out.
+    """Copy all tables and views with names of Nsight Systems into a new database, except virtual tables.
 
     Returns
     -------
@@ -76,24 +76,24 @@ def plain_copy(path: Path, uri: str, cancelled: Cancel | None = None) -> tuple[P
     Raises
     ------
     ReadError
-        A view never ends, or gives much more than the file holds, or the temporary folder is full.
+        A view never ends, or yields far more than the file contains, or the temporary folder is full.
     Cancelled
     """
     folder, release = temporary_folder("plain")
     copy = folder / "trace.sqlite"
     size = path.stat().st_size
     ends_at = time.monotonic() + _LEAST_S + size / _BYTES_PER_S
-    at: list[str] = []
+    copied: list[str] = []
     try:
         apart(
-            lambda unwanted: _fill(copy, path, uri, (2 * size + _LEAST_BYTES) // _PAGE, at, unwanted),
+            lambda unwanted: _fill(copy, path, uri, (2 * size + _LEAST_BYTES) // _PAGE, copied, unwanted),
             lambda: time.monotonic() > ends_at or (cancelled is not None and cancelled()),
         )
     except BaseException as error:
         release()
         check(cancelled)
         if isinstance(error, Cancelled):
-            raise _refusal(path, at[-1] if at else "", "takes too long") from error
+            raise _refusal(path, copied[-1] if copied else "", "takes too long") from error
         raise
     return copy, release
 
@@ -105,8 +105,8 @@ def _refusal(path: Path, view: str, why: str) -> ReadError:
     )
 
 
-def _fill(copy: Path, path: Path, uri: str, pages: int, at: list[str], unwanted: Cancel) -> None:
-    """Fill the copy; `at` gets the name of each table when its turn comes."""
+def _fill(copy: Path, path: Path, uri: str, pages: int, copied: list[str], unwanted: Cancel) -> None:
+    """Fill the copy; append the name of each table to `copied` before it is copied."""
     with closing(sqlite3.connect(copy.as_uri(), uri=True)) as connection:
         guard(connection, unwanted, _STEPS)
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -121,7 +121,7 @@ def _fill(copy: Path, path: Path, uri: str, pages: int, at: list[str], unwanted:
         for name, kind in _kinds(connection, "source"):
             if kind == "virtual":
                 continue
-            at.append(name)
+            copied.append(name)
             try:
                 kept = [c for c in _columns(connection, "source", name) if c.lower() != "rowid"]
                 connection.execute(

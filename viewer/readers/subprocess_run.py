@@ -1,4 +1,4 @@
-"""Another program is run: heard while it works, and ended with all that it started."""
+"""Running another program: passes on its output while it works, and ends it with all its children."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from viewer.readers.errors import Cancel, check
 
 _POLL_S = 0.1
 _LAST_WORDS_S = 1.0
-"""So long what an ended program said is waited for while its pipe is still open."""
+"""The wait for more output of an ended program while its pipe is still open."""
 
 
 def talk(
     command: list[str], folder: Path | None, hear: Callable[[bytes], None], cancelled: Cancel | None
 ) -> int:
-    """Run a program and hand on what it says; return its exit code.
+    """Run a program, pass each piece of its output to `hear`, and return its exit code.
 
-    It has a process group of its own: when it is not wanted any more, it is killed with all that it started.
+    The program gets a separate process group: on cancellation it is killed with all its children.
 
     Raises
     ------
@@ -42,15 +42,15 @@ def talk(
         start_new_session=True,
         umask=0o077,
     )
-    said: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_listen, args=(process, said), name="lightbox-nsys", daemon=True).start()
+    output: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_listen, args=(process, output), name="lightbox-nsys", daemon=True).start()
     silent_s = 0.0
     try:
-        # What it started may hold the pipe open when it has ended itself.
+        # Its children may keep the pipe open after the program itself has ended.
         while process.poll() is None or silent_s < _LAST_WORDS_S:
             check(cancelled)
             try:
-                heard = said.get(timeout=_POLL_S)
+                heard = output.get(timeout=_POLL_S)
             except queue.Empty:
                 silent_s += _POLL_S
                 continue
@@ -67,7 +67,7 @@ def talk(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it started, as far as that still runs."""
+    """Kill a program and all its children that still run."""
     if sys.platform == "win32":
         if process.poll() is None:
             ending = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
@@ -78,10 +78,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _listen(process: subprocess.Popen[bytes], said: queue.Queue[bytes]) -> None:
-    """Pass on what a process says; b"" at its end."""
+def _listen(process: subprocess.Popen[bytes], output: queue.Queue[bytes]) -> None:
+    """Put the output of a process into a queue, and b"" at its end."""
     assert process.stdout is not None
     with process.stdout as out:
         while heard := os.read(out.fileno(), 65_536):
-            said.put(heard)
-    said.put(b"")
+            output.put(heard)
+    output.put(b"")

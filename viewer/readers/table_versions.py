@@ -1,4 +1,4 @@
-"""Tables of several versions: ``NVTX_EVENTS_V2`` is read where ``NVTX_EVENTS`` is asked for."""
+"""Access to tables by unversioned names: ``NVTX_EVENTS`` may read ``NVTX_EVENTS_V2``."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ _NEEDED: Mapping[str, frozenset[str]] = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": frozenset({"start", "end", "deviceId", "streamId"}),
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": frozenset({"start", "end", "syncType"}),
 }
-"""The columns without which a table's rows cannot be placed."""
+"""The columns that each table needs before its rows can be used."""
 
 
 class NewestForms:
-    """The tables of a file, each by its name without a version: the newest form that has what is needed.
+    """The tables of a file by names without a version: of each, the newest form with the needed columns.
 
-    Where no form with rows has the needed columns, the newest is taken and a note names what it lacks.
+    If no form with rows has them all, the newest form is used and a note names the missing columns.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._form: dict[str, str] = {}
         self.notes = tables.notes
-        found: dict[str, list[str]] = defaultdict(list)
+        forms_of: dict[str, list[str]] = defaultdict(list)
         for name in tables.names:
             base = without_version(name)
-            found[base if is_read(base) else name].append(name)
-        for base, forms in found.items():
+            forms_of[base if is_read(base) else name].append(name)
+        for base, forms in forms_of.items():
             self._form[base] = self._best(base, sorted(forms, key=_number, reverse=True))
         self.names = frozenset(self._form)
 
     def form(self, table: str) -> str:
-        """Return the file's own name of a table."""
+        """Return a table's name in the file."""
         return self._form.get(table, table)
 
     def count_unread(self, cancelled: Cancel | None = None) -> dict[str, int]:
-        """Return the number of rows of each table that is not read and has some, most rows first."""
+        """Return the number of rows of each table that is not read and has rows, largest first."""
         read = {form for base, form in self._form.items() if is_read(base)}
         counts = {}
         for name in sorted(self._tables.names - read):
@@ -76,8 +76,8 @@ class NewestForms:
     def _best(self, base: str, forms: Sequence[str]) -> str:
         with_rows = [form for form in forms if self._tables.has_rows(form)] if base in _NEEDED else []
         lacking = {form: _NEEDED[base] - set(self._tables.columns(form)) for form in with_rows}
-        whole = [form for form, missing in lacking.items() if not missing]
-        newest = next(iter([*whole, *with_rows] or self._with_rows(forms)))
+        complete = [form for form, missing in lacking.items() if not missing]
+        newest = next(iter([*complete, *with_rows] or self._with_rows(forms)))
         if missing := lacking.get(newest):
             self.notes.append(
                 f"{newest} has no column {', '.join(sorted(missing))}: its rows are not shown, or in part"
@@ -135,5 +135,5 @@ class NewestForms:
 
 
 def _number(name: str) -> int:
-    found = _VERSION.search(name)
-    return int(found[1]) if found else 1
+    match = _VERSION.search(name)
+    return int(match[1]) if match else 1

@@ -1,4 +1,4 @@
-"""One view of a file's tables, whether they lie in SQLite or in a folder of Arrow files."""
+"""`Tables`: one interface to a file's tables, for SQLite and for folders of Arrow or Parquet files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from viewer.trace.events import Int64
 log = logging.getLogger("viewer.readers")
 
 Column = npt.NDArray[Any]
-"""A column as read; of what type, its `Field` says."""
+"""A column as read; its `Field` names the dtype."""
 
 NO_TIME = np.iinfo(np.int64).min
-"""What a NULL time is read as; every other int64 can be a time, -1 too."""
+"""The value of a NULL time; every other int64 may be a time, also -1."""
 FARTHEST_NS = 1 << 61
-"""Seventy years: what is farther from zero is no time, and would overflow when it is subtracted."""
+"""Seventy years: a value farther from zero is no valid time, and differences of such values overflow."""
 LONGEST_TEXT = 4096
-"""Characters read of a text; one of 5.7 MB was seen in StringIds."""
+"""The number of characters that are read of a text; a real StringIds had a text of 5.7 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of whole numbers to read: its name, the type it is kept in, what NULL becomes."""
+    """An integer column to read: its name, its dtype in memory, and the value that replaces NULL."""
 
     name: str
     dtype: npt.DTypeLike = np.int64
@@ -38,7 +38,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """Columns read from one table; `rows` tells each row's rowid (SQLite) or position (Arrow)."""
+    """Columns read from one table; `rows` has each row's rowid (SQLite) or position (Arrow), increasing."""
 
     rows: Int64
     values: dict[str, Column]
@@ -47,7 +47,7 @@ class RawColumns:
         return len(self.rows)
 
     def take(self, name: str) -> Column:
-        """Return a column and let go of it, so that its memory can be freed."""
+        """Remove and return a column, so that its memory is freed when the caller drops it."""
         return self.values.pop(name)
 
 
@@ -60,34 +60,34 @@ class Tables(Protocol):
 
     @property
     def notes(self) -> list[str]:
-        """Return what had to be done to read them, one line each."""
+        """Return notes about problems in reading the tables, one line each."""
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns, none if it is absent."""
 
     def extent(self, table: str) -> int:
-        """Return about how many rows a table has, at once."""
+        """Return an upper estimate of a table's number of rows, without counting."""
 
     def count(self, table: str, cancelled: Cancel | None = None) -> int:
-        """Return how many rows a table has, counted; asks often whether it is still wanted."""
+        """Count the rows of a table; calls `cancelled` often."""
 
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
-        """Read columns of whole numbers, in the file's order; an absent column reads as NULL.
+        """Read integer columns, in the file's order; an absent column reads as NULL.
 
-        A value of another type reads as NULL too, and a note says so.
+        Values of other types read as NULL too, and a note names the column.
         """
 
     def texts(self, table: str, column: str, cancelled: Cancel | None = None) -> pa.ChunkedArray:
         """Read a text column as large_string, in the order of `integers`; "" for NULL.
 
-        Bytes that are not UTF-8 are replaced, and only `LONGEST_TEXT` characters are kept.
+        Bytes that are not UTF-8 are replaced, and texts are cut to `LONGEST_TEXT` characters.
         """
 
     def records(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Read a small table as tuples: int, float, str or None; an absent column reads as None."""
 
     def first(self, table: str, column: str) -> Any:
-        """Return a column's value in the first row, None without one."""
+        """Return a column's value in the first row, None if there is no row or column."""
 
     def row(self, table: str, file_row: int) -> dict[str, Any]:
         """Return all columns of one row, long texts cut, a blob as its length."""
@@ -96,10 +96,10 @@ class Tables(Protocol):
         """Return one text by its id in StringIds."""
 
     def has_rows(self, table: str) -> bool:
-        """Say whether a table is there and has a row."""
+        """Return whether a table exists and has a row."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 def as_texts(chunks: Sequence[pa.Array]) -> pa.ChunkedArray:

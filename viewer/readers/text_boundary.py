@@ -1,4 +1,4 @@
-"""The boundary that texts cross from a file into the trace: from here on they can be shown as they are."""
+"""Escaping of a file's texts on their way into the trace: from here on they are safe to display."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OF_LINES = frozenset({"DIAGNOSTIC_EVENT", "META_DATA_CAPTURE"})
 
 
 class ShownTables:
-    """The tables of a file, with what would not be seen in their texts spelled out.
+    """The tables of a file, with invisible and control characters in their texts escaped.
 
-    Names of tables and columns stay as the file spells them, for it is asked by them; those of a `row` are
-    for people.
+    Names of tables and columns are unchanged, because queries use them; only `row` escapes its column names,
+    which are displayed.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -33,7 +33,7 @@ class ShownTables:
 
     @property
     def notes(self) -> list[str]:
-        """Return what had to be done to read them, one line each."""
+        """Return notes about problems in reading the tables, one line each."""
         return self._tables.notes
 
     def columns(self, table: str) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class ShownTables:
         return self._tables.columns(table)
 
     def extent(self, table: str) -> int:
-        """Return about how many rows a table has; see `Tables.extent`."""
+        """Return an upper estimate of a table's number of rows; see `Tables.extent`."""
         return self._tables.extent(table)
 
     def count(self, table: str, cancelled: Cancel | None = None) -> int:
@@ -49,7 +49,7 @@ class ShownTables:
         return self._tables.count(table, cancelled)
 
     def integers(self, table: str, fields: Sequence[Field], cancelled: Cancel | None = None) -> RawColumns:
-        """Read columns of whole numbers; see `Tables.integers`."""
+        """Read integer columns; see `Tables.integers`."""
         return self._tables.integers(table, fields, cancelled)
 
     def texts(self, table: str, column: str, cancelled: Cancel | None = None) -> pa.ChunkedArray:
@@ -78,11 +78,11 @@ class ShownTables:
         return None if text is None else visible(text)
 
     def has_rows(self, table: str) -> bool:
-        """Say whether a table is there and has a row."""
+        """Return whether a table exists and has a row."""
         return self._tables.has_rows(table)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._tables.close()
 
 
@@ -91,11 +91,12 @@ def _shown(value: Any) -> Any:
 
 
 def visible_texts(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the texts of a column (large_string) as `visible` does each; most have nothing to spell out."""
+    """Return the texts of a column (large_string) as `visible` returns each; most need no change."""
     return pa.chunked_array([_visible_chunk(chunk) for chunk in texts.chunks], texts.type)
 
 
 def _visible_chunk(chunk: pa.Array) -> pa.Array:
+    # Arrow searches the whole chunk at once; only the few texts that match become Python objects.
     unseen = pc.fill_null(pc.match_substring_regex(chunk, UNSEEN_RE2), False)
     if not pc.any(unseen).as_py():
         return chunk
