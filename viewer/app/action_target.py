@@ -1,4 +1,4 @@
-"""ActionTarget: what the table of actions acts on, and what takes more than a line to do."""
+"""ActionTarget: the object that the table of actions acts on, with the longer actions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NO_ROW = "Point at a row first, or choose one with the arrow keys"
 
 
 class ActionTarget(QObject):
-    """What the user's actions act on.
+    """The object that the user's actions act on.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ActionTarget(QObject):
     Signals
     -------
     done()
-        An action was carried out.
+        An action ended.
     """
 
     done = Signal()
@@ -95,7 +95,7 @@ class ActionTarget(QObject):
         self._settings, self._compare = settings, compare
 
     def do(self, action: Action) -> None:
-        """Carry out an action of the table."""
+        """Run an action of the table."""
         action.run(self)
         self.done.emit()
 
@@ -206,7 +206,7 @@ class ActionTarget(QObject):
         self._study_again(lambda trace: trace)
 
     def _study_again(self, made: Callable[[Trace], Trace]) -> None:
-        """Compute the numbers of the open trace, or of what is made of it, again."""
+        """Compute the numbers of the open trace, or of a changed copy of it, again."""
         study = self.state.study
         if study is None:
             return
@@ -218,7 +218,7 @@ class ActionTarget(QObject):
             self.loader.study(made(study.trace))
 
     def tell_findings(self, findings: tuple[Finding, ...]) -> None:
-        """Say at first sight what makes numbers wrong: lanes look idle where rows were lost."""
+        """Show at once which findings make numbers wrong: lanes look idle where rows were lost."""
         self.status.show_findings(findings)
         errors = [f for f in findings if f.severity == "error"]
         if errors:
@@ -243,7 +243,7 @@ class ActionTarget(QObject):
         KeySheet(self.parent_widget).open()
 
     def show_about(self) -> None:
-        """Say what this is."""
+        """Show the name and version of the program."""
         QMessageBox.about(
             self.parent_widget, "About Lightbox",
             f"Lightbox {__version__}\n\nReads the trace of a multi-GPU training run, "

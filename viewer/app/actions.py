@@ -1,4 +1,4 @@
-"""The one table of actions: menus, tool bar, keys and the key sheet are all made from it."""
+"""The table of actions, from which menus, tool bar, keys and key sheet are built."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A command that the user can carry out.
+    """A command of the user.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def _iteration(direction: int) -> Callable[[ActionTarget], None]:
 
 
 def _explain(w: ActionTarget) -> None:
-    """Show what the number in the focused table's cell means, else the numbers of what is selected."""
+    """Show the definition of the number in the focused table's cell, else those of the selection."""
     focus, state, name = QApplication.focusWidget(), w.state, ""
     if isinstance(focus, DenseTable) and (index := focus.currentIndex()).isValid():
         name = focus.definition_of(index.row(), index.column())

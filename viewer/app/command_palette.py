@@ -1,4 +1,4 @@
-"""The command palette: every command of the table, by a few of its letters."""
+"""The command palette: finds a command of the table by a few of its letters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key
 
 
 def rank(command: Action, text: str) -> int | None:
-    """Return how well a command matches what is typed, 0 for best; None where it does not."""
+    """Return how well a command matches the typed text, 0 for best; None where it does not."""
     where = f"{command.title} {command.menu} {command.short}".casefold()
     title = command.title.casefold()
     words = text.casefold().split()
@@ -48,12 +48,12 @@ def matching(text: str) -> list[Action]:
 
 
 class CommandPalette(QDialog):
-    """Lists what can be done; Enter does it.
+    """Lists the commands; Enter runs one.
 
     Parameters
     ----------
     run : callable
-        Carries out a command.
+        Runs a command.
     is_enabled : callable
         Whether a command can be carried out now; others are greyed.
     """
@@ -85,7 +85,7 @@ class CommandPalette(QDialog):
         self._fill("")
 
     def commands(self) -> Sequence[Action]:
-        """Return the commands that are listed, the best match first."""
+        """Return the listed commands, the best match first."""
         commands = (self.list.item(i).data(_COMMAND) for i in range(self.list.count()))
         return [command for command in commands if command is not None]
 
@@ -125,7 +125,7 @@ class CommandPalette(QDialog):
         self._run(command)
 
     def _place(self, window: QWidget) -> None:
-        """Stand at the top of the window, in its middle, as high as what is listed."""
+        """Move to the top centre of the window, as high as the list."""
         margins = self.layout().contentsMargins()
         around = margins.top() + margins.bottom() + self.layout().spacing() + self.text.sizeHint().height()
         needed = around + self.list.count() * _LINE + 2

@@ -1,4 +1,4 @@
-"""Compare with another trace: it opens under the first, on one time axis, with both summaries in a dock."""
+"""Comparison: a second trace under the first, on one time axis, with both summaries in a dock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
 
 
 class PairBar(QFrame):
-    """Says which trace is below, and which iterations stand under each other.
+    """Names the lower trace and the two iterations that are aligned.
 
     Signals
     -------
@@ -88,7 +88,7 @@ class PairBar(QFrame):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is paired, and how long both iterations are."""
+        """Show the aligned iterations and their lengths."""
         pair, first, second = self._link.pair, self._link.first.iterations, self._link.second.iterations
         self.pairing.setVisible(pair is not None)
         if pair is None or first is None or second is None:
@@ -190,13 +190,13 @@ class ComparisonController(QObject):
         self.deleteLater()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Wait for the reading thread when the window closes."""
+        """Wait for the reading thread; the window closes."""
         if event.type() == QEvent.Type.Close:
             self.loader.shut_down()
         return False
 
     def _follow_progress(self) -> None:
-        """Show what is still being opened, here or in the window; nothing else has a strip of its own."""
+        """Show the progress of opening, of this trace or of the window's, in the one strip for it."""
         busy = next((o for o in (self._first_loader, self.loader) if o.is_busy), None)
         if busy is None:
             self._progress.hide()

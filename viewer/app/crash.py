@@ -23,7 +23,7 @@ REPORT_LINES = 80
 
 
 class CrashGuard(QObject):
-    """Owner of the exception hooks and of the file that a hard crash leaves behind.
+    """Owns the exception hooks and the file that a hard crash leaves behind.
 
     Signals
     -------
@@ -43,7 +43,7 @@ class CrashGuard(QObject):
         self.last_crash = ""
 
     def install(self) -> None:
-        """Take over the hooks; read what a hard crash of the last session left."""
+        """Install the hooks; read the file that a hard crash of the last session left."""
         self._level = log.level
         log.setLevel(logging.DEBUG)
         log.addHandler(self.ring)
@@ -61,7 +61,7 @@ class CrashGuard(QObject):
             log.warning("no crash file: %s", error)
 
     def uninstall(self) -> None:
-        """Give the hooks back; a session that ends here did not crash."""
+        """Restore the hooks; a session that ends here did not crash."""
         sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
         for handler in [h for h in log.handlers if isinstance(h, LogRing | _Escalation)]:
             log.removeHandler(handler)
@@ -73,7 +73,7 @@ class CrashGuard(QObject):
             self._file = None
 
     def report(self, what: str) -> str:
-        """Return the text that a person pastes into an issue: it names neither the user nor his files."""
+        """Return the text to paste into an issue: it names neither the user nor any of their files."""
         head = [
             f"Lightbox {__version__}",
             f"Python {platform.python_version()}, PySide6 {PySide6.__version__}, Qt {qVersion()}",
@@ -83,7 +83,7 @@ class CrashGuard(QObject):
         return "\n".join([*head, "", redact("\n".join(lines))])
 
     def show(self, kind: str, line: str, what: str) -> None:
-        """Tell the window about an exception, once per kind."""
+        """Emit `happened` for an exception, once per kind."""
         if kind not in self._shown:
             self._shown.add(kind)
             self.happened.emit(line, self.report(what))

@@ -1,4 +1,4 @@
-"""Small questions: where to go, and how much the stored traces may take."""
+"""Small dialogs: the time to go to, and the size limit of the stored traces."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_GIB = 100_000
 
 
 def go_to(state: ViewState, text: str) -> None:
-    """Go where a text says: "2.1s" to the middle of the window, "2.1s..2.35s" and "iteration 7" fill it.
+    """Go to the time in a text: "2.1s" becomes the middle, "2.1s..2.35s" and "iteration 7" fill it.
 
     Raises
     ------
     TimeError
-        If it is none of these, or lies outside what is looked at.
+        If it is none of these, or lies outside the trace's window.
     """
     if (iteration := parse_iteration(text)) is not None:
         if state.study is not None and not state.study.loading.is_complete:
@@ -53,7 +53,7 @@ def _check(state: ViewState, start_ns: int, end_ns: int) -> None:
 
 
 def ask_where(state: ViewState, parent: QWidget) -> None:
-    """Ask for a time until it is one, and go there."""
+    """Ask until the answer is a time, and go there."""
     label = "A time (2.1s, 812ms), a range (2.1s..2.35s) or an iteration (iteration 7):"
     text = ""
     while True:
@@ -69,7 +69,7 @@ def ask_where(state: ViewState, parent: QWidget) -> None:
 
 
 def ask_limit(parent: QWidget) -> QInputDialog:
-    """Ask how much the stored traces may take together, and remove what is too much; return the dialog."""
+    """Ask for the size limit of all stored traces, and remove those above it; return the dialog."""
     taken = sum(entry.size_bytes for entry in cache.entries()) / GIB
     dialog = QInputDialog(parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -1,4 +1,4 @@
-"""The docks below the timeline and at its right. A panel is one line in `PANELS` or `AT_RIGHT`."""
+"""The docks below and right of the timeline; each panel is a line in `PANELS` or `AT_RIGHT`."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def add_docks(
 
 
 class _Label(QObject):
-    """The title of a panel and the figure beside it.
+    """The title of a panel and its badge.
 
-    It is as wide without a figure, or with a small one, as with the widest so far: tabs stay where they are.
+    It keeps the width of the widest badge so far, so that tabs do not move.
     """
 
     def __init__(self, dock: QDockWidget, panel: Panel) -> None:
@@ -96,7 +96,7 @@ class _Label(QObject):
         self.show("")
 
     def show(self, badge: str) -> None:
-        """Show another figure, "" for none."""
+        """Show a badge, "" for none."""
         text, metrics = f"{self._title}  {badge}".rstrip(), QFontMetricsF(self._dock.font())
         self._room = max(self._room, metrics.horizontalAdvance(text))
         rest = self._room - metrics.horizontalAdvance(text)

@@ -1,4 +1,4 @@
-"""What a window says while a file is dragged over it, and which of several files is taken."""
+"""Drag and drop: the hint over the window during a drag, and the choice among several files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DropHint(PlainLabel):
         self.hide()
 
     def offer(self, path: Path, others: int) -> None:
-        """Say what would be opened."""
+        """Show the name of the file that a drop would open."""
         self.setText(f"Drop to open {visible(path.name)}" + f"\n{one_at_a_time(others)}" * (others > 0))
         self.setGeometry(self.parentWidget().rect().adjusted(INSET, INSET, -INSET, -INSET))
         self.show()
@@ -32,11 +32,11 @@ class DropHint(PlainLabel):
 
 
 def local_files(dragged: QMimeData) -> list[Path]:
-    """Return the files and folders of this machine among what is dragged."""
+    """Return the local files and folders in a drag."""
     return [Path(url.toLocalFile()) for url in dragged.urls() if url.isLocalFile()]
 
 
 def one_at_a_time(others: int) -> str:
-    """Return why other files are left: "One trace at a time: the other 2 files are left"."""
+    """Return the note about ignored files: "One trace at a time: the other 2 files are left"."""
     left = "the other file is left" if others == 1 else f"the other {others} files are left"
     return f"One trace at a time: {left}"

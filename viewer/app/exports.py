@@ -1,4 +1,4 @@
-"""What leaves the window as a file: pictures, tables, the report. Each asks where to."""
+"""Exports from the window: pictures, tables and the report, each with its file dialog."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLES = "CSV (*.csv);;Parquet (*.parquet);;TSV (*.tsv);;Markdown (*.md)"
 
 
 def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
-    """Ask for a file and write the report; its numbers are found beside the window."""
+    """Ask for a file and write the report; a background thread computes its numbers."""
     study = state.study
     if study is None:
         return
@@ -48,7 +48,7 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
 
 
 def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
-    """Ask for a file and write a panel's table to it, beside the window."""
+    """Ask for a file and write a panel's table to it in a background thread."""
     name, kind = QFileDialog.getSaveFileName(parent, "Save the table", "table.csv", TABLES)
     if not name:
         return
@@ -63,7 +63,7 @@ def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
 def _write(
     what: str, path: Path, work: Callable[[IsCancelled], None], notice: NoticeBar, parent: QWidget
 ) -> None:
-    """Write a file in a thread, and say that it is there or why it is not."""
+    """Write a file in a thread, and report success or the error."""
 
     def tried(asked: IsCancelled) -> str:
         try:

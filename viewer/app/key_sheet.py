@@ -1,4 +1,4 @@
-"""The key sheet: every key from the table of actions, and what mouse and wheel do."""
+"""The key sheet: all keys from the table of actions, and the gestures of mouse and wheel."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ NUMBERED = {
     "Go/Bookmarks": ("1 … 9", "Go to a bookmark"),
     "Go/Set bookmark": ("Ctrl+1 … Ctrl+9", "Set a bookmark"),
 }
-"""Menus whose commands differ by a number only."""
+"""Menus whose commands differ only by a number."""
 COLUMNS = 4
 SHARE_OF_SCREEN = 0.94
 
 
 def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return (heading, [(key, what it does)]) of everything that has a key."""
+    """Return (heading, [(key, command)]) of all commands with a key."""
     groups = [("Mouse", list(GESTURES)), ("In the timeline", list(PLACES))]
     for menu in MENUS:
         paths = dict.fromkeys(c.menu for c in COMMANDS if c.menu.split("/")[0] == menu)
@@ -64,7 +64,7 @@ def key_groups() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 class KeySheet(QDialog):
-    """A page of keys."""
+    """Shows the page of keys."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

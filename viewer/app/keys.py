@@ -1,4 +1,4 @@
-"""Who gets a key: the actions wherever the focus is, except what text fields, tables and trees need."""
+"""Routing of keys: actions get them everywhere, except the keys that text fields, tables and trees need."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class KeyRouter(QObject):
 
     Keeps the shortcuts from text fields, and from the keys that tables and trees move by: Qt asks the
     widget with the focus whether it wants a key for itself before a shortcut gets it, and this object
-    answers for the widgets that would say no. Keys that go by their place on the keyboard are no
-    shortcuts; they are handed to the timeline's gestures wherever the focus is.
+    answers for the widgets that would say no. Keys identified by their place on the keyboard are not
+    shortcuts; the timeline's gestures get them wherever the focus is.
     """
 
     def __init__(self, window: QWidget, gestures: Gestures) -> None:

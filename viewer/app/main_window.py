@@ -1,4 +1,4 @@
-"""The main window: it composes the parts and answers what the table of actions asks for."""
+"""The main window: composes the parts of the program and connects them."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ class MainWindow(QMainWindow):
         state.study_changed.connect(lambda: self.status.show_findings(()))
 
     def refresh(self) -> None:
-        """Show in menus and tool bar what can be done now."""
+        """Enable the commands of menus and tool bar that are possible now."""
         refresh_actions(self.target, self.actions_by_id)
         self.tools.refresh()
 
     def _refresh_soon(self) -> None:
-        """Refresh when it is settled which of the docks' tabs is seen: that is after their signals."""
+        """Refresh after the docks' signals, when it is settled which tab is visible."""
         QTimer.singleShot(0, self, self.refresh)
 
     # What is open
@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
         self.trace_controller.open(path)
 
     def compare(self, path: Path | None) -> ComparisonController:
-        """Show another trace (None: the demo) under the open one, instead of one that is there already."""
+        """Show another trace (None: the demo) under the open one; it replaces a previous one."""
         for running in self.findChildren(ComparisonController):
             running.end()
         comparison = ComparisonController(
@@ -180,11 +180,11 @@ class MainWindow(QMainWindow):
         return comparison
 
     def show_page(self) -> None:
-        """Show the timeline of what is open, or the welcome page, and say in the title which it is."""
+        """Show the open trace's timeline, or the welcome page, and set the title."""
         trace = self.state.study.trace if self.state.study else None
         self.welcome.set_recent(self.settings.recent())
         if trace:
-            # Before its page is shown: the stack would else give the focus to the first widget there.
+            # Before the page appears: otherwise the stack would focus the first widget on it.
             self.timeline.canvas.setFocus()
         self.pages.setCurrentWidget(self.timeline if trace else self.welcome)
         self.status.setVisible(trace is not None)
@@ -194,7 +194,7 @@ class MainWindow(QMainWindow):
         self.refresh()
 
     def _show_docks(self, shown: bool) -> None:
-        """Hide the docks while no trace is open; which ones the user sees is remembered."""
+        """Hide the docks while no trace is open; remember which ones were visible."""
         if shown == self._docks_shown:
             return
         self._docks_shown = shown
@@ -217,7 +217,7 @@ class MainWindow(QMainWindow):
         self.refresh()
 
     def tell_last_crash(self, report: str) -> None:
-        """Offer what a crash of the last session left."""
+        """Offer the report of the last session's crash."""
         text = "Lightbox ended unexpectedly the last time."
         self.notice.tell(text, "Copy report", lambda: QGuiApplication.clipboard().setText(report))
 
@@ -266,6 +266,6 @@ class MainWindow(QMainWindow):
 
 
 def _close_menus() -> None:
-    """Close the menus that are open: what they offer is about a trace that goes."""
+    """Close the open menus: their commands act on the trace that closes."""
     while (menu := QApplication.activePopupWidget()) is not None and menu.close():
         pass

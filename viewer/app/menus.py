@@ -1,4 +1,4 @@
-"""The menu bar, from the table of actions, and the menus whose entries depend on the trace."""
+"""The menu bar, built from the table of actions, with menus whose entries depend on the trace."""
 
 from __future__ import annotations
 

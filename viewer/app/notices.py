@@ -1,4 +1,4 @@
-"""Strips above the timeline: what is being read, and what went wrong. Neither is ever in the way."""
+"""Strips above the timeline: the progress of reading, and messages; neither covers the timeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Severity = Literal["info", "warning", "error"]
 
 
 class NoticeBar(QFrame):
-    """One plain message, with at most one thing to do about it; it stays until it is closed."""
+    """Shows one message with at most one action, until the user closes it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,7 +45,7 @@ class NoticeBar(QFrame):
         action: Callable[[], None] | None = None,
         severity: Severity = "info",
     ) -> None:
-        """Show a message instead of the one before; with a `title`, a button that calls `action`."""
+        """Show a message in place of the previous one; with a `title`, also a button that calls `action`."""
         self.setProperty("severity", severity)
         for widget in (self, self.label):
             widget.style().unpolish(widget)
@@ -63,12 +63,12 @@ class NoticeBar(QFrame):
 
 
 class ProgressStrip(QFrame):
-    """What is being read, how far it is, and a way to stop it.
+    """Shows the file that is being read, the progress, and a button to cancel.
 
     Signals
     -------
     cancelled()
-        The user wants no more of it.
+        The user cancelled the reading.
     """
 
     cancelled = Signal()
@@ -98,12 +98,12 @@ class ProgressStrip(QFrame):
         self.show()
 
     def set_note(self, note: str) -> None:
-        """Say of what is shown already how far it can be trusted."""
+        """Show how far the rows on screen can be trusted."""
         self._note = note
         self.set_progress(self._what, self._share)
 
     def set_progress(self, what: str, share: float) -> None:
-        """Say what is being read and how much of all is done, in [0, 1]; below 0: not known."""
+        """Show the present step and the share done, in [0, 1]; below 0: not known."""
         self._what, self._share = what, share
         text = f"Opening {self.name}" + (f": {what}" if what else "…")
         self.label.setText(f"{text} ({self._note})" if self._note else text)

@@ -1,4 +1,4 @@
-"""Export picture: what is to be seen in it, how large, and a preview that is the picture itself."""
+"""The Export picture dialog: content, size, and a preview that is the picture itself."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ _SIZE = QSize(1180, 720)
 
 
 class PictureDialog(QDialog):
-    """Asks what a picture shows, shows it, and writes or copies it.
+    """Asks for the content of a picture, previews it, and writes or copies it.
 
     Parameters
     ----------
     timeline : Timeline
-        Whose view is exported; its scene has the rows prepared.
+        The timeline whose view is exported; its scene has prepared the rows.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class PictureDialog(QDialog):
         self.refresh()
 
     def view(self) -> View:
-        """Return what is chosen.
+        """Return the chosen view.
 
         Raises
         ------
         PictureError
-            If there is no such thing.
+            If the chosen range or rows do not exist.
         """
         state = self._state
         theme = DARK if self.theme_box.currentText() == "Dark" else LIGHT
@@ -116,7 +116,7 @@ class PictureDialog(QDialog):
         )
 
     def refresh(self) -> None:
-        """Paint the picture anew, and show it or why there is none."""
+        """Paint the picture again, and show it or the error."""
         self._pause.stop()
         try:
             self._image = picture(self.view(), self.width_box.value(), self.scale_box.value(), self._scene)
@@ -134,7 +134,7 @@ class PictureDialog(QDialog):
         """Put the picture on the clipboard: as an image, and as SVG where a program takes that."""
         content = QMimeData()
         content.setImageData(self._image)
-        # What is too much for an SVG is still worth having as an image.
+        # Where there are too many shapes for an SVG, the image alone is still useful.
         with suppress(PictureError):
             content.setData("image/svg+xml", svg_bytes(self.view(), *self._size(), self._scene))
         QGuiApplication.clipboard().setMimeData(content)
@@ -152,7 +152,7 @@ class PictureDialog(QDialog):
             self.write(path)
 
     def write(self, path: Path, kind: str = "") -> None:
-        """Write the picture in the form that the name says, else in that of a file dialog's filter."""
+        """Write the picture in the format of the name, else in that of the file dialog's filter."""
         path = _with_suffix(path, kind)
         try:
             write_atomic(path, picture_bytes(self.view(), path.suffix, *self._size(), self._scene))
@@ -162,7 +162,7 @@ class PictureDialog(QDialog):
             self.message.setText(f"Saved: {visible(str(path))}")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Fit the preview as soon as its room is known, and whenever that changes."""
+        """Fit the preview whenever its room changes."""
         if event.type() == QEvent.Type.Resize:
             self._show_image()
         return False
@@ -194,7 +194,7 @@ class PictureDialog(QDialog):
         return pinned + list(view.rows)
 
     def _show_image(self) -> None:
-        """Show the picture as wide as there is room for."""
+        """Show the picture as wide as fits."""
         if self._image.isNull():
             self.preview.clear()
             return

@@ -1,4 +1,4 @@
-"""Start the program."""
+"""Starts the window's program."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SWITCH_S = 0.00005
 
 
 def be_responsive() -> None:
-    """Let the window take its turn sooner while threads calculate: Python's own 5 ms add up in a repaint.
+    """Keep the window responsive while threads compute: Python's switch interval, 5 ms, adds up in a repaint.
 
-    Nor does it stand still while Python looks for garbage among a hundred thousand objects of the modules.
+    Freeze the modules' hundred thousand objects, so that garbage collection does not scan them.
     """
     sys.setswitchinterval(_SWITCH_S)
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Whether a file may be written: never the trace; what is of another kind is asked about."""
+"""Questions before a file is written: never over the trace, and over other kinds only if the user agrees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def may_write(path: Path, chosen: str, kind: Kind, parent: QWidget) -> bool:
     Parameters
     ----------
     chosen : str
-        The name that a file dialog returned, and has asked about.
+        The name from a file dialog, which has already asked whether to replace it.
     """
     try:
         check_output(path, kind, open_traces())
@@ -28,13 +28,13 @@ def may_write(path: Path, chosen: str, kind: Kind, parent: QWidget) -> bool:
     except OutputError as error:
         _box(QMessageBox.Icon.Warning, f"Nothing was saved: {error}.", parent).exec()
         return False
-    # A suffix that was added names a file that the dialog knew nothing of.
+    # With an added suffix it is another file, about which the dialog has not asked.
     is_asked = path == Path(chosen) or not path.exists()
     return is_asked or _agrees(f"{path} is there already. Replace it?", parent)
 
 
 def open_traces() -> list[Path]:
-    """Return the traces that are open in this program, those that are compared with too."""
+    """Return the open traces of this program, with those of comparisons."""
     states = (state for top in QApplication.topLevelWidgets() for state in top.findChildren(ViewState))
     return [state.study.trace.path for state in states if state.study is not None]
 

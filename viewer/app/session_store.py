@@ -1,4 +1,4 @@
-"""Session files: found by a trace's content, written so that no crash leaves half of one."""
+"""Session files: located by a trace's content, and written atomically."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ log = logging.getLogger("viewer.app")
 SUFFIX = ".lightbox.json"
 _MEBIBYTE = 2**20
 LARGEST_BYTES = 64 * _MEBIBYTE
-"""Of a session file that is read: some hundred thousand notes."""
+"""The largest session file that is read: some hundred thousand notes."""
 _PART = ".part"
 _PART_IS_LEFT_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """A session file that was read.
+    """The content of a session file.
 
     Attributes
     ----------
     trace_name, trace_path : str
-        The trace that it belongs to: its name, and its path from the file's folder; "" where not said.
+        The trace it belongs to: its name, and its path from the file's folder; "" where unknown.
     fingerprint : str
-        Of that trace, "" where not said.
+        Of that trace, "" where unknown.
     digest : str
         Of the file's own content.
     """
@@ -51,7 +51,7 @@ class SessionFile:
     digest: str
 
     def find_trace(self) -> Path | None:
-        """Return where the trace is: at the path it was at, else beside this file; None if at neither."""
+        """Return the trace's path: the recorded one, else beside this file; None if it is at neither."""
         folder = self.path.absolute().parent
         for name in (self.trace_path, self.trace_name):
             if name and _is_there(folder / name):
@@ -64,12 +64,12 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError as error:
         log.debug("this is no session: %s", error)
-        # A name that is too long, or a folder that may not be looked into.
+        # The name is too long, or the folder cannot be read.
         return False
 
 
 def is_session(path: Path) -> bool:
-    """Whether a path is called like a session file."""
+    """Whether a path has the name of a session file."""
     return path.name.lower().endswith(SUFFIX)
 
 
@@ -79,16 +79,16 @@ def sessions_folder() -> Path:
 
 
 def stored_path(fingerprint: str, digest: str = "") -> Path:
-    """Return where the session of a trace is kept; one that began from a session file has its own place."""
+    """Return the path of a trace's session; one opened through a session file has its own."""
     name = f"{fingerprint}-{digest}" if digest else fingerprint
     return sessions_folder() / f"{name}{SUFFIX}"
 
 
 def fingerprint(path: Path) -> str:
-    """Return what tells a trace by its content: sizes, and the first, middle and last MiB.
+    """Return a hash of a trace's content: sizes, and the first, middle and last MiB.
 
-    It does not depend on the name, nor on anything that this program reads out of the file, so that
-    neither a move nor an upgrade loses a session. "" where the file cannot be read.
+    It depends neither on the name nor on how this program parses the file, so that neither a move nor an
+    upgrade loses a session. "" where the file cannot be read.
     """
     digest = hashlib.sha256()
     try:
@@ -108,7 +108,7 @@ def fingerprint(path: Path) -> str:
 
 
 def session_text(session: Session, trace: Path, trace_fingerprint: str, folder: Path) -> str:
-    """Return the content of a session file that stands in `folder`."""
+    """Return the content of a session file in `folder`."""
     try:
         place = Path(os.path.relpath(trace, folder)).as_posix()
     except ValueError:
@@ -126,7 +126,7 @@ def read_session(path: Path) -> SessionFile:
     Raises
     ------
     SessionError
-        It is none, or damaged; `NewerSessionError` where a newer program wrote it.
+        If it is not a session or damaged; `NewerSessionError` where a newer program wrote it.
     OSError
     """
     content = _content(path)
@@ -142,7 +142,7 @@ def read_session(path: Path) -> SessionFile:
 
 
 def _content(path: Path) -> bytes:
-    """Return the bytes of a session file; a pipe or a device is none, and might never end."""
+    """Return the bytes of a session file; refuse pipes and devices, which might never end."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise SessionError("is no file, but a folder, a pipe or a device: choose a session file")
@@ -154,14 +154,14 @@ def _content(path: Path) -> bytes:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all: the old one stays until the new one is on the disk.
+    """Write a file atomically: the old one stays until the new one is on the disk.
 
-    One that this program keeps is readable by its user alone.
+    Only the user can read the sessions in the program's own folder.
 
     Raises
     ------
     OSError
-        Nothing was changed.
+        If it cannot be written; nothing is changed then.
     """
     is_own = path.parent == sessions_folder()
     if is_own:
@@ -182,7 +182,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file, so that nothing of it is lost, and return where it is now.
+    """Rename a damaged file, so that nothing of it is lost, and return its new path.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def set_aside(path: Path) -> Path:
 
 
 def clear_parts() -> None:
-    """Remove what processes that were killed while they wrote have left."""
+    """Remove the temporary files of killed processes."""
     for part in sessions_folder().glob(f".*{_PART}"):
         try:
             if time.time() - part.stat().st_mtime > _PART_IS_LEFT_S:
@@ -209,7 +209,7 @@ def clear_parts() -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last; not every system can open a folder for that."""
+    """Sync a folder so that a rename survives a crash; not every system can open folders."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:

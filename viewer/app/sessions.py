@@ -1,4 +1,4 @@
-"""Keeps the session of the trace that is open: restored when it opens, saved while one works."""
+"""Sessions: restores the session of the open trace, and saves it while the user works."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from viewer.trace import Trace
 
 EDIT_MS, LOOK_MS = 2_000, 20_000
-"""How long after an edit, or a look elsewhere, the session is saved."""
+"""How long after an edit, or a move of the view, the session is saved."""
 FILES = f"Lightbox sessions (*{SUFFIX})"
 
 
 class SessionKeeper(QObject):
-    """Owner of the file in which the session of the open trace is kept.
+    """Owns the session file of the open trace.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class SessionKeeper(QObject):
     Signals
     -------
     failed(str)
-        One line for people: what could not be saved.
+        What could not be saved, in one line for people.
     """
 
     failed = Signal(str)
@@ -72,19 +72,19 @@ class SessionKeeper(QObject):
             looked.connect(lambda: self._save_within(LOOK_MS))
 
     def begin(self, fingerprint: str, opened: SessionFile | None = None) -> list[str]:
-        """Restore the session of the trace that was opened, and keep it from now on.
+        """Restore the session of the opened trace, and save it from now on.
 
         Parameters
         ----------
         fingerprint : str
-            Of the trace; "" keeps nothing.
+            Of the trace; "" saves nothing.
         opened : SessionFile, optional
-            The session file through which the trace was opened.
+            The session file through which the user opened the trace.
 
         Returns
         -------
         list of str
-            What the user has to know, one line each.
+            Messages for the user, one line each.
         """
         study = self._state.study
         if study is None:
@@ -104,12 +104,12 @@ class SessionKeeper(QObject):
         return messages
 
     def add(self, trace: Trace, begun: Session, left: Session, opened: SessionFile | None = None) -> None:
-        """Keep what was done to a trace that goes before its session has begun.
+        """Save the changes to a trace that closes before its session has begun.
 
         Parameters
         ----------
         begun, left : Session
-            How it was shown at first, and how it was left.
+            The view at first, and the view at the end.
         """
         fingerprint = store.fingerprint(trace.path)
         if not fingerprint:
@@ -132,12 +132,12 @@ class SessionKeeper(QObject):
                 )
 
     def end(self) -> None:
-        """Save what is not saved yet, and keep nothing any more."""
+        """Save pending changes, and stop saving."""
         self.save()
         self._file = self._trace = self._before = None
 
     def save(self) -> None:
-        """Save now, where anything has changed."""
+        """Save now if anything has changed."""
         self._timer.stop()
         self._join()
         if self._file is None or (text := self._text()) == self._written:
@@ -204,7 +204,7 @@ class SessionKeeper(QObject):
             self._timer.start(delay_ms)
 
     def _save_beside(self) -> None:
-        """Save in a thread: a slow disk must not hold the window up."""
+        """Save in a thread: a slow disk must not block the window."""
         if self._file is None or (text := self._text()) == self._written:
             return
         self._join()
@@ -233,7 +233,7 @@ class SessionKeeper(QObject):
 
 
 def _write(path: Path, text: str) -> str:
-    """Write a session; return why it failed, "" where it did not."""
+    """Write a session; return the error, "" on success."""
     try:
         store.write_atomically(path, text)
     except OSError as error:

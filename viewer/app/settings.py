@@ -1,4 +1,4 @@
-"""What is remembered between sessions: typed, versioned, and forgiving about what it finds."""
+"""The settings kept between sessions: typed, and robust against invalid stored values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RECENT_LIMIT = 12
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """One remembered value.
+    """One stored value.
 
     Attributes
     ----------
     key : str
         Its name in the file.
     default : T
-        What holds where nothing, or something of the wrong type, is stored.
+        The value where nothing, or a value of the wrong type, is stored.
     read : callable
         Turns the stored JSON value into a T; raises ValueError, TypeError or KeyError where it cannot.
     """
@@ -63,8 +63,8 @@ HEADER_WIDTH = Setting("header_width", 0, int)
 class Settings:
     """The settings file of the user.
 
-    Values are stored as JSON texts, so that they come back with the type they had on every system.
-    Keys that this version does not know are left alone.
+    It stores values as JSON texts, which keep their types on every system. Keys that this version does not
+    know stay unchanged.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Settings:
         self._file.setValue("version", VERSION)
 
     def get(self, setting: Setting[T]) -> T:
-        """Return a value, the default where nothing sensible is stored."""
+        """Return a value, the default where none is stored or it is invalid."""
         stored = self._file.value(setting.key)
         if stored is None:
             return setting.default
@@ -83,7 +83,7 @@ class Settings:
             return setting.default
 
     def set(self, setting: Setting[T], value: T) -> None:
-        """Remember a value."""
+        """Store a value."""
         plain = value.hex() if isinstance(value, bytes) else value
         self._file.setValue(setting.key, json.dumps(plain))
 

@@ -1,4 +1,4 @@
-"""Ending: a signal, or the end of the desktop's session, saves what the user did and closes the window."""
+"""Shutdown: on a signal or the end of the desktop's session, saves the session and closes the window."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 ASKS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )  # fmt: skip
-"""Signals that ask a program to end."""
+"""Signals that ask a process to end."""
 
 
 class Ending(QObject):
-    """Closes the window when a signal asks for it, in the event loop's turn; a second signal ends at once.
+    """Closes the window on a signal, from the event loop; a second signal ends the process at once.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ class Ending(QObject):
 
     Notes
     -----
-    Python writes a signal's number into a socket as it comes, which wakes the event loop: nothing is closed
-    in the midst of what the window is doing. A signal that was ignored when the program was started (nohup,
+    Python writes a signal's number into a socket, which wakes the event loop: the window never closes in
+    the middle of other work. A signal that was ignored when the program was started (nohup,
     a job in the background) stays ignored.
     """
 
@@ -44,7 +44,7 @@ class Ending(QObject):
         app.commitDataRequest.connect(self._save)
 
     def release(self) -> None:
-        """Give the signals back."""
+        """Restore the signal handlers."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(-1)
         for number, handler in self._before.items():
@@ -53,11 +53,11 @@ class Ending(QObject):
         self._waking.close()
 
     def _save(self, _manager: object) -> None:
-        """Save before the desktop's session ends; it may still be called off."""
+        """Save before the desktop's session ends; the user may still cancel that."""
         self._save_session()
 
     def _end(self, *_: object) -> None:
-        """Close the window, and whatever dialog or menu stands before it."""
+        """Close the window and any dialog or menu in front of it."""
         self._notifier.setEnabled(False)
         for number in self._before:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The status bar: whether the recording can be trusted, what a key could not do, and what is not seen."""
+"""The status bar: findings, messages about commands, the length in view and hidden rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PADDING = 6
 
 
 class StatusBar(QStatusBar):
-    """Shows "1 error, 2 warnings" and what the worst is; at the right the length in view and hidden rows.
+    """Shows "1 error, 2 warnings" and the worst finding; at the right the length in view and hidden rows.
 
     Signals
     -------
@@ -55,16 +55,16 @@ class StatusBar(QStatusBar):
         self._show_hidden()
 
     def say(self, text: str) -> None:
-        """Say something for a while: what was done out of sight, or why nothing was."""
+        """Show a message for a while: an effect out of view, or why a command had none."""
         self.showMessage(text, SAID_MS)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Set the colours."""
         self._theme = theme
         self.show_findings(self._findings)
 
     def show_findings(self, findings: Sequence[Finding]) -> None:
-        """Say how many errors and warnings there are, and the worst of them."""
+        """Show the number of errors and warnings, and the worst of them."""
         self._findings = findings
         summary = summary_of(findings)
         self.badge.setVisible(bool(summary))

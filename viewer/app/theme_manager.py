@@ -1,4 +1,4 @@
-"""Light and dark: the palette and the style sheet of the window's frame."""
+"""ThemeManager: the light and dark theme, their palette and the style sheet of the window's frame."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TEXT_PX = 13
 
 
 class ThemeManager(QObject):
-    """Owner of the theme: the user's choice, or what the system says.
+    """Owns the theme: the user's choice, or the system's.
 
     Signals
     -------
     changed(Theme)
-        The window is to be painted in this theme.
+        The theme changed.
     """
 
     changed = Signal(object)
@@ -37,7 +37,7 @@ class ThemeManager(QObject):
 
     @property
     def theme(self) -> Theme:
-        """The theme that holds now."""
+        """The present theme."""
         system_is_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         return DARK if self.choice == "dark" or (self.choice == "system" and system_is_dark) else LIGHT
 
@@ -47,7 +47,7 @@ class ThemeManager(QObject):
         self._apply()
 
     def _apply(self) -> None:
-        """Take the theme that holds now, unless it holds already: all widgets are styled anew by it."""
+        """Apply the present theme, unless it is applied already: that restyles all widgets."""
         theme = self.theme
         if theme is self._applied:
             return

@@ -30,7 +30,7 @@ class FilterBox(QLineEdit):
     Signals
     -------
     left()
-        The user is done with it.
+        The user left the field.
     """
 
     left = Signal()
@@ -53,18 +53,18 @@ class FilterBox(QLineEdit):
         state.rows.changed.connect(self._follow)
 
     def _keep(self) -> None:
-        """Filter by what is being typed: it goes with what is open, or along to more of it."""
+        """Filter as the user types; the filter ends with its trace, and stays while more of that loads."""
         if self._pause.isActive():
             self.apply()
 
     def _follow(self) -> None:
-        """Show the filter that a session or a bookmark brought, unless one is being typed."""
+        """Show the filter from a session or a bookmark, unless the user is typing one."""
         if not self._pause.isActive() and self.text().strip() != self.state.rows.filter_text:
             self.setText(self.state.rows.filter_text)
             self._pause.stop()
 
     def apply(self) -> None:
-        """Filter the rows by what stands in the box."""
+        """Filter the rows by the text in the box."""
         self._pause.stop()
         self.state.rows.set_filter(self.text())
 
@@ -149,13 +149,13 @@ class ToolBar(QToolBar):
         self.addWidget(self.filter_box)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take the colours of the overlays."""
+        """Set the colours of the overlays."""
         self._actions["overlay-idle"].setIcon(swatch(theme.text_faint))
         self._actions["overlay-exposed"].setIcon(swatch(theme.overlay_exposed))
         self._actions["overlay-waiting"].setIcon(swatch(theme.overlay_waiting))
 
     def refresh(self) -> None:
-        """Show the state as it is now."""
+        """Show the current state."""
         self.iteration.refresh()
         scope = self.state.filter
         self._filter.setVisible(scope is not None)

@@ -25,19 +25,19 @@ from viewer.trace import Trace
 
 FILES = "Traces and sessions (*.nsys-rep *.qdrep *.sqlite *.db *.lightbox.json);;All files (*)"
 RETRY_MS = 100
-"""How often to look whether the user has finished what he is in the midst of."""
+"""How often to check whether the user has finished a drag, a note, a menu or a question."""
 
 
 @dataclass(frozen=True)
 class _FirstView:
-    """How an incomplete trace was shown at first, and the session file through which it was opened."""
+    """The first view of an incomplete trace, and the session file through which it was opened."""
 
     session: Session
     opened: SessionFile | None
 
 
 class TraceController(QObject):
-    """Opens one trace after another in a window, and keeps what the user did to each.
+    """Opens one trace after another in a window, and saves the user's changes to each.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TraceController(QObject):
     Signals
     -------
     shown()
-        Another trace is shown now, or none.
+        The window shows another trace, or none.
     """
 
     shown = Signal()
@@ -140,7 +140,7 @@ class TraceController(QObject):
             self.open(Path(name))
 
     def close(self) -> None:
-        """Close the open trace; the window is empty then."""
+        """Close the open trace, and show the welcome page."""
         if self._is_incomplete:
             self._loader.cancel()
         self.leave()
@@ -149,15 +149,15 @@ class TraceController(QObject):
         self.shown.emit()
 
     def save(self) -> None:
-        """Save what the user did to the open trace, and what is being written."""
+        """Save the user's changes to the open trace, and the text in an open editor."""
         if (focus := self._parent.focusWidget()) is not None:
-            # What is being written into a cell or a field is kept when that loses the focus.
+            # An open editor commits its text when it loses the focus.
             focus.clearFocus()
         self._state.leave()
         self._sessions.save()
 
     def leave(self) -> None:
-        """Save what the user did to the open trace before it is closed; no more of it is shown."""
+        """Save the user's changes before the open trace closes; ignore what still loads of it."""
         self._drop_pending()
         state, first_view = self._state, self._first_view
         self._first_view = None
@@ -168,7 +168,7 @@ class TraceController(QObject):
         self._sessions.end()
 
     def _when_free(self, show: Callable[[LoadedTrace], None], loaded: LoadedTrace) -> None:
-        """Show more of what is loaded; while the user is in the midst of something, when that is done."""
+        """Show more of the loaded trace, but only after the user has finished a drag, a note or a menu."""
         self._pending = partial(show, loaded)
         self._show_pending()
 
@@ -186,7 +186,7 @@ class TraceController(QObject):
         self._pending = None
 
     def _is_user_busy(self) -> bool:
-        """Return whether a button is down, a note being written, a menu open or a question asked."""
+        """Return whether a button is down, or a note editor, a menu or a dialog is open."""
         return (
             QApplication.mouseButtons() != Qt.MouseButton.NoButton
             or self._timeline.notes.editor.is_open
@@ -196,12 +196,12 @@ class TraceController(QObject):
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether a trace is open that is not loaded completely."""
+        """Whether the open trace is still incomplete."""
         study = self._state.study
         return study is not None and not study.loading.is_complete
 
     def show(self, loaded: LoadedTrace) -> None:
-        """Show a trace that is loaded completely, as its session left it."""
+        """Show a complete trace as its session left it."""
         with self._state.restoring():
             self._show(loaded)
 
@@ -210,7 +210,7 @@ class TraceController(QObject):
         opened, self._session = self._session, None
         shown = self._shown_of(study.trace)
         is_more = shown is not None and not shown.loading.is_complete
-        # The same content, loaded again without a session file: it stays as it is looked at.
+        # The same content, loaded again without a session file: the view stays.
         is_again = (
             shown is not None
             and not is_more
@@ -246,7 +246,7 @@ class TraceController(QObject):
             self._notice.tell("\n".join(messages))
 
     def show_partial(self, loaded: LoadedTrace) -> None:
-        """Show what is loaded of a trace, unless more of it is shown; what the user did meanwhile stays."""
+        """Show an incomplete trace, unless more of it is on screen; the user's changes since then stay."""
         with self._state.restoring():
             self._show_partial(loaded)
 
@@ -277,7 +277,7 @@ class TraceController(QObject):
             self.shown.emit()
 
     def _shown_of(self, trace: Trace) -> Study | None:
-        """Return the study that is shown, where it is one of this trace."""
+        """Return the study on screen if it is of this trace."""
         study = self._state.study
         return study if study is not None and study.trace.path == trace.path else None
 
@@ -305,7 +305,7 @@ class TraceController(QObject):
         self._say_incomplete(reason)
 
     def _say_incomplete(self, reason: str) -> None:
-        """Tell the user what is missing of the trace that is shown."""
+        """Show which part of the trace is still missing."""
         study = self._state.study
         if study is None or study.loading.is_complete:
             return

@@ -1,4 +1,4 @@
-"""TraceLoader: reads a trace beside the window, then computes its numbers and rows."""
+"""TraceLoader: reads a trace in a thread, then computes its numbers and rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from viewer.trace import Kind, Trace
 log = logging.getLogger("viewer.app")
 READ_SHARE = 0.8
 EARLY_FROM_EVENTS = 500_000
-"""A trace of so many events is shown in steps: its GPUs while the rest is still being read and computed."""
+"""From this many events on, a trace appears in steps: its GPUs first, while the rest is read and computed."""
 
 Progress = Callable[[str, float], None]
 Show = Callable[["LoadedTrace"], None]
@@ -39,9 +39,9 @@ _LATER = (RowKind.FAMILY, RowKind.KERNEL_NAME, RowKind.MEMORY_KIND)
 
 @dataclass(frozen=True)
 class LoadedTrace:
-    """A trace that is ready to be shown; ``study.loading`` says how much of it.
+    """A trace ready to show; ``study.loading`` says how much of it is there.
 
-    The study of all rows is also that of the complete trace: whoever shows the complete trace sets its
+    The study of all rows is also that of the complete trace: the code that shows the complete trace sets its
     `loading`, in the thread of the window.
 
     Attributes
@@ -49,7 +49,7 @@ class LoadedTrace:
     fingerprint : str
         Identifies the trace by its content; "" where it cannot be read again.
     scene : Scene or None
-        Prepared for the first view.
+        The scene, prepared for the first view.
     """
 
     study: Study
@@ -144,7 +144,7 @@ def _is_large(trace: Trace) -> bool:
 
 
 def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
-    """Make the scene, ready for the first view: the processes."""
+    """Return the scene, prepared for the first view of the processes."""
     scene = Scene(study)
     _ = scene.palette, study.trace.extent_ns
     scene.prepare_states()
@@ -153,7 +153,7 @@ def _scene(study: Study, roots: tuple[Row, ...]) -> Scene:
 
 
 def _prepare(scene: Scene, roots: tuple[Row, ...], unfolded: Collection[str]) -> None:
-    """Prepare the processes, and what is unfolded below them."""
+    """Prepare the processes and the unfolded rows below them."""
     shown = list(roots)
     while shown:
         row = shown.pop()
@@ -163,7 +163,7 @@ def _prepare(scene: Scene, roots: tuple[Row, ...], unfolded: Collection[str]) ->
 
 
 def _session_before(trace_fingerprint: str) -> Session | None:
-    """Return the session that is kept of a trace: what it shows is made ready beside the window."""
+    """Return the stored session of a trace, so that this thread can prepare the rows it shows."""
     if not trace_fingerprint:
         return None
     try:
@@ -176,7 +176,7 @@ def _session_before(trace_fingerprint: str) -> Session | None:
 
 
 def warm_up(opened: LoadedTrace, cancelled: IsCancelled) -> None:
-    """Prepare the rows that the user may unfold next, so that the window does not wait for them then."""
+    """Prepare the rows that the user may unfold next, so that the window need not wait for them."""
     for root in opened.roots:
         for row in root.walk():
             if cancelled() or opened.scene is None:
@@ -199,7 +199,7 @@ class _Job(QThread):
         self.take()
 
     def take(self) -> None:
-        """Go on: the window shows what was handed over, or nobody wants it any more."""
+        """Resume the thread: the window shows the part, or the loading is cancelled."""
         self._is_taken.set()
 
     def stop(self) -> None:
@@ -208,12 +208,12 @@ class _Job(QThread):
         self.take()
 
     def _is_unwanted(self) -> bool:
-        """Return whether to end; reading and computing wait here while the window has its turn."""
+        """Return whether to end; the thread waits here while the window shows a part."""
         self._is_taken.wait()
         return self.isInterruptionRequested()
 
     def _show(self, early: LoadedTrace) -> None:
-        """Hand over a part, and go on when the window shows it: both need Python's lock all the time."""
+        """Hand over a part, and resume when the window shows it: both compete for Python's lock."""
         self._is_taken.clear()
         if self.isInterruptionRequested():
             self.take()
@@ -242,12 +242,12 @@ class _Job(QThread):
 
 
 class TraceLoader(QObject):
-    """Loads one trace at a time in a thread; drops the results of one that was overtaken or cancelled.
+    """Loads one trace at a time in a thread; drops the results of a superseded or cancelled one.
 
     Signals
     -------
     started(str), progress(str, float)
-        The name of the file; what is being read and the share done, below 0 if not known.
+        The name of the file; the present step and the share done, below 0 if not known.
     gpus_ready(LoadedTrace), rows_ready(LoadedTrace)
         The GPUs' rows of a large trace can be shown; then all of its rows. More follows.
     finished(LoadedTrace), failed(str)
@@ -277,12 +277,12 @@ class TraceLoader(QObject):
 
     @property
     def name(self) -> str:
-        """The name of what is being loaded, "" for nothing."""
+        """The name of the trace that is loading, "" for none."""
         return self._job.name if self._job is not None else ""
 
     @property
     def is_warming(self) -> bool:
-        """Whether rows are still being prepared for the trace that is open."""
+        """Whether rows of the open trace are still being prepared."""
         return bool(self._running) or self._warmer.is_busy
 
     def open(self, path: Path | None) -> None:
@@ -291,18 +291,18 @@ class TraceLoader(QObject):
         self._start(lambda progress, cancelled, show: open_file(path, progress, cancelled, show), name)
 
     def study(self, trace: Trace) -> None:
-        """Compute a trace's numbers again, as its kernel classes or its times have changed."""
+        """Compute a trace's numbers again after a change of its kernel classes or times."""
         self._start(lambda progress, cancelled, _: study_trace(trace, progress, cancelled), trace.path.name)
 
     def cancel(self) -> None:
-        """Cancel what is being loaded."""
+        """Cancel the loading."""
         if self._job is not None:
             self._interrupt()
             self._job = None
             self.ended.emit()
 
     def shut_down(self) -> None:
-        """Cancel, and wait until no thread is left but those that do not answer."""
+        """Cancel, and wait for all threads except those that do not respond."""
         self.cancel()
         self._interrupt()
         for job in tuple(self._running):
@@ -321,7 +321,7 @@ class TraceLoader(QObject):
         job.start()
 
     def _interrupt(self) -> None:
-        """Ask the threads to stop that load a trace, and the one that prepares rows of the open one."""
+        """Ask the threads that load a trace, or prepare rows of the open one, to stop."""
         for job in self._running:
             job.stop()
         self._warmer.cancel()
@@ -337,7 +337,7 @@ class TraceLoader(QObject):
         job = self._job
         if job is None or self._is_stale():
             return
-        # The thread goes on after the window has painted what the signal below brings.
+        # The thread resumes after the window has painted the part that the signal below delivers.
         QTimer.singleShot(REST_MS, job, job.take)
         (self.rows_ready if result.study.loading.has_all_rows else self.gpus_ready).emit(result)
 

@@ -1,4 +1,4 @@
-"""The empty window: it says what to do, or what is being opened."""
+"""The welcome page of an empty window: how to open a trace, or the name of the one that is opening."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TITLE_PX = 22
 
 
 class Welcome(QWidget):
-    """What is shown while no trace is open.
+    """The page shown while no trace is open.
 
     Signals
     -------
     open_requested(), demo_requested()
         A file is to be chosen; the demo is to be opened.
     recent_requested(str)
-        One of the recent files is to be opened.
+        The user chose one of the recent files.
     """
 
     open_requested = Signal()
@@ -72,13 +72,13 @@ class Welcome(QWidget):
         column.addStretch(3)
 
     def set_recent(self, paths: tuple[Path, ...]) -> None:
-        """Offer files that were open before."""
+        """List recent files."""
         self._paths = paths[:RECENT_SHOWN]
         links = [(str(number), visible(path.name)) for number, path in enumerate(self._paths)]
         self._recent.show_links("Recent\n" if links else "", links, "\n")
 
     def show_opening(self, name: str = "") -> None:
-        """Show nothing but the name of what is being opened; "" shows what can be."""
+        """Show only the name of the trace that is opening; "" shows the recent files."""
         self.opening.setText(visible(name))
         self._pages.setCurrentWidget(self.opening if name else self.card)
 

@@ -1,4 +1,4 @@
-"""What a window may be as large as: the screen it is on, and what its docks leave to the timeline."""
+"""The geometry of a window: inside its screen, and with enough room for the timeline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fitted(wanted: QRect, free: QRect) -> QRect:
 
 
 def fit_to_screen(window: QWidget) -> None:
-    """Shrink a window that is not yet shown to its screen, whatever the scale that it was left at."""
+    """Shrink a window that is not yet shown to its screen, whose scale may differ from the last session's."""
     free = window.screen().availableGeometry().adjusted(0, TITLE_BAR_PX, 0, 0)
     wanted = window.geometry()
     if not window.isMaximized() and fitted(wanted, free) != wanted:
@@ -29,7 +29,7 @@ def fit_to_screen(window: QWidget) -> None:
 
 
 def limit_docks(window: QMainWindow, docks: Iterable[QDockWidget]) -> None:
-    """Leave the timeline its part where docks were remembered from a larger window."""
+    """Shrink docks stored from a larger window, so that the timeline keeps its part."""
     most = round(window.height() * MOST_OF_HEIGHT)
     below = [
         dock
