@@ -1,4 +1,4 @@
-"""What a report says beside its events: the machine, the processes, the settings, the diagnostics."""
+"""The demo's tables without events: the machine, the processes, the settings, the diagnostics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ H200: dict[str, str | int] = {
 
 
 def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]]:
-    """Return the rows that stand before the first iteration, as (table, columns)."""
+    """Yield the rows that precede the first iteration, as (table, columns)."""
     ranks = options.ranks
     yield "PROCESSES", {"globalPid": global_pids(ranks), "pid": pids(ranks), "name": ["python"] * ranks}
     for thread, name in THREAD_NAMES.items():
@@ -90,7 +90,7 @@ def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]
     yield (
         "NVTX_EVENTS",
         {
-            # Libraries make their domains while they load, long before the session's zero.
+            # Libraries create their domains while they load, long before the session's zero.
             "start": -4_200_000_000 - np.arange(ranks, dtype=np.int64) * 3_100_000,
             "eventType": NVTX_DOMAIN_CREATE,
             "text": ["NCCL"] * ranks,
@@ -112,7 +112,7 @@ def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]
 
 
 def closing(options: DemoOptions, duration_ns: int) -> Iterator[tuple[str, Rows]]:
-    """Return the rows about the machine and the session, once its length is known."""
+    """Yield the rows about the machine and the session, whose length is `duration_ns`."""
     yield from _machine(options)
     yield "ANALYSIS_DETAILS", _row(globalVid=VM, duration=duration_ns, startTime=0, stopTime=duration_ns)
     clock = datetime.fromtimestamp(SESSION_START_UTC_NS // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -156,7 +156,7 @@ def _machine(options: DemoOptions) -> Iterator[tuple[str, Rows]]:
             **{name: _repeated(value, ranks) for name, value in H200.items()},
         },
     )
-    # Every process sees all boards and works on the one of its local rank, as torchrun starts them.
+    # As torchrun starts them, every process sees all GPUs and uses the one of its local rank.
     yield (
         "TARGET_INFO_CUDA_DEVICE",
         {

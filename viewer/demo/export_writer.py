@@ -1,4 +1,4 @@
-"""Rows go into an SQLite file, many at a time."""
+"""`ExportWriter`: writes rows into an SQLite file in large batches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from viewer.demo.row_arrays import Column, Rows
 _ARROW_TYPES = {"INTEGER": pa.int64(), "TEXT": pa.string(), "REAL": pa.float64()}
 _ENUM_TYPES = {"id": "INTEGER", "name": "TEXT", "label": "TEXT"}
 FAILURES = (adbc.Error, sqlite3.Error)
-"""What SQLite raises where it cannot write."""
+"""The errors that SQLite raises when it cannot write."""
 BATCH_ROWS = 100_000
 APPLICATION_ID = int.from_bytes(b"LtBx")
-"""By which the head of a file says that it is a demo."""
+"""The application id in the header of a demo's file, by which it is recognised."""
 
 
 class ExportWriter:
@@ -38,7 +38,7 @@ class ExportWriter:
 
     def __init__(self, path: Path) -> None:
         self._waiting: dict[str, list[pa.Table]] = defaultdict(list)
-        self._held: dict[str, int] = defaultdict(int)
+        self._waiting_rows: dict[str, int] = defaultdict(int)
         self._created: set[str] = set()
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -65,13 +65,13 @@ class ExportWriter:
             self._connection.close()
 
     def add(self, table: str, rows: Rows) -> None:
-        """Take rows of one table; they are written when enough of them have come."""
+        """Add rows to a table; they are written once `BATCH_ROWS` of them have collected."""
         arrow = _arrow_table(table, rows)
         if not arrow.num_rows:
             return
         self._waiting[table].append(arrow)
-        self._held[table] += arrow.num_rows
-        if self._held[table] >= BATCH_ROWS:
+        self._waiting_rows[table] += arrow.num_rows
+        if self._waiting_rows[table] >= BATCH_ROWS:
             self._flush(table)
 
     def _flush(self, table: str) -> None:
@@ -79,7 +79,7 @@ class ExportWriter:
             self._cursor.execute(create_statement(table))
             self._created.add(table)
         self._cursor.adbc_ingest(table, pa.concat_tables(self._waiting.pop(table)), mode="append")
-        self._held[table] = 0
+        self._waiting_rows[table] = 0
 
 
 def _arrow_table(table: str, rows: Rows) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Who is who in the demo's file: processes, threads, streams, and the table of strings."""
+"""The ids in the demo's file: processes, threads, streams and strings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THREADS = {"main": 0, "loader": 2, "autograd": 4}
 """Offset of each thread's id from its process's id."""
 
 THREADS_START_NS = 1_000_000
-"""When the session's first switches put the main and the autograd threads on their cores."""
+"""The time of the first context switches, which put the main and autograd threads on their cores."""
 
 THREAD_NAMES = {"main": "pt_main_thread", "loader": "pt_data_pin", "autograd": "pt_autograd_0"}
 
@@ -57,10 +57,10 @@ def streams(options: DemoOptions) -> Int64:
 
 @dataclass
 class Strings:
-    """StringIds: every text once, numbered as they come."""
+    """StringIds: every text once, numbered in order of first use."""
 
     texts: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, text: str) -> int:
-        """Return the id of a text, a new one if it has none yet."""
+        """Return the id of a text; a new text gets the next id."""
         return self.texts.setdefault(text, len(self.texts) + 1)

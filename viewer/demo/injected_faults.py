@@ -1,4 +1,4 @@
-"""Faults that a job can be given on purpose: what each does to the GPU is known beforehand."""
+"""Faults to inject into a job: the effect of each on the GPU is known in advance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRICS, TINY_KERNELS = 12, 300
 
 
 def inject_fault(w: Script, kind: Fault) -> None:
-    """Write down a fault, between two microbatches."""
+    """Add the steps of a fault, between two microbatches."""
     w.push(RANGES[kind])
     if kind == "busy-cpu":
         w.work(BUSY_MS)
@@ -42,7 +42,7 @@ def inject_fault(w: Script, kind: Fault) -> None:
     else:
         for _ in range(4):
             w.kernel("fc1", 724)
-        # The event is recorded by another GPU; the host has long gone on when it comes.
+        # Another GPU records the event, long after this host has gone on.
         late = round(WAIT_MS * 1e6)
         w.add(Step(Do.STREAM_WAIT, w.thread, WAIT, 1_500, stream=COMPUTE, late_ns=late))
         w.kernel("fc1", 724)

@@ -1,4 +1,4 @@
-"""The kernels of the simulated job: what each is called and how it is launched."""
+"""The kernels of the simulated job: their names and launch parameters."""
 
 from __future__ import annotations
 
@@ -283,4 +283,4 @@ KERNELS: dict[str, Kernel] = {
     "reduce_scatter": _nccl("ReduceScatter_Sum_f32_RING_LL", 16),
     "all_gather": _nccl("AllGather_RING_LL", 16),
 }
-"""By the word that the job's program uses for it."""
+"""The kernels by their keys in `viewer.demo.loops`."""

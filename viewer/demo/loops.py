@@ -1,4 +1,4 @@
-"""The training loops that are simulated: what one iteration does, as every rank's host code issues it."""
+"""The simulated training loops: the steps of one iteration as the host code of every rank issues them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _optimizer(w: Script) -> None:
 
 
 def _batch_copy(w: Script, prefetch: bool) -> None:
-    """Bring tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask."""
+    """Copy tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask."""
     stream, source, rate = (COPY, 1, 48e3) if prefetch else (COMPUTE, 0, 13.4e3)
     for size in (1_048_576, 1_048_576, 524_288, 67_108_864, 1_048_576):
         w.copy(max(size / rate, 2.0), size, 1, source, 2, stream, blocking=not prefetch)
@@ -137,7 +137,7 @@ def _checkpoint(w: Script) -> None:
     w.finish()
 
 
-def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Fault | None) -> Program:
+def megatron(cold: bool, clean: bool, checkpoint: bool, fault: Fault | None) -> Program:
     """Return one iteration of the training loop, inside its range ``Iteration {iteration}``."""
     w = Script(cold=cold)
     all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
@@ -155,8 +155,8 @@ def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Fault | None) -
         last = microbatch == MICROBATCHES - 1
         _forward(w, clean and last, all_reduce_us)
         _backward(w, last, all_reduce_us)
-        if planted and microbatch == 0:
-            inject_fault(w, planted)
+        if fault and microbatch == 0:
+            inject_fault(w, fault)
     _optimizer(w)
     if checkpoint:
         _checkpoint(w)
@@ -165,7 +165,7 @@ def megatron(cold: bool, clean: bool, checkpoint: bool, planted: Fault | None) -
 
 
 def distca(cold: bool, first: bool, last: bool) -> Program:
-    """Return one of the five iterations inside a range ``sample_{sample}(repeat=5)``; no range of its own."""
+    """Return one of the five iterations of a range ``sample_{sample}(repeat=5)``; it has no range itself."""
     w = Script(quiet=True, cold=cold)
     open_push = open_pop = None
     if first:

@@ -1,4 +1,4 @@
-"""The demo trace: made from options, into a file; the default one is made once and kept."""
+"""Writing the demo trace to a file; the default one is written once into the cache folder."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SESSION_TAIL_NS = 18_000_000
 
 
 def job(options: DemoOptions) -> SimulatedJob:
-    """Return the job of these options, with the number of iterations that they come to.
+    """Return the job of these options, with its number of iterations.
 
-    The iterations of ``distca`` come in whole samples.
+    For ``distca`` the number is rounded up to whole samples.
     """
     iterations = options.iterations or DEFAULT_ITERATIONS[options.like]
     if options.events is not None:
@@ -53,14 +53,14 @@ def make_demo(path: str | os.PathLike[str], options: DemoOptions | None = None) 
     Parameters
     ----------
     path : path
-        Where; a file that is there is replaced, in one step, once the new one is whole.
+        The file to write. An existing file is replaced in one step once the new one is complete.
     options : DemoOptions, optional
-        Which job.
+        The options of the job.
 
     Raises
     ------
     OSError
-        If it cannot be written: no such folder, no room.
+        If the file cannot be written.
     """
     path, options = Path(path), options or DemoOptions()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def _write(path: Path, options: DemoOptions) -> None:
 
 
 def default_demo() -> Path:
-    """Return the path of the default demo in the user's cache folder, made there if it is not yet."""
+    """Return the path of the default demo in the user's cache folder; write it if it is missing."""
     cache = os.environ.get("LIGHTBOX_CACHE_DIR") or platformdirs.user_cache_path("lightbox", appauthor=False)
     options = DemoOptions()
     path = Path(cache) / "demo" / f"demo-{options.key}.sqlite"

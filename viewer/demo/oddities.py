@@ -1,4 +1,4 @@
-"""What real files hold that is easily read wrongly, written into a demo on purpose."""
+"""Oddities of real files that readers easily misread, written into a demo on purpose."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MESSAGES = (
 
 
 def write_oddities(path: str | os.PathLike[str], oddities: tuple[Oddity, ...], ranks: int) -> None:
-    """Write oddities into a demo trace that is whole; tables get other names last.
+    """Write oddities into a complete demo trace; tables are renamed last, as the others use their names.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _environment(connection: sqlite3.Connection, _ranks: int) -> None:
 
 
 def _mpi_ranks(connection: sqlite3.Connection, ranks: int) -> None:
-    """Write ranks that fall with the pids, which their order does not tell."""
+    """Write ranks that decrease with the pids, so that the order of the pids would guess them wrong."""
     connection.execute("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER)")
     threads = global_tids(ranks, "main").tolist()
     rows = [(thread, ranks - 1 - number) for number, thread in enumerate(threads)]
@@ -67,13 +67,13 @@ def _unread(connection: sqlite3.Connection, ranks: int) -> None:
     connection.execute("CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER)")
     connection.execute("CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER, value INTEGER)")
     thread = int(global_tids(ranks, "main")[0])
-    calls = [(at, at + 500, thread) for at in range(0, 1000 * MPI_CALLS, 1000)]
+    calls = [(start, start + 500, thread) for start in range(0, 1000 * MPI_CALLS, 1000)]
     connection.executemany("INSERT INTO MPI_OTHER_EVENTS VALUES (?, ?, ?)", calls)
-    connection.executemany("INSERT INTO GPU_METRICS VALUES (?, 1, 50)", [(at,) for at in range(METRICS)])
+    connection.executemany("INSERT INTO GPU_METRICS VALUES (?, 1, 50)", [(time,) for time in range(METRICS)])
 
 
 def _migrations(connection: sqlite3.Connection, ranks: int) -> None:
-    """Migrate pages of unified memory on every GPU, at even times over its copies."""
+    """Add page migrations of unified memory to every GPU, evenly spaced over the time of its copies."""
     span = "SELECT min(start), max(start) FROM CUPTI_ACTIVITY_KIND_MEMCPY"
     low, high = connection.execute(span).fetchone()
     for device, process in enumerate(global_pids(ranks).tolist()):
@@ -91,7 +91,7 @@ def _migrations(connection: sqlite3.Connection, ranks: int) -> None:
 
 
 def _messages(connection: sqlite3.Connection, _ranks: int) -> None:
-    rows = [(at, text) for at, text in enumerate(MESSAGES)]
+    rows = list(enumerate(MESSAGES))
     connection.executemany(
         "INSERT INTO DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text) VALUES (?,1,3,3,?)",
         rows,

@@ -1,4 +1,4 @@
-"""What may be asked of the demo."""
+"""The options of the demo: the simulated job, and the damage to its recording."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ Oddity = Literal[
     "versioned-tables", "environment-rank", "mpi-ranks", "unread-tables", "migrations", "nsys-messages"
 ]
 ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
-"""What a file may hold besides, see `viewer.demo.oddities`."""
+"""The oddities that a file may contain, see `viewer.demo.oddities`."""
 
 DEMO_VERSION = 5
-"""Raised whenever the same options make another file: cached demos of an older number are not used."""
+"""Raise it when the same options give another file: cached demos of other versions are not used."""
 
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """The job that is simulated, and how its recording is damaged.
+    """The options of a demo.
 
     Attributes
     ----------
     ranks : int
-        Processes, one GPU each.
+        Number of processes, one GPU each.
     tensor : int
-        How many neighbours are a tensor parallel group; data parallel groups hold four ranks, one of each.
+        Size of a tensor parallel group of adjacent ranks; a data parallel group has one rank of each of four.
     iterations : int or None
-        Iterations; None takes eight (twenty, in four samples, with ``like="distca"``).
+        Number of iterations; None means eight (twenty, in four samples, with ``like="distca"``).
     events : int or None
-        About how many rows the file shall hold (ten million for the benchmarks); sets `iterations`.
+        Approximate number of rows in the file (ten million for the benchmarks); sets `iterations`.
     like : {"megatron", "distca"}
         ``distca`` is recorded as the public context-parallel scripts do it: a range
         ``sample_0(repeat=5)`` around five iterations and none around each, sleeps between samples,
         compute on a stream that is not 7, context switches but no OS runtime rows.
     slow_rank : int or None
-        The rank whose compute kernels take 6 % longer; None, or no such rank: all alike.
+        The rank whose compute kernels take 6 % longer; None, or a rank that does not exist, for no slow rank.
     fault : Fault or None
-        A fault that the job has besides, in a range of its own: a CPU that is busy, numbers fetched one by
-        one, an allocation, launch-bound tiny kernels, an event of another GPU that comes late.
+        A fault to inject, in a separate NVTX range: a busy CPU, numbers fetched one by one, an allocation,
+        launch-bound tiny kernels, or a late event of another GPU.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
         prefetched, faster links between the ranks.
     shift : mapping of int to int
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
     lose : mapping of int to float
-        The fraction of a rank's GPU rows that is missing, without a word.
+        The fraction of a rank's GPU rows that is missing from the file, without any message.
     oddities : tuple of Oddity
-        What the file holds besides that is easily read wrongly; the job is the same.
+        Oddities to write into the file; the job does not change.
     seed : int
-        Same options and seed, same file.
+        The seed of all random numbers: the same options and seed give the same file.
     """
 
     ranks: int = 8
@@ -89,14 +89,14 @@ class DemoOptions:
 
     @property
     def straggler(self) -> int | None:
-        """The rank that is slow, None when none is."""
+        """The slow rank, None if there is none."""
         if self.clean or self.slow_rank is None or not 0 <= self.slow_rank < self.ranks:
             return None
         return self.slow_rank
 
     @property
     def key(self) -> str:
-        """Text that differs between options that make different files; fit for a file name."""
+        """A text, usable in a file name, that differs between options with different files."""
         facts = (
             self.ranks,
             self.tensor,

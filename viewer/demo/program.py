@@ -1,4 +1,4 @@
-"""Steps of a host program, and the script in which an iteration is written down."""
+"""Steps of a host program, and `Script`, which collects the steps of an iteration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEVICE_SYNC = "cudaDeviceSynchronize_v3020"
 
 
 class Do(IntEnum):
-    """What a step is, for the clock that runs it."""
+    """The kind of a step, by which the simulation times it."""
 
     CALL = 0
     KERNEL = 1
@@ -42,12 +42,12 @@ class Do(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a host thread does; its times are typical ones, in nanoseconds.
+    """One step of a host thread; its times are typical values in nanoseconds.
 
-    ``host_ns`` is the length of the call (of the wait, for a pause), ``work_ns`` that of the
-    operation it puts on `stream`. A stream wait makes `stream` wait for what `other` holds, or, with none,
-    for an event from elsewhere that comes `late_ns` after all that `stream` holds.
-    `spread` is the relative standard deviation of the work, or of the call where there is none.
+    `host_ns` is the duration of the call (of the wait, for a pause), `work_ns` that of the operation it puts
+    on `stream`. A stream wait makes `stream` wait until the queue of `other` is empty; without `other` it
+    waits for an event of another GPU, `late_ns` after its own queue is empty.
+    `spread` is the relative standard deviation of the work, or of the call if there is no work.
     """
 
     do: Do
@@ -105,31 +105,31 @@ class Script:
     loaded: set[str] = field(default_factory=set)
 
     def add(self, step: Step) -> None:
-        """Write down a step."""
+        """Append a step."""
         self.steps.append(step)
 
     def push(self, text: str, argb: int | None = None, domain: str = "") -> None:
-        """Open an NVTX range on the present thread."""
+        """Open an NVTX range on the current thread."""
         self.opened.append(len(self.steps))
         self.add(Step(Do.PUSH, self.thread, host_ns=300, text=text, argb=argb, domain=domain))
 
     def pop(self) -> None:
-        """Close the range that was opened last."""
+        """Close the innermost open range."""
         self.ranges.append((self.opened.pop(), len(self.steps)))
         self.add(Step(Do.POP, self.thread, host_ns=250))
 
     def begin(self, text: str, argb: int | None = None) -> None:
-        """Open a range of the user's own code, which a recording without them does not have."""
+        """Open a range of the user's code; does nothing in a `quiet` script, which has no such ranges."""
         if not self.quiet:
             self.push(text, argb)
 
     def finish(self) -> None:
-        """Close what `begin` opened."""
+        """Close the range that `begin` opened."""
         if not self.quiet:
             self.pop()
 
     def call(self, api: str, us: float, spread: float = 0.2) -> None:
-        """Make a CUDA call that puts nothing on the GPU."""
+        """Append a CUDA call without a GPU operation."""
         self.add(Step(Do.CALL, self.thread, api, round(us * 1e3), spread=spread))
 
     def kernel(self, key: str, us: float) -> None:
@@ -171,7 +171,7 @@ class Script:
         self.call(RECORD, 1.6)
 
     def await_collective(self, stream: int) -> None:
-        """Make the compute stream wait for what NCCL's stream holds."""
+        """Make the compute stream wait until the queue of NCCL's stream is empty."""
         self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=COMPUTE, other=stream))
 
     def copy(
@@ -195,7 +195,7 @@ class Script:
         )
 
     def item(self) -> None:
-        """Fetch one number from the GPU: the copy is queued, the synchronisation waits for it."""
+        """Fetch one number from the GPU: queue a copy, then wait for it with a synchronisation."""
         self.copy(1.5, 4, 2, 2, 1, COMPUTE, blocking=False)
         self.add(Step(Do.SYNC, self.thread, STREAM_SYNC, 2_000, stream=COMPUTE))
 
@@ -212,6 +212,6 @@ class Script:
         self.add(Step(Do.WORK, self.thread, host_ns=round(ms * 1e6)))
 
     def switch(self, thread: Thread) -> None:
-        """Hand over to another thread, which has to wake up first."""
+        """Continue on another thread, which has to wake up first."""
         self.thread = thread
         self.add(Step(Do.SWITCH, thread, host_ns=14_000))
