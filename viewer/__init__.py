@@ -1,6 +1,6 @@
 """Lightbox: read the trace of a multi-GPU training run, and measure what the eye sees.
 
-What lies below the window is a library: ``from viewer import open_trace``.
+The packages without a window are a library: ``from viewer import open_trace``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def open_trace(path: str | PathLike[str]) -> Trace:
     Raises
     ------
     viewer.readers.ReadError
-        If the file cannot be read; its text is one line that says what to do.
+        If the file cannot be read; the message is one line that says what to do.
     """
     from viewer.readers import read
 

@@ -1,4 +1,4 @@
-"""Where the files of `resources/` are found: in an installed package, and in a checkout."""
+"""Access to the files of `resources/`, in an installed package and in a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document that defines every number, docs/definitions.md: its entries by key, as text and as HTML."""
+"""The definitions of all numbers, read from docs/definitions.md: its entries by key, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.resources import files
 
 FILE = "definitions.md"
 _MARK = "def-"
-"""How anchors begin, so that they are no others' on a page that holds the document."""
+"""The prefix of anchors, which keeps them apart from others on a page that includes the document."""
 _KEYS = re.compile(r"(?:`[^`]+`(?:, )?)+")
 _KEYS_AND_TITLE = re.compile(rf"({_KEYS.pattern}) (\*\*[^*]+\*\*)")
 _RULE = re.compile(r"\|[-| ]+\|")
@@ -23,7 +23,7 @@ class Entry:
     Attributes
     ----------
     keys : tuple of str
-        What it defines; one that ends in ``*`` stands for all that begin so.
+        The names that it defines; one that ends in ``*`` covers all names that begin so.
     text : str
         The paragraph or row, Markdown.
     section : str
@@ -36,12 +36,12 @@ class Entry:
 
     @property
     def anchor(self) -> str:
-        """Where it stands in `html`."""
+        """The entry's anchor in `html`."""
         return _MARK + self.keys[0].rstrip("*").rstrip("._")
 
     @property
     def title(self) -> str:
-        """What it is shown as: the bold words of a paragraph, the second cell of a row."""
+        """The displayed title: the bold words of a paragraph, the second cell of a row."""
         if self.text.startswith("|"):
             return _unmarked(_cells(self.text)[1])
         bold = re.search(r"\*\*([^*]+)\*\*", self.text)
@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def plain(self) -> str:
-        """The entry without marks, in one line."""
+        """The entry in one line, without Markdown."""
         cells = _cells(self.text) if self.text.startswith("|") else [_title_first(self.text)]
         return ": ".join(_unmarked(cell) for cell in cells if cell)
 
@@ -73,24 +73,24 @@ def document() -> str:
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return every entry, in the order of the document."""
-    found, section = [], ""
+    result, section = [], ""
     for block in _blocks():
         if block.startswith("#"):
             section = block.lstrip("# ")
         elif keys := _keys(_cells(block)[0] if block.startswith("|") else block):
-            found.append(Entry(keys, block, section))
-    return tuple(found)
+            result.append(Entry(keys, block, section))
+    return tuple(result)
 
 
 def find(name: str) -> Entry | None:
-    """Return the entry of a key, None where the document has none.
+    """Return the entry of a key, None if the document has none.
 
-    Of a name with dots (``stalls.share``, ``report.gpus.idle_ns``) the entry of all of it comes first, then
-    that of the name without its first part, and so on to the last part alone.
+    A name with dots (``stalls.share``, ``report.gpus.idle_ns``) is looked up as a whole first, then without
+    its first part, and so on down to its last part.
     """
     exact, begins = _index()
     parts = name.split(".")
-    for tail in (".".join(parts[at:]) for at in range(len(parts))):
+    for tail in (".".join(parts[first:]) for first in range(len(parts))):
         if tail in exact:
             return exact[tail]
         if (known := next((entry for start, entry in begins if tail.startswith(start)), None)) is not None:
@@ -99,7 +99,7 @@ def find(name: str) -> Entry | None:
 
 
 def search(name: str) -> tuple[Entry, ...]:
-    """Return the entry of a key, else those that are shown as a text, else those that hold it."""
+    """Return the entry of a key, else entries with that title, else those whose title or keys contain it."""
     if (entry := find(name) or find(slug(name))) is not None:
         return (entry,)
     wanted = name.casefold()
@@ -109,12 +109,12 @@ def search(name: str) -> tuple[Entry, ...]:
 
 
 def slug(title: str) -> str:
-    """Return a title as it stands in keys: "Stalls by cause" as "stalls-by-cause"."""
+    """Return a title in the form of keys: "stalls-by-cause" for "Stalls by cause"."""
     return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")
 
 
 def section_anchor(heading: str) -> str:
-    """Return where a heading stands in `html`."""
+    """Return the anchor of a heading in `html`."""
     return f"{_MARK}section-{slug(heading)}"
 
 
@@ -125,7 +125,7 @@ def html(below: int = 0) -> str:
     Parameters
     ----------
     below : int
-        The level of the heading that it stands under: its own begin one lower.
+        The level of the heading above the document; its own headings begin one level below.
     """
     made: list[str] = []
     in_table = False
@@ -150,7 +150,7 @@ def html(below: int = 0) -> str:
 
 @cache
 def _index() -> tuple[dict[str, Entry], list[tuple[str, Entry]]]:
-    """Return the entries by their whole keys, and by the beginnings of keys, longest first."""
+    """Return the entries by their complete keys, and by the prefixes of keys, longest prefix first."""
     exact: dict[str, Entry] = {}
     begins: list[tuple[str, Entry]] = []
     for entry in entries():
@@ -163,7 +163,7 @@ def _index() -> tuple[dict[str, Entry], list[tuple[str, Entry]]]:
 
 
 def _blocks() -> list[str]:
-    """Return headings, paragraphs (each one line) and table rows, the lines under table heads left out."""
+    """Return headings, paragraphs (each one line) and table rows, without the lines below table headers."""
     blocks: list[str] = []
     for piece in re.split(r"\n\s*\n", document()):
         lines = piece.strip().split("\n")
@@ -175,7 +175,7 @@ def _blocks() -> list[str]:
 
 
 def _title_first(text: str) -> str:
-    """Return an entry with what it is shown as before its keys: people look for the words."""
+    """Return an entry with its title before its keys: readers look for the title."""
     return _KEYS_AND_TITLE.sub(r"\2 [\1]", text, count=1)
 
 
@@ -193,8 +193,8 @@ def _row(block: str, tag: str) -> str:
     keys = _keys(cells[0]) if tag == "td" else ()
     anchor = _anchor(Entry(keys, "", "").anchor) if keys else ""
     made = "".join(
-        f"<{tag} align='left'>{anchor if not at else ''}{_inline(cell)}</{tag}>"
-        for at, cell in enumerate(cells)
+        f"<{tag} align='left'>{'' if column else anchor}{_inline(cell)}</{tag}>"
+        for column, cell in enumerate(cells)
     )
     return f"<tr>{made}</tr>"
 

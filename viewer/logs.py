@@ -1,4 +1,4 @@
-"""The log: where its lines go, a ring of the last of them, and what a report must not say of its user."""
+"""The log: its outputs, a ring of its last lines, and the removal of private names from reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("viewer")
 """The logger of the whole program; each package has one below it: "viewer.readers", "viewer.app", …"""
 FORMAT = "%(asctime)s %(levelname)s %(name)s [%(threadName)s]: %(message)s"
 HEAD = "Lightbox log"
-"""What the first line of a log file begins with."""
+"""The beginning of a log file's first line."""
 LINES_KEPT = 400
 
 _private: set[str] = set()
@@ -29,7 +29,7 @@ _SHORTEST_NAME = 3
 
 
 class LogRing(logging.Handler):
-    """Keeps the last lines of the log in memory, for a report."""
+    """Stores the last lines of the log in memory, for crash reports."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -37,18 +37,18 @@ class LogRing(logging.Handler):
         self.setFormatter(logging.Formatter(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line."""
+        """Store a line."""
         self.lines.append(self.format(record))
 
 
 @contextmanager
 def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
-    """Write all lines of the log, those for debugging too, to stderr or into a file, or both.
+    """Write all lines of the log, including debug lines, to stderr, into a file, or both.
 
     Parameters
     ----------
     file : Path or None
-        Replaced, and readable by its user alone: it names the files that were opened.
+        The log file. An existing one is replaced; only its user can read it, as it names opened files.
 
     Raises
     ------
@@ -81,20 +81,21 @@ def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
 
 
 def keep_private(path: Path) -> None:
-    """Leave a file, its name and its folder out of all reports: whatever is said of it names it."""
+    """Remove a file's path, name and folder from all later reports: `redact` replaces them."""
     for text in (str(path), str(path.absolute()), str(path.absolute().parent), path.name):
         if len(text) >= _SHORTEST_NAME:
             _private.add(text)
 
 
 def redact(text: str) -> str:
-    """Return a text without names of the user, of the machine, and of files that are not the program's own.
+    """Return a text without the names of the user, the machine, and files outside the program.
 
-    The program's own files keep their names, from its package on: a report says where it failed.
+    Paths of the program's files are kept from its package on, so that a report shows where it failed.
     """
     package = Path(__file__).parent
     own = {f"{package}{os.sep}": f"{package.name}/"}
     own |= {f"{sysconfig.get_path(name)}{os.sep}": "" for name in ("purelib", "platlib", "stdlib")}
+    # Longest first: a path must go before its folder, or a part of it would remain.
     for place in sorted(own, key=len, reverse=True):
         text = text.replace(place, own[place])
     for name in sorted(_private, key=len, reverse=True):

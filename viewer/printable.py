@@ -1,7 +1,7 @@
-r"""Texts as they can be shown: what would steer a terminal, a page or a line of text is spelled out.
+r"""Escaping of texts for display: characters that would control a terminal, a page or a line are escaped.
 
-A trace, a session and a file's name are written by others. A control character, an override of the writing
-direction or an invisible character in them is shown as Python writes it (``\x1b``, ``\u202e``, ``\n``).
+Other people write traces, sessions and file names. Control characters, overrides of the writing direction and
+invisible characters in them appear as Python's escapes (``\x1b``, ``\u202e``, ``\n``).
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ _RANGES = (
     (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
     (0xFFFE, 0xFFFF), (0xE0000, 0xE007F),
 )  # fmt: skip
-"""Controls, breaks of lines, directions, what has no shape; what XML does not hold. Joiners make letters."""
+"""Control, line break, direction and invisible characters, and those XML forbids; no joiners of letters."""
 _SURROGATES = (0xD800, 0xDFFF)
 _UNSEEN = re.compile(f"[{''.join(f'{chr(a)}-{chr(b)}' for a, b in (*_RANGES, _SURROGATES))}]")
 UNSEEN_RE2 = "".join(["[", *(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in _RANGES), "]"])
-"""The same for Arrow, whose texts hold no surrogates."""
+"""The same pattern for Arrow, whose texts contain no surrogates."""
 
 
 def visible(text: str) -> str:
-    """Return a text in one line, with what would not be seen, or be obeyed, spelled out."""
+    """Return a text in one line, with invisible and control characters escaped."""
     return _UNSEEN.sub(_spelled, text)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text likewise that may have several lines: line breaks and tabs stay."""
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in "\n\t" else _spelled(found), text)
+    """Return a text of several lines likewise; line breaks and tabs stay."""
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in "\n\t" else _spelled(match), text)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+def _spelled(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

@@ -1,4 +1,4 @@
-"""Folders and files that their user alone can read, whatever the umask."""
+"""Private folders and files: only their user can read them, independent of the umask."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHERS = 0o077
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing; one that others can look into is closed to them.
+    """Make a private folder and its missing parents; make an existing one private if it is not.
 
     Raises
     ------
@@ -29,13 +29,13 @@ def make_folder(folder: Path) -> None:
         if folder.stat().st_mode & _OTHERS:
             close_to_others(folder)
         return
-    for one in reversed(missing):
-        one.mkdir(exist_ok=True)
-        _set_mode(one, _FOLDER)
+    for new in reversed(missing):
+        new.mkdir(exist_ok=True)
+        _set_mode(new, _FOLDER)
 
 
 def make_part(folder: Path) -> Path:
-    """Make a folder of its own in another one, for what is not finished yet, and return its path.
+    """Make a temporary private folder in another one, for unfinished files, and return its path.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def make_part(folder: Path) -> Path:
 
 
 def create(file: Path) -> BinaryIO:
-    """Return a new file, open for writing; one that exists is never written over.
+    """Return a new private file, open for writing; never overwrite an existing one.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def create(file: Path) -> BinaryIO:
 
 
 def close_to_others(folder: Path) -> None:
-    """Let nobody else into a folder, nor at what is in it; what links lead to stays as it is."""
+    """Make a folder and everything in it private; targets of links do not change."""
     _set_mode(folder, _FOLDER)
     for above, folders, files in os.walk(folder):
         for names, mode in ((folders, _FOLDER), (files, _FILE)):
@@ -77,6 +77,6 @@ def _open(path: str, flags: int) -> int:
 
 
 def _set_mode(path: Path, mode: int) -> None:
-    """Set who may do what; a disk that knows nothing of that is no obstacle."""
+    """Set the permissions of a path; ignore file systems without permissions."""
     with suppress(OSError):
         path.chmod(mode)

@@ -1,4 +1,4 @@
-"""How the process ends: temporary folders are removed, and no thread that hangs is waited for."""
+"""The end of the process: removes temporary folders, and does not wait for blocked threads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _left: list[Callable[[], bool]] = []
 
 
 def temporary_folder(purpose: str) -> tuple[Path, Callable[[], None]]:
-    """Make a temporary folder, which is gone at the latest when the process ends by `end`.
+    """Make a temporary folder, which `end` removes at the latest.
 
     Returns
     -------
     Path
     callable
-        Removes it with all that is in it; may be called more than once.
+        Removes the folder with its content; may be called more than once.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"lightbox-{purpose}-"))
     _folders.add(folder)
@@ -30,14 +30,14 @@ def temporary_folder(purpose: str) -> tuple[Path, Callable[[], None]]:
 
 
 def leave_behind(is_running: Callable[[], bool]) -> None:
-    """Say of a thread that nobody waits for it: it may hang in a file that does not answer."""
+    """Register a thread for which `end` does not wait; a file system that does not respond may block it."""
     _left.append(is_running)
 
 
 def end(code: int) -> int:
-    """Return the exit code; where a thread that was left behind still runs, end the process here.
+    """Return the exit code, or end the process here if an abandoned thread still runs.
 
-    Python's own end would wait for it.
+    The interpreter's normal exit would wait for that thread.
     """
     if not any(is_running() for is_running in _left):
         return code
