@@ -53,7 +53,7 @@ class FilterBox(QLineEdit):
         state.rows.changed.connect(self._follow)
 
     def _keep(self) -> None:
-        """Filter as the user types; the filter ends with its trace, and stays while more of that loads."""
+        """Apply pending text before the trace closes, or before more of it replaces it."""
         if self._pause.isActive():
             self.apply()
 

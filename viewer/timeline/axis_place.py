@@ -1,4 +1,4 @@
-"""Where the time axis lies in a window: one owner for all strips that show it."""
+"""AxisPlace: the place of the time axis in a window, shared by all strips."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from viewer.drawing.scale import AxisPixels
 
 HEADER_WIDTH = 360
 MOST_OF_WIDTH = 3
-"""Headers take at most one part in so many."""
+"""Headers take at most this fraction of the width, as a divisor."""
 MIN_HEADER = 140
 SPLITTER = 1
 _MOST_STEP = 8
 
 
 class AxisPlace(QObject):
-    """Owner of the left edge, the width and the pixels of the time axis.
+    """Owns the left edge, the width and the pixels of the time axis.
 
     Ruler, overview, pinned rows and rows, those of a trace that is compared too, all read it here; none
-    measures itself. A strip of the width of the scroll bar stays free on the right, whether the bar is there
-    or not: the axis depends on nothing but the width of the window and that of the headers.
+    measures itself. Room for the scroll bar stays free on the right, also without the bar: the axis depends
+    only on the widths of the window and of the headers.
 
     Parameters
     ----------
     host : QWidget
-        Over whose width headers, axis and scroll bar lie side by side.
+        The widget across which headers, axis and scroll bar lie side by side.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class AxisPlace(QObject):
     Signals
     -------
     changed()
-        The axis lies elsewhere.
+        The place of the axis changed.
     """
 
     changed = Signal()
@@ -52,7 +52,7 @@ class AxisPlace(QObject):
 
     @property
     def headers(self) -> int:
-        """How wide the headers are."""
+        """The width of the headers."""
         return self.left - SPLITTER
 
     @property
@@ -69,8 +69,8 @@ class AxisPlace(QObject):
     def fit(self, bar: int) -> None:
         """Lay the axis over the host as wide as it is now, beside a scroll bar of this width.
 
-        Both edges are whole device pixels where the scale permits: OpenGL's picture of a widget is else
-        stretched by one.
+        Both edges are whole device pixels where the scale permits: otherwise Qt stretches OpenGL's picture
+        of a widget by one.
         """
         host = self.host
         room, step = host.width(), _whole_step(host.devicePixelRatioF())
@@ -84,5 +84,5 @@ class AxisPlace(QObject):
 
 
 def _whole_step(dpr: float) -> int:
-    """Return how many logical pixels are whole device pixels; 1 where few are not."""
+    """Return the least number of logical pixels that are whole device pixels; 1 if there is no small one."""
     return next((step for step in range(1, _MOST_STEP + 1) if (step * dpr).is_integer()), 1)

@@ -1,4 +1,4 @@
-"""What the timeline shows of a trace that would keep it from opening: found beside the window."""
+"""BackgroundResults: collectives, findings and stalls, computed after a trace opens."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from viewer.state.jobs import Worker
 
 
 class BackgroundResults(QObject):
-    """Collectives, findings and stalls of the open trace, each None or empty until it is known.
+    """Collectives, findings and stalls of the open trace, each None or empty until computed.
 
     Signals
     -------
     changed()
-        More is known, or the trace is another one.
+        A result is ready, or the trace is another one.
     """
 
     changed = Signal()
@@ -41,7 +41,7 @@ class BackgroundResults(QObject):
         self.restart()
 
     def restart(self) -> None:
-        """Forget everything, and find it for the open trace."""
+        """Drop all results, and compute those of the open trace."""
         self._worker.cancel()
         self.collectives = self.stalls = None
         self.doubts = Doubts()
@@ -72,7 +72,7 @@ class BackgroundResults(QObject):
         self.changed.emit()
 
     def warning(self, row: Row) -> str:
-        """Return what makes the row of a GPU, or of a process, doubtful or empty; "" for nothing."""
+        """Return why the row of a GPU or a process is doubtful or empty; "" where it is neither."""
         return self.doubts.of(row)
 
 
@@ -82,16 +82,16 @@ def _text(finding: Finding) -> str:
 
 @dataclass(frozen=True)
 class Doubts:
-    """What makes rows doubtful or empty.
+    """The reasons why rows are doubtful or empty.
 
     Attributes
     ----------
     gpus : mapping of int to str
-        By GPU, what spoils its numbers: a shifted clock, lost rows.
+        By GPU, the fault that makes its numbers wrong: a shifted clock, lost rows.
     processes : mapping of int to str
         By process without any GPU row, how its rows were lost.
     lost : frozenset of int
-        The GPUs whose rows were lost: where they show nothing, nothing is known.
+        The GPUs whose rows were lost: an empty lane there does not mean idle.
     """
 
     gpus: Mapping[int, str] = field(default_factory=dict)
@@ -99,18 +99,18 @@ class Doubts:
     lost: frozenset[int] = frozenset()
 
     def of(self, row: Row) -> str:
-        """Return what makes the row of a GPU, or of a process, doubtful or empty; "" for nothing."""
+        """Return why the row of a GPU or a process is doubtful or empty; "" where it is neither."""
         if row.kind is RowKind.GPU and row.gpu is not None:
             return self.gpus.get(row.gpu, "")
         if row.kind is RowKind.PROCESS and row.process is not None:
             gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
-            told = [self.gpus[gpu] for gpu in gpus if gpu is not None and gpu in self.gpus]
-            return "\n".join(dict.fromkeys(told)) or self.processes.get(row.process, "")
+            warnings = [self.gpus[gpu] for gpu in gpus if gpu is not None and gpu in self.gpus]
+            return "\n".join(dict.fromkeys(warnings)) or self.processes.get(row.process, "")
         return ""
 
 
 def doubts_of(study: Study) -> Doubts:
-    """Return what the findings of a trace make doubtful."""
+    """Return the rows that the findings of a trace make doubtful."""
     gpus: dict[int, str] = {}
     processes: dict[int, str] = {}
     for finding in study.findings:

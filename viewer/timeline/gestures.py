@@ -1,4 +1,4 @@
-"""What mouse, wheel and keys do on the strips. It changes the state; it paints nothing."""
+"""Gestures: mouse, wheel and keys on the strips; they change the state and paint nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDGE_PAN, EDGE_PAN_MS = 0.2, 20
 
 
 class TimeStrip(Protocol):
-    """What a gesture asks of the widget it happens on."""
+    """The interface that gestures need of a strip."""
 
     place: AxisPlace
 
@@ -59,7 +59,7 @@ class _Drag:
 
 
 class Gestures(QObject):
-    """The one place that knows what a press, a drag, a notch and a letter mean.
+    """Interprets presses, drags, wheel notches and letters on all strips.
 
     Signals
     -------
@@ -68,11 +68,11 @@ class Gestures(QObject):
     pointed(QWidget, QPointF)
         The pointer rests on a strip, no button down.
     left()
-        The pointer is elsewhere, or a drag begins.
+        The pointer left the strips, or a drag begins.
     clicked(QWidget, QPointF), double_clicked(QWidget, QPointF)
-        A strip may know more to do with it (the ruler: an iteration).
+        A click, to which a strip may add its own action (the ruler: an iteration).
     dragging(bool)
-        A selection is being dragged, or no longer.
+        Whether the user is dragging a selection.
     """
 
     scrolled = Signal(int)
@@ -105,7 +105,7 @@ class Gestures(QObject):
         }
 
     def watch(self, strip: QWidget) -> None:
-        """Act on a strip (a `TimeStrip`)."""
+        """Handle the events of a strip (a `TimeStrip`)."""
         strip.installEventFilter(self)
         strip.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
 
@@ -174,7 +174,7 @@ class Gestures(QObject):
             self.state.select((drag.anchor_ns, self._snapped(drag.strip, drag.pos, drag.held)))
 
     def _pan_at_edge(self) -> None:
-        """Move the window on while a selection is dragged out of it."""
+        """Move the window while the user drags a selection beyond its edge."""
         drag = self._drag
         if drag is None:
             self._edge_pan.stop()
@@ -265,10 +265,10 @@ class Gestures(QObject):
             drag.scrolled -= step
             self.scrolled.emit(step)
 
-    # What is under the pointer
+    # The pointer
 
     def point_again(self) -> None:
-        """Say anew what is under the pointer: the picture has moved below it."""
+        """Update the hover: the picture has moved under the pointer."""
         if self._under is not None and self._drag is None:
             self._set_hover(*self._under)
             self.pointed.emit(*self._under)
@@ -302,12 +302,12 @@ class Gestures(QObject):
     # Keys
 
     def key(self, event: QKeyEvent) -> bool:
-        """Act on W, A, S, D by their place on the keyboard; say whether the key was one of them."""
-        held = event.modifiers()
-        if held & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
+        """Act on W, A, S, D by their place on the keyboard; return whether the key was one of them."""
+        modifiers = event.modifiers()
+        if modifiers & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
             return False
         letter = letter_of(event)
-        faster = 2 if held & Qt.KeyboardModifier.ShiftModifier else 1
+        faster = 2 if modifiers & Qt.KeyboardModifier.ShiftModifier else 1
         if letter in ("W", "S"):
             self.zoom(NOTCH**-faster if letter == "W" else NOTCH**faster)
         elif letter in ("A", "D"):
@@ -328,14 +328,14 @@ class Gestures(QObject):
         self.state.axis.pan(round((end - start) * share))
 
     def zoom_to_selection(self, deselect: bool = False) -> None:
-        """Show the selected range, and no more."""
+        """Zoom to the selected range."""
         if self.state.selection is not None:
             self.state.axis.go(*self.state.selection)
             if deselect:
                 self.state.select(None)
 
     def cancel(self) -> bool:
-        """Give up the drag in hand and restore what was selected before; say whether there was one."""
+        """Cancel the drag and restore the previous selection; return whether there was a drag."""
         drag, self._drag = self._drag, None
         self._edge_pan.stop()
         if drag is None:
@@ -345,7 +345,7 @@ class Gestures(QObject):
         return True
 
     def let_go(self) -> None:
-        """Forget the drag in hand and where the pointer is: they were on another trace."""
+        """Drop the drag and the pointer's position: they belong to another trace."""
         drag, self._drag, self._under = self._drag, None, None
         self._edge_pan.stop()
         if drag is not None and drag.moved:

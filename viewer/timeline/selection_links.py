@@ -1,4 +1,4 @@
-"""Evidence: what belongs to the selection, and where in the tree and on the axis it is to be found."""
+"""SelectionLinks: the other ends of the selection, and their places in the tree and on the axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.paint.linked import Ends, ends_of_event, ends_of_stall
 
 Standing = Callable[[Row], str]
-"""Says where a row is that no fold hides: "" in view, else "above" or "below"."""
+"""Maps a row that no fold hides to its place: "" in view, else "above" or "below"."""
 
 _SIGNS = {
     "left": "earlier than what is in view",
@@ -25,12 +25,12 @@ _SIGNS = {
 
 
 class SelectionLinks(QObject):
-    """Follows the selected event and the stall in hand; of the two, the one chosen last is told about.
+    """Follows the selected event or stall, the one chosen last.
 
     Signals
     -------
     changed()
-        Something else belongs to the selection.
+        The links of the selection changed.
     """
 
     changed = Signal()
@@ -51,7 +51,7 @@ class SelectionLinks(QObject):
 
     @property
     def stall_number(self) -> int | None:
-        """The stall that is selected, None where the selection is no stall."""
+        """The number of the selected stall, None where the selection is not a stall."""
         asked = (self.background_results.stalls, self.state.stall_number, self.state.selection)
         if self._number[0] != asked:
             self._number = (asked, self._found_stall())
@@ -106,15 +106,15 @@ class SelectionLinks(QObject):
         return True
 
     def marks(self, row: Row) -> tuple[bool, bool]:
-        """Return whether a row holds what is selected, and whether it holds the other end."""
+        """Return whether a row holds the selection, and whether it holds the other end."""
         if self.ends is None:
             return False, False
         return row.key in self.ends.own_rows, row.key in self.ends.other_rows
 
     def sign(self, row: Row, standing: Standing) -> str:
-        """Return the sign on a row's header that points to the other end, "" where none is needed.
+        """Return the sign on a row's header that points to the other end, "" for none.
 
-        It stands on the row of the selected event, or on the folded one that hides it.
+        Only the row of the selected event has it, or the folded row that hides that one.
         """
         ends, rows = self.ends, self.state.rows
         if ends is None or ends.span is None or row.key not in ends.own_rows | ends.other_rows:
@@ -134,7 +134,7 @@ class SelectionLinks(QObject):
         return standing(shown) or ("folded" if shown is not path[-1] else "")
 
     def told(self, row: Row) -> str:
-        """Return what a header's tooltip says besides: warnings, and where the other end is."""
+        """Return further lines for a header's tooltip: warnings, and the place of the other end."""
         lines = [self.background_results.warning(row)]
         ends = self.ends
         if ends is not None and row.key in ends.own_rows and ends.homes[1] is not None:

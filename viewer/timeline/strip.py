@@ -1,4 +1,4 @@
-"""Strip: a widget that shows the time axis; its device pixels, its cached picture, its marks."""
+"""Strip: the base of widgets on the time axis, with device pixels, a cached picture and marks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ log = logging.getLogger("viewer.timeline")
 class DeviceGrid:
     """The device pixels that a strip covers.
 
-    Qt rounds window coordinates, so a strip's own rows and columns are counted from there: at a
-    fractional scale two widgets that stand side by side then agree on every edge.
+    Qt rounds window coordinates, so a strip counts its rows and columns from there: at a fractional
+    scale, two adjacent widgets then agree on every edge.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class DeviceGrid:
         return snap_px((self.y + y) * self.dpr) - snap_px(self.y * self.dpr)
 
     def enter(self, painter: QPainter) -> None:
-        """Let a raster painter of the widget count in the widget's device pixels."""
+        """Set a raster painter of the widget to the widget's device pixels."""
         painter.scale(1 / self.dpr, 1 / self.dpr)
         d, x = self.dpr, self.axis.left
         painter.translate(snap_px(x * d) - x * d, snap_px(self.y * d) - self.y * d)
 
 
 class Guard:
-    """Keeps an exception in a paint or an event handler from ending the program; logs each kind once."""
+    """Catches exceptions of paint and event handlers, which would end the program; logs each kind once."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -92,19 +92,19 @@ guard = Guard()
 
 
 class OnTimeAxis:
-    """What every strip has, whatever kind of widget it is: the state, a theme, time across its width."""
+    """The common part of all strips, raster or OpenGL: the state, a theme, time across the width."""
 
     state: ViewState
     place: AxisPlace
     theme: Theme = LIGHT
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Set the colours."""
         self.theme = theme
         self.refresh()
 
     def refresh(self) -> None:
-        """Paint everything anew at the next paint."""
+        """Repaint everything at the next paint."""
         raise NotImplementedError
 
     def grid(self) -> DeviceGrid:
@@ -136,7 +136,7 @@ class OnTimeAxis:
 
 
 class Strip(OnTimeAxis, QWidget):
-    """A widget whose picture is kept, and painted anew only after `refresh`.
+    """A widget that caches its picture, and repaints it only after `refresh`.
 
     A subclass says what is kept (`paint_base`) and what is painted over it at every paint
     (`paint_marks`): pointer, selection. Both paint in device pixels.
@@ -151,7 +151,7 @@ class Strip(OnTimeAxis, QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def refresh(self) -> None:
-        """Paint the base anew at the next paint."""
+        """Repaint the cached base at the next paint."""
         self._base = None
         self.update()
 
@@ -160,14 +160,14 @@ class Strip(OnTimeAxis, QWidget):
         return DeviceGrid.of(self, self.place.pixels)
 
     def paint_base(self, painter: QPainter, grid: DeviceGrid) -> None:
-        """Paint what is kept."""
+        """Paint the base, which is cached."""
         raise NotImplementedError
 
     def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
-        """Paint what changes with the pointer."""
+        """Paint the marks that change with the pointer."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the kept base, and the marks over it."""
+        """Paint the cached base, and the marks over it."""
         grid = self.grid()
         if grid.rows < 1:
             return

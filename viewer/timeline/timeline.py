@@ -37,23 +37,23 @@ Renderer = Literal["auto", "gl", "raster"]
 
 _GRIP = 6
 _MARK = 8
-"""A mark reaches so far to both sides of its instant, logical pixels."""
+"""How far a mark reaches to each side of its instant, logical pixels."""
 
 
 class Timeline(QWidget):
-    """Composes the strips; owns the scene of the trace that is open, and no other state.
+    """Composes the strips; owns the scene of the open trace, and no other state.
 
     Parameters
     ----------
     renderer : {"auto", "gl", "raster"}
-        "auto" takes OpenGL where a GPU draws it.
+        "auto" uses OpenGL where a GPU draws it.
     place : AxisPlace, optional
-        Of another timeline in the same window, to lie on the same pixels as that one; by default its own.
+        That of another timeline in the window, so that both axes share their pixels; by default its own.
 
     Attributes
     ----------
     prepared : Scene or None
-        Made in another thread for the study that comes next; set by who opens it.
+        The scene of the next study, made in another thread; the code that opens the study sets it.
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class Timeline(QWidget):
         self.headers.follow()
         self._take_study()
 
-    # What is shown
+    # Content
 
     @property
     def renderer(self) -> str:
-        """Which paint path is in use: "gl" or "raster"."""
+        """The paint path in use: "gl" or "raster"."""
         return "gl" if isinstance(self.canvas, GlCanvas) else "raster"
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Set the colours."""
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
         rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
@@ -132,13 +132,13 @@ class Timeline(QWidget):
     def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
         found = renderer_name() if renderer != "raster" else ""
         if renderer == "gl" and not found:
-            log.warning("OpenGL 3.3 is not to be had on this display; painting without it")
+            log.warning("this display has no OpenGL 3.3; painting without it")
         if found and (renderer == "gl" or is_hardware(found)):
             return GlCanvas(self.state, self.place, lambda: QTimer.singleShot(0, self, self._fall_back), self)
         return Canvas(self.state, self.place, self)
 
     def _fall_back(self) -> None:
-        """Put the raster canvas in the place of one that OpenGL failed."""
+        """Replace the OpenGL canvas by the raster canvas after an error of OpenGL."""
         failed, self.canvas = self.canvas, Canvas(self.state, self.place, self)
         self.canvas.links = self.links
         self.gestures.watch(self.canvas)
@@ -280,7 +280,7 @@ class Timeline(QWidget):
             strip.update()
 
     def _update_between(self, start_ns: int, end_ns: int) -> None:
-        """Paint the marks of the rows anew in a range of time, its ends included."""
+        """Repaint the marks of the rows in a range of time, its ends included."""
         for strip in (self.pinned, self.canvas):
             left, right = (int(min(max(strip.x_of(t), 0), strip.width())) for t in (start_ns, end_ns))
             strip.update(left - _MARK, 0, right - left + 2 * _MARK, strip.height())
@@ -296,7 +296,7 @@ class Timeline(QWidget):
         bar = self.headers.verticalScrollBar()
         bar.setValue(bar.value() + pixels)
 
-    # What is clicked
+    # Clicks
 
     def _open(self, strip: TimeStrip, pos: QPointF) -> None:
         if strip is self.ruler and (iteration := self.ruler.iteration_at(pos)) is not None:
@@ -315,7 +315,7 @@ class Timeline(QWidget):
     # Geometry
 
     def _lay_out(self) -> None:
-        """Place everything; two columns whose border can be moved, and room for the scroll bar."""
+        """Place all widgets: two columns with a movable border, and room for the scroll bar."""
         width, height, place = self.width(), self.height(), self.place
         y = 0
         foot = LEGEND_HEIGHT if not self.legend.isHidden() else 0
@@ -339,7 +339,7 @@ class Timeline(QWidget):
         self._pinned_edge.setVisible(gap > 0)
         self._pinned_edge.raise_()
         self.legend.setGeometry(0, height - LEGEND_HEIGHT, width, LEGEND_HEIGHT)
-        # Beside the headers: what lies over them keeps Qt from moving what is painted when they scroll.
+        # Beside the headers, not over them: a widget on top keeps Qt from scrolling painted pixels.
         self._splitter.setGeometry(place.headers, 0, _GRIP, height - foot)
         self._splitter.raise_()
         self.ruler_corner.follow()
@@ -347,7 +347,7 @@ class Timeline(QWidget):
         self._follow_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place everything anew."""
+        """Place all widgets again."""
         self._fit()
         self._lay_out()
 
@@ -362,14 +362,14 @@ class Timeline(QWidget):
             self.place.fit(self.scroll_bar.sizeHint().width())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint what no strip covers: the border, and beside the scroll bar."""
+        """Paint the parts that no strip covers: the border, and the area beside the scroll bar."""
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self.theme.panel))
         painter.fillRect(self.place.headers, 0, SPLITTER, self.height(), QColor(self.theme.line))
         painter.end()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop what is waiting."""
+        """Stop the pending jobs."""
         self.cards.leave()
 
 
@@ -388,5 +388,5 @@ class _Splitter(QWidget):
             self._timeline.place.set_header_width(at.x())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Put the border back."""
+        """Restore the border's default place."""
         self._timeline.place.set_header_width(HEADER_WIDTH)

@@ -28,7 +28,7 @@ _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
 _NO_KERNEL = (("no kernel running", 100), ("no kernel", _COUNT))
-"""The heading and the width of its column, and both where there is little room."""
+"""The heading of the column and its width, then both for little room."""
 _NOTE, _MIN_WIDTH, _ABOUT_WIDTH = 132, 380, 450
 _PENDING = "…"
 _KEPT = "\u00a0"
@@ -41,7 +41,7 @@ _Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
 
 
 class RangeTable:
-    """The numbers of one range, and how they are laid out; sizes are in logical pixels.
+    """The numbers of one range and their layout; sizes are in logical pixels.
 
     Categories that no GPU has are left out, and so is "no kernel running" where that is the idle time.
 
@@ -118,7 +118,7 @@ class RangeTable:
 
     @property
     def _head_width(self) -> float:
-        """How far right of the edge the text beside the length begins."""
+        """The offset from the left edge at which the text beside the length begins."""
         return advance(format_ns(self.numbers.length_ns), 14, STRONG) + 18
 
     @property
@@ -209,7 +209,7 @@ class RangeTable:
     def _cells(
         self, parts_ns: list[int], no_kernel_ns: int, length_ns: int, size: int, counts: tuple[str, ...]
     ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-        """Return the texts of a line: values with shares, and what is only counted."""
+        """Return the texts of a line: values with shares, then counts."""
         cells = [
             (_value(parts_ns[part], size), _short_share(parts_ns[part] / length_ns) if parts_ns[part] else "")
             for part in self._columns
@@ -227,7 +227,7 @@ class RangeTable:
         counts: tuple[str, ...],
         soft: bool = False,
     ) -> None:
-        """Add the texts of a line to those of the same style: to change the style costs as much as a text."""
+        """Add the texts of a line to those of the same style: a change of style costs as much as a text."""
         base = marks.text_baseline(y, _LINE, _TEXT)
         ink, weight = (theme.text_soft, REGULAR) if soft else (theme.text, MEDIUM)
         room = self._label_width
@@ -246,7 +246,7 @@ class RangeTable:
 
 
 def _unit(length_ns: int) -> tuple[str, int]:
-    """Return the one unit of a table, so that its columns compare."""
+    """Return a single unit for a table, so that its columns compare."""
     return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
 
 

@@ -1,4 +1,4 @@
-"""The context menus of the canvas: of a place, and of a note."""
+"""The context menus of the canvas: for a place, and for a note."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SWATCH_PX, _NAME_CHARS = 12, 36
 
 
 def note_here(time_ns: int, row_key: str = "") -> Note:
-    """Return an empty note on an instant, in a row or over all."""
+    """Return an empty note on an instant, in one row or over all rows."""
     return Note(time_ns, time_ns, row_key=row_key)
 
 
 def note_on_event(state: ViewState, event: EventRef) -> Note:
-    """Return an empty note that is bound to an event and the row it was met in."""
+    """Return an empty note bound to an event and its present row."""
     return Note(*event_window(state, event), row_key=event.row_key, event=event)
 
 
 def note_in_mind(state: ViewState) -> Note:
-    """Return an empty note on what the reader seems to speak of.
+    """Return an empty note on the place that the user most likely means.
 
     The selected event under the pointer, else the selected range, else the selected event, else the
     place under the pointer, else the middle of the window.
@@ -58,9 +58,9 @@ def place_menu(
     Parameters
     ----------
     write : callable
-        Lets the user write a note.
+        Opens the editor of a note.
     actions : iterable of QAction
-        What the window can do besides; what cannot be done now is left out.
+        Further commands of the window; disabled ones are left out.
     """
     menu = QMenu(parent)
     menu.addAction("Add note here", lambda: write(note_here(time_ns, row_key)))

@@ -1,4 +1,4 @@
-"""Notes on the timeline: written in place, moved, asked for their menu."""
+"""The controller of notes on the timeline: it edits them in place, moves them and opens their menus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.timeline.notes.note_layer import DRAFT
 
 
 class NoteCanvas(NotedStrip, TimeStrip, Protocol):
-    """The strip on which notes are written and asked for their menu."""
+    """The interface that the controller needs of a strip with notes."""
 
     def label_of(self, number: int) -> QRectF | None: ...
     def geometry(self) -> QRect: ...
@@ -32,14 +32,14 @@ class NoteController(QObject):
     Parameters
     ----------
     canvas : callable
-        Returns the canvas of the rows; another one takes its place where OpenGL fails.
+        Returns the canvas of the rows, which another one replaces after an error of OpenGL.
     parent : QWidget
         The timeline: the editor lies over it.
 
     Attributes
     ----------
     actions : sequence of QAction
-        What the window adds to the menu of a place.
+        The commands that the window adds to the menu of a place.
     """
 
     def __init__(self, state: ViewState, canvas: Callable[[], NoteCanvas], parent: QWidget) -> None:
@@ -58,7 +58,7 @@ class NoteController(QObject):
         self._state.leaving.connect(self.editor.finish)
 
     def write(self, note: Note | None = None) -> None:
-        """Write a note; without one given, edit the one in hand, else one on what seems to be meant."""
+        """Write a note: the given one, else the selected one, else a new one at the likely place."""
         state = self._state
         if state.study is None:
             return
@@ -71,7 +71,7 @@ class NoteController(QObject):
         self._begin(draft)
 
     def edit(self, number: int) -> None:
-        """Write a note anew."""
+        """Edit the text of a note."""
         self.editor.finish()
         self._number = number
         self._state.notes.choose(number)
@@ -103,7 +103,7 @@ class NoteController(QObject):
         return self._canvas().geometry()
 
     def _place(self) -> QRect:
-        """Return where the label is on the timeline; the middle of the canvas where it is out of view."""
+        """Return the place of the label on the timeline; the middle of the canvas where it is out of view."""
         area = self._bounds()
         label = self._canvas().label_of(self._number)
         if label is None:
@@ -115,7 +115,7 @@ class NoteController(QObject):
             self.editor.put(self._place(), self._bounds())
 
     def menu(self, strip: NoteCanvas, pos: QPointF) -> QMenu:
-        """Return the menu of what is at a place of a strip."""
+        """Return the menu for a place of a strip, or for the note there."""
         spot = strip.note_at(pos)
         if spot is not None:
             return note_menu(self._state, spot.number, self.edit, self._parent)

@@ -1,4 +1,4 @@
-"""Kept measurements as dimension lines: name and length between two ends. On any QPainter, device pixels."""
+"""Dimension lines of kept measurements: name and length between two ends, on any QPainter, device pixels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Dimension:
 
 
 def dimensions(scale: Scale, kept: Sequence[Measurement], dpr: float) -> list[Dimension]:
-    """Place the measurements that are in view; what would cover another one goes a lane higher."""
+    """Place the measurements in view; one that would cover another goes a lane higher."""
     ends: list[float] = []
     found = []
     for measurement in sorted(kept, key=lambda m: (m.start_ns, -m.end_ns)):
@@ -57,7 +57,7 @@ def dimensions(scale: Scale, kept: Sequence[Measurement], dpr: float) -> list[Di
 
 
 def dimensions_height(placed: Sequence[Dimension]) -> int:
-    """Return how high the lines stand, logical pixels; 0 without any."""
+    """Return the height of the lines, logical pixels; 0 without any."""
     return (max(d.lane for d in placed) + 1) * LANE_PX + _FOOT_PX if placed else 0
 
 
@@ -85,7 +85,7 @@ def paint_dimensions(
 def _paint_line(
     painter: QPainter, dimension: Dimension, middle: float, colour: QColor, theme: Theme, dpr: float
 ) -> None:
-    """Draw the line with an arrowhead at each end, and a halo that lifts it off the bars."""
+    """Draw the line with an arrowhead at each end, and a halo that separates it from the bars."""
     left, right = dimension.left, dimension.right
     thick, halo = snap_px(1.5 * dpr), snap_px(1.5 * dpr)
     top = snap_px(middle - thick / 2)

@@ -1,4 +1,4 @@
-"""The field in which a note is written, in the place of its label."""
+"""NoteEditor: the text field that edits a note in the place of its label."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _FRAME_PX = 12
 
 
 class NoteEditor(QPlainTextEdit):
-    """Enter keeps the text, Shift+Enter breaks the line, Esc gives up; to leave it is to keep it.
+    """Enter or a loss of the focus keeps the text, Shift+Enter breaks the line, Esc cancels.
 
     Signals
     -------
     written(str)
-        The text is to be kept.
+        The user finished: the text to keep.
     given_up()
-        Nothing is to be changed.
+        The user cancelled.
     """
 
     written = Signal(str)
@@ -31,7 +31,7 @@ class NoteEditor(QPlainTextEdit):
         super().__init__(parent)
         self.theme: Theme = LIGHT
         self.setAccessibleName("Text of the note")
-        self.setPlaceholderText("Write a note. Enter keeps it, Esc gives up.")
+        self.setPlaceholderText("Write a note. Enter keeps it, Esc cancels.")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -44,7 +44,7 @@ class NoteEditor(QPlainTextEdit):
 
     @property
     def is_open(self) -> bool:
-        """Whether a note is being written."""
+        """Whether the user is writing a note."""
         return self._is_open
 
     def begin(self, text: str, colour: str, place: QRect, bounds: QRect) -> None:
@@ -63,23 +63,23 @@ class NoteEditor(QPlainTextEdit):
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def put(self, place: QRect, bounds: QRect) -> None:
-        """Move the field: what it belongs to is elsewhere now."""
+        """Move the field with its note."""
         self._bounds = bounds
         wide, high = EMPTY_SIZE_PX
         self.setGeometry(place.x(), place.y(), max(place.width(), wide), max(place.height(), high))
         self._grow()
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours, from the next note on."""
+        """Set the colours, from the next note on."""
         self.theme = theme
 
     def finish(self) -> None:
-        """Keep the text as it stands."""
+        """Keep the text."""
         if self._end():
             self.written.emit(self.toPlainText().strip())
 
     def cancel(self) -> None:
-        """Forget the text."""
+        """Drop the text."""
         if self._end():
             self.was_cancelled.emit()
 
@@ -102,7 +102,7 @@ class NoteEditor(QPlainTextEdit):
             self.finish()
 
     def _end(self) -> bool:
-        """Close the field; return whether it was open: hiding it takes the focus, which ends it too."""
+        """Close the field; return whether it was open: hiding it takes the focus, which finishes again."""
         was_open, self._is_open = self._is_open, False
         if was_open:
             self.hide()

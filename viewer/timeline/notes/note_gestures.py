@@ -1,4 +1,4 @@
-"""What the mouse does on the labels of notes: take one in hand, drag it, edit it, ask for its menu."""
+"""Mouse gestures on the labels of notes: select, drag, edit, and the menu."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.timeline.strip import DeviceGrid, guard
 
 
 class NotedStrip(Protocol):
-    """What is asked of the widget that shows notes."""
+    """The interface that these gestures need of a widget with notes."""
 
     def note_at(self, pos: QPointF) -> NoteSpot | None: ...
     def grid(self) -> DeviceGrid: ...
@@ -23,12 +23,12 @@ class NotedStrip(Protocol):
 
 
 class NoteGestures(QObject):
-    """Stands in front of `Gestures`: what happens on a label is its own, the rest is let through.
+    """Filters events before `Gestures`: it handles those on a label, and passes the others on.
 
     Signals
     -------
     entered()
-        The pointer went onto a label, or a menu opens: what floats at it has to go.
+        The pointer is on a label, or a menu opens: tooltips and cards at the pointer must close.
     edit_requested(int)
         A note is to be edited.
     menu_requested(QWidget, QPointF, QPoint)
@@ -55,7 +55,7 @@ class NoteGestures(QObject):
         }
 
     def watch(self, strip: QWidget) -> None:
-        """Act on a strip (a `NotedStrip`); call it after the strip's other filters were installed."""
+        """Handle a strip's events (a `NotedStrip`); call it after installing the strip's other filters."""
         strip.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -104,7 +104,7 @@ class NoteGestures(QObject):
         return True
 
     def let_go(self) -> None:
-        """Drag no note any more: the list will be another one."""
+        """End the drag of a note: the list of notes changes."""
         self._held = None
 
     def _double_click(self, strip: NotedStrip, event: QMouseEvent) -> bool:

@@ -1,4 +1,4 @@
-"""What a canvas does with notes and kept measurements: it places them, paints them, finds them again."""
+"""NoteLayer: places, paints and hit-tests notes and kept measurements on a canvas."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from viewer.timeline.notes.note_places import NoteSpot, PlacedNotes, place_notes
 from viewer.timeline.strip import DeviceGrid, OnTimeAxis
 
 DRAFT = -1
-"""The number of the note that is being written."""
+"""The number of the note in the editor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """A part of a key that is equal to the very same object only."""
+    """A part of a cache key that compares by identity."""
 
     held: object
 
@@ -32,12 +32,12 @@ class _Same:
 
 
 class NoteLayer(OnTimeAxis):
-    """What both canvases have.
+    """The common part of both canvases.
 
     Attributes
     ----------
     is_labelled : bool
-        False for a strip too low for labels: it marks what notes speak of, and no more.
+        False for a strip too low for labels: it only marks the targets of notes.
     """
 
     placed: Sequence[PlacedRow] = ()
@@ -46,11 +46,11 @@ class NoteLayer(OnTimeAxis):
     _picture: tuple[object, QPixmap | None] = (None, None)
 
     def note_spots(self, grid: DeviceGrid) -> list[NoteSpot]:
-        """Return where the notes are that are in view, and the one that is being written."""
+        """Return the places of the notes in view and of the one in the editor."""
         return self._all_notes(grid).spots
 
     def _all_notes(self, grid: DeviceGrid) -> PlacedNotes:
-        """Place the notes that are in view, and the one that is being written."""
+        """Place the notes in view and the one in the editor."""
         state = self.state
         shown = (_Same(self.placed), _Same(state.study), _Same(state.rows.shown))
         notes = (_Same(state.notes.items), state.notes.draft, state.notes.chosen)
@@ -78,7 +78,7 @@ class NoteLayer(OnTimeAxis):
         return next(spots, None)
 
     def label_of(self, number: int) -> QRectF | None:
-        """Return where a note's label is, in logical pixels, None where it is not in view."""
+        """Return the rectangle of a note's label, in logical pixels, None where it is not in view."""
         grid = self.grid()
         spot = next((s for s in self.note_spots(grid) if s.number == number), None)
         if spot is None or spot.label.isEmpty():
@@ -91,7 +91,7 @@ class NoteLayer(OnTimeAxis):
     def paint_annotations(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint notes, and kept measurements as dimension lines along the bottom.
 
-        Their picture is kept: it does not change while the pointer moves.
+        Their picture is cached: it does not change while the pointer moves.
         """
         state = self.state
         notes, kept = self._all_notes(grid), state.measurements.items
@@ -120,7 +120,7 @@ class NoteLayer(OnTimeAxis):
         paint_notes(painter, notes, self.theme, grid, self.state.notes.chosen)
 
     def _standing(self, key: str) -> str | None:
-        """Return what stands for a row: in a strip of pinned rows the row itself, or nothing."""
+        """Return the mapping from rows to placed rows: in a strip of pinned rows, a row itself or nothing."""
         if not self.is_labelled:
             return key
         row = self.state.rows.row(key)

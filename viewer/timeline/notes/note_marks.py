@@ -1,4 +1,4 @@
-"""Notes on the picture: what they speak of, arrows and labels. Pure, on any QPainter, in device pixels."""
+"""Painting of notes: targets, arrows and labels, on any QPainter, in device pixels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from viewer.timeline.paint import marks
 from viewer.timeline.strip import DeviceGrid
 
 _NEAR = 12
-"""An arrow that would be shorter is left out."""
+"""Shorter arrows are left out."""
 
 
 def paint_places(painter: QPainter, spots: Iterable[NoteSpot], theme: Theme, dpr: float) -> None:
-    """Mark what the notes speak of; no labels."""
+    """Mark the targets of notes, without labels."""
     for spot in spots:
         if spot.note.row_key:
             _paint_in_row(painter, spot, theme, dpr)
@@ -30,9 +30,9 @@ def paint_places(painter: QPainter, spots: Iterable[NoteSpot], theme: Theme, dpr
 def paint_notes(
     painter: QPainter, notes: PlacedNotes, theme: Theme, grid: DeviceGrid, chosen: int | None = None
 ) -> None:
-    """Paint notes: what they speak of, arrows, labels; the one in hand with a stronger frame.
+    """Paint notes: targets, arrows, labels; the selected one with a stronger frame.
 
-    How many are only marked is said in the lower right corner.
+    The lower right corner counts the notes that are only marked.
     """
     spots, dpr = notes.spots, grid.dpr
     paint_places(painter, spots, theme, dpr)
@@ -65,7 +65,7 @@ def _paint_over_all(painter: QPainter, spot: NoteSpot, dpr: float) -> None:
 
 
 def _paint_in_row(painter: QPainter, spot: NoteSpot, theme: Theme, dpr: float) -> None:
-    """Frame a bar or a part of a row; a dot where that is too narrow to be framed."""
+    """Frame a bar or a part of a row; a dot where that is too narrow for a frame."""
     colour, place = QColor(spot.note.colour), spot.place
     if place.width() >= 5 * dpr:
         grown = round(1.5 * dpr)

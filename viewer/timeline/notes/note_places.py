@@ -1,4 +1,4 @@
-"""Where notes stand in the picture: what each speaks of, and its label. Device pixels; nothing is painted."""
+"""Layout of notes in the picture: the target and the label of each, in device pixels; paints nothing."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from viewer.timeline.strip import DeviceGrid
 TEXT_PX, LINE_PX = 11.5, 15
 WIDEST_PX = 250
 EMPTY_SIZE_PX = (WIDEST_PX, 58)
-"""The room that a note without a text is given: it is being written there."""
+"""The room of a note without text, which the editor covers."""
 PAD_X, PAD_Y, BAR = 9, 6, 3
 MOST_LABELS = 100
-"""More notes than that in view are marked where they begin, and not written out."""
+"""The most labels in view; further notes are only marked where they begin."""
 _AWAY, _MARGIN = 14, 3
 _TRIES = 24
 _DOT_PX, _TICK_PX = 8, 10
 
 Standing = Callable[[str], str | None]
-"""Maps a row's key to that of the row which stands for it: itself, or an ancestor; None where none does."""
+"""Maps a row's key to that of the row that represents it: itself or an ancestor; None where none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteSpot:
-    """Where a note is in the picture, device pixels.
+    """The place of a note in the picture, device pixels.
 
     Attributes
     ----------
     number : int
-        Of the note, as it was given.
+        Of the note, as passed in.
     place : QRect
-        What it speaks of: a bar, a part of a row, or a part of the whole height.
+        The target: a bar, a part of a row, or a part of the whole height.
     origin : QPointF
-        What the label's offset is counted from.
+        The point from which the label's offset counts.
     label : QRectF
         Empty where the note is only marked.
     lines : tuple of str
-        Empty while the note is being written, or where it is only marked.
+        Empty while the editor is open on the note, or where it is only marked.
     is_own_row : bool
-        False where the note's row is folded away and an ancestor stands for it.
+        False where the note's row is folded and an ancestor represents it.
     """
 
     number: int
@@ -61,7 +61,7 @@ class NoteSpot:
     is_own_row: bool = True
 
     def offset_px(self, dpr: float) -> tuple[int, int]:
-        """Return where the label is from the origin, in logical pixels."""
+        """Return the offset of the label from the origin, in logical pixels."""
         away = self.label.topLeft() - self.origin
         return round(away.x() / dpr), round(away.y() / dpr)
 
@@ -74,7 +74,7 @@ class PlacedNotes:
     ----------
     spots : list of NoteSpot
     unwritten : int
-        How many more are only marked; one spot stands for those that begin at the same place.
+        How many more are only marked; one spot represents all that begin at the same place.
     """
 
     spots: list[NoteSpot]
@@ -82,7 +82,7 @@ class PlacedNotes:
 
 
 def nearest_placed(placed: Sequence[PlacedRow]) -> Standing:
-    """Return what lets a placed row stand for all under it that are not placed (a picture has all rows)."""
+    """Return a mapping from each row (a picture has all rows) to the placed row that represents it."""
     keys = {p.row.key for p in placed}
     lengths = sorted({len(key) for key in keys}, reverse=True)
 
@@ -102,9 +102,9 @@ def place_notes(
     standing: Standing | None = None,
     wanted: Container[int] = (),
 ) -> PlacedNotes:
-    """Place the notes that are in view.
+    """Place the notes in view.
 
-    Labels that nobody has moved make way for each other; all are kept inside the area. The first
+    Labels that the user has not moved avoid each other; all stay inside the area. The first
     `MOST_LABELS` are written out, so that time and picture have a bound, however many notes there are.
 
     Parameters
@@ -117,7 +117,7 @@ def place_notes(
     standing : callable, optional
         By default `nearest_placed`.
     wanted : container of int
-        Numbers of notes that are written out in any case.
+        Numbers of notes that always get a label.
     """
     standing = standing or nearest_placed(placed)
     by_key = {p.row.key: p for p in placed}
@@ -205,9 +205,9 @@ def _where_room_is(
     free: int,
     others: Sequence[QRectF],
 ) -> QRectF:
-    """Put a label below its bar; one that speaks of all rows where no row is, `free` and below.
+    """Put a label below its bar; that of a note on all rows goes below the rows, at `free` and below.
 
-    That of a range ends where the range ends: the card of a selection stands right of it.
+    The label of a range ends where the range ends: the card of a selection lies right of it.
     """
     d = grid.dpr
     if in_row:

@@ -1,4 +1,4 @@
-"""The text of a note in lines: no more of it is measured than can be shown."""
+"""broken: the text of a note in lines, measuring no more of it than can be shown."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import lru_cache
 from viewer.timeline.paint.fonts import advance, char_advances, metrics
 
 MOST_LINES, MOST_CHARS = 12, 1200
-"""What is shown of a text; all of it stands in the Notes dock and where it is rewritten."""
+"""How much of a text a label shows; the Notes dock and the editor show all of it."""
 _CUT = "…"
 
 
 def broken(text: str, width: float, pixels: float) -> tuple[str, ...]:
-    """Break a text into lines at its own breaks and at spaces; what is too long alone, anywhere.
+    """Break a text into lines at its own breaks and at spaces, and too long words anywhere.
 
-    Of a text that has more than `MOST_LINES`, or `MOST_CHARS`, that much, with an ellipsis at its end.
+    A text of more than `MOST_LINES` or `MOST_CHARS` is cut to that much, and ends in an ellipsis.
     """
     text = text.strip()
     return _broken(text[:MOST_CHARS], len(text) > MOST_CHARS, width, pixels, id(metrics(pixels)))
@@ -53,7 +53,7 @@ def _lines(text: str, width: float, pixels: float) -> Iterator[str]:
 
 
 def _pieces(word: str, width: float, pixels: float) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a word that are as wide as a line, and what is left; each with its width."""
+    """Yield the parts of a word that fill a line, and the rest; each with its width."""
     start, used = 0, 0.0
     for at, wide in enumerate(char_advances(word, pixels)):
         if used + wide > width and at > start:

@@ -1,4 +1,4 @@
-"""The picture's font: Inter from a dependency, so that a picture does not depend on the machine."""
+"""The picture's font: Inter from a dependency, so that pictures are the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF
 
 REGULAR, MEDIUM, STRONG = 400, 500, 600
 WORD_ENDS = re.compile(r"(?<!\d) ")
-"""Where a line may end: a number keeps its unit."""
+"""Matches the spaces at which a line may end; a number stays with its unit."""
 Target = Literal["image", "svg", "pdf"]
 _FILE = fontpkg_inter.ROOT / "files" / "Inter[opsz,wght].ttf"
 
@@ -82,7 +82,7 @@ def _metrics(pixels: float, weight: int, target: Target) -> QFontMetricsF:
 
 
 def advance(text: str, pixels: float, weight: int = REGULAR) -> float:
-    """Return how wide `text` is; remembered, for a card is measured again with every step of the pointer."""
+    """Return the width of `text`; cached, as every step of the pointer measures a card again."""
     return _advance(text, pixels, weight, _target.get())
 
 
@@ -92,7 +92,7 @@ def _advance(text: str, pixels: float, weight: int, target: Target) -> float:
 
 
 def char_advances(text: str, pixels: float, weight: int = REGULAR) -> Iterator[float]:
-    """Yield how wide each character of `text` is alone: their sum is the width of the text, nearly."""
+    """Yield the width of each character of `text` alone; the sum is nearly the width of the text."""
     ascii_wide = _ascii_advances(pixels, weight, _target.get())
     for char in text:
         code = ord(char)
@@ -106,7 +106,7 @@ def _ascii_advances(pixels: float, weight: int, target: Target) -> tuple[float, 
 
 
 def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:
-    """Return as much of `text` as fits into `width` pixels, with an ellipsis where cut, "" if too little.
+    """Return as much of `text` as fits into `width` pixels, with an ellipsis where cut, "" if none fits.
 
     Advances are summed from a table: `QFontMetrics.elidedText` takes half a frame for 500 labels.
     """
@@ -124,7 +124,7 @@ def cropped(text: str, width: float, pixels: float, weight: int = REGULAR) -> st
 
 
 def wrapped(text: str, width: float, pixels: float, weight: int = REGULAR, most: int = 2) -> list[str]:
-    """Return `text` in at most `most` lines; where that is too little, the last ends in an ellipsis."""
+    """Return `text` in at most `most` lines; where it does not fit, the last ends in an ellipsis."""
 
     def fits(line: str) -> bool:
         return advance(line, pixels, weight) <= width
@@ -146,7 +146,7 @@ def wrapped(text: str, width: float, pixels: float, weight: int = REGULAR, most:
 
 
 def squeezed(text: str, width: float, pixels: float, weight: int = REGULAR) -> str:
-    """Return `text`, its middle left out where it is too long: kernels differ by the ends of their names."""
+    """Return `text`, without its middle where it is too long: kernels differ by the ends of their names."""
     if cropped(text, width, pixels, weight) == text:
         return text
     for kept in range(len(text) - 1, 3, -1):

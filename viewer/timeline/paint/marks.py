@@ -1,4 +1,4 @@
-"""Marks: what is painted over the picture on every strip. All in device pixels, on any QPainter."""
+"""Painting of marks over the picture of every strip, in device pixels, on any QPainter."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from viewer.timeline.paint.fonts import MEDIUM, font, metrics
 from viewer.trace.events import Int64
 
 CROWDED_PX, APART_PX = 12, 30
-"""Boundaries closer than the first are not drawn over the rows, and fade towards it from the second."""
+"""Device pixels between boundaries: below the first they are not drawn; from the second on they fade."""
 TEXT_PX = 11
 DOUBT_PX = 9.5
 VEIL = 190
-"""How opaque the veil over time that is not looked at is, of 255."""
+"""The opacity of the veil over time outside a filter, of 255."""
 
 
 def line_width(dpr: float) -> int:
@@ -32,7 +32,7 @@ def line_width(dpr: float) -> int:
 
 
 def column_of(scale: Scale, time_ns: int) -> int:
-    """Return the device column of an instant; one far outside stays just outside."""
+    """Return the device column of an instant, clipped to just outside the strip."""
     return snap_px(min(max(scale.x(time_ns), -8.0), scale.width + 8.0))
 
 
@@ -68,7 +68,7 @@ def paint_measurements(
 def paint_outside(
     painter: QPainter, scale: Scale, within: Intervals, top: int, bottom: int, ground: int
 ) -> None:
-    """Veil the time outside a filter with the colour of the ground."""
+    """Veil the time outside a filter with the background colour."""
     inside = within.clip(scale.start_ns, scale.end_ns)
     left = np.floor(scale.to_px(np.append(scale.start_ns, inside.end_ns)) + 0.5).astype(int)
     right = np.floor(scale.to_px(np.append(inside.start_ns, scale.end_ns)) + 0.5).astype(int)
@@ -90,8 +90,8 @@ def paint_boundaries(
 ) -> None:
     """Draw dashed lines at sorted instants (the iterations of one GPU), fading to none where they crowd.
 
-    All are one picture as wide as the window, repeated downwards: filled one by one they take seven times
-    as long.
+    All lines are one tile as wide as the window, repeated downwards: drawn one by one they take seven
+    times as long.
     """
     first, last = np.searchsorted(times_ns, (scale.start_ns, scale.end_ns + 1))
     seen = times_ns[first:last]
@@ -151,7 +151,7 @@ def paint_tag(
 
 
 def text_baseline(top: float, height: float, pixels: float) -> float:
-    """Return the baseline at which text of this size stands in the middle of a band."""
+    """Return the baseline that centres text of this size in a band."""
     measure = metrics(pixels)
     return top + (height + measure.capHeight()) / 2
 
@@ -166,7 +166,7 @@ def paint_text(
 def paint_texts(
     painter: QPainter, texts: Iterable[tuple[float, float, str]], pixels: float, ink: int, weight: int = 400
 ) -> None:
-    """Draw lines of text of one look, each from its (x, baseline)."""
+    """Draw lines of text in one style, each from its (x, baseline)."""
     painter.setFont(font(pixels, weight))
     painter.setPen(_pen(ink))
     for x, baseline, text in texts:
@@ -184,7 +184,7 @@ def iteration_edges(iterations: Iterations | None) -> Int64:
 
 
 def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: float) -> None:
-    """Draw a frame around a bar, with a line of the ground's colour that lifts it off its neighbours."""
+    """Draw a frame around a bar, with a line of the background's colour between it and its neighbours."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     width = line_width(dpr)
@@ -223,9 +223,9 @@ def paint_link(
 def paint_sample_marks(
     painter: QPainter, scale: Scale, times_ns: Int64, bottom: int, theme: Theme, dpr: float
 ) -> None:
-    """Mark instants at the bottom of a counter row: where the queue had run dry. Marks do not overlap."""
+    """Mark instants at the bottom of a counter row, where the queue was empty; marks do not overlap."""
     side = max(3, snap_px(5 * dpr))
-    # The first and the last in each pixel: what lies between lands where one of them does.
+    # The first and the last instant of each pixel suffice: those between them land on the same pixels.
     first = times_ns.searchsorted(scale.edges())
     first, last = first[:-1], first[1:] - 1
     ends = np.stack((first, last), axis=1)[last >= first]
@@ -244,7 +244,7 @@ def paint_sample_marks(
 
 
 def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float, text: str = "") -> None:
-    """Put a warning, and why, at the left end of a state lane whose GPU's picture is not to be trusted."""
+    """Put a warning and its reason at the left end of the state lane of a GPU with unreliable data."""
     side = min(11 * dpr, float(bottom - top))
     box = QRectF(3 * dpr, (top + bottom - side) / 2, side, side)
     pixels = DOUBT_PX * dpr
@@ -281,7 +281,7 @@ def paint_warning(painter: QPainter, box: QRectF, theme: Theme) -> None:
 def paint_state_tick(
     painter: QPainter, x: int, top: int, bottom: int, colour: int, frame: int, dpr: float
 ) -> None:
-    """Draw the small square on the cut that has the colour of a GPU's state."""
+    """Draw a small square on the cut in the colour of a GPU's state."""
     side = snap_px(7 * dpr)
     box = QRect(x - side // 2, (top + bottom - side) // 2, side, side)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -291,7 +291,7 @@ def paint_state_tick(
 
 
 def paint_sign(painter: QPainter, box: QRectF, sign: str, theme: Theme) -> None:
-    """Paint the arrow that says where the other end is: left, right, above, below or folded."""
+    """Paint the arrow to the other end: left, right, above, below or folded."""
     cx, cy, r = box.center().x(), box.center().y(), box.width() / 2 - 1
     turned = {"left": (-1, 0), "right": (1, 0), "above": (0, -1)}
     dx, dy = turned.get(sign, (0, 1))

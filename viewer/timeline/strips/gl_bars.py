@@ -1,4 +1,4 @@
-"""All rectangles of a frame as one instanced draw, through Qt's own OpenGL classes (core profile 3.3)."""
+"""GlBars: draws all rectangles of a frame as one instanced draw, with Qt's OpenGL classes (core 3.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def surface_format() -> QSurfaceFormat:
 
 
 def renderer_name() -> str:
-    """Return what OpenGL calls its renderer ("" if there is no context of version 3.3)."""
+    """Return OpenGL's name of its renderer ("" if there is no context of version 3.3)."""
     context = QOpenGLContext()
     context.setFormat(surface_format())
     surface = QOffscreenSurface()
@@ -46,12 +46,12 @@ def renderer_name() -> str:
 
 
 def is_hardware(renderer: str) -> bool:
-    """Whether a renderer's name is that of a GPU; a processor in its place is slower than raster."""
+    """Whether a renderer's name is that of a GPU; OpenGL on the CPU is slower than raster."""
     return bool(renderer) and not any(name in renderer.lower() for name in _SOFTWARE)
 
 
 class GlBars:
-    """Rectangles on the GPU. Made, used and released with its context current."""
+    """Rectangles on the GPU; create, use and release it with its context current."""
 
     def __init__(self) -> None:
         self._program = QOpenGLShaderProgram()
@@ -89,7 +89,7 @@ class GlBars:
         self._program.release()
 
     def load(self, rect: npt.NDArray[np.float32], argb: npt.NDArray[np.uint32]) -> None:
-        """Send rectangles (x, y, width, height in device pixels, shape (n, 4)) and their colours (n,)."""
+        """Upload rectangles (x, y, width, height in device pixels, shape (n, 4)) and their colours (n,)."""
         instances = np.empty(len(rect), _INSTANCE)
         instances["rect"] = rect
         for channel, shift in enumerate((16, 8, 0, 24)):
@@ -101,7 +101,7 @@ class GlBars:
         self._buffer.release()
 
     def draw(self, width: int, height: int) -> None:
-        """Draw what was loaded into a viewport of `width` x `height` device pixels."""
+        """Draw the loaded rectangles into a viewport of `width` x `height` device pixels."""
         if not self._count:
             return
         context = QOpenGLContext.currentContext()
@@ -114,7 +114,7 @@ class GlBars:
         self._program.release()
 
     def release(self) -> None:
-        """Give the GPU's memory back."""
+        """Free the GPU's memory."""
         self._vertices.destroy()
         self._buffer.destroy()
         self._program.removeAllShaders()

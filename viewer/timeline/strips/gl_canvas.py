@@ -1,4 +1,4 @@
-"""The canvas's GPU twin: its rectangles are one instanced draw, all else is the same QPainter code."""
+"""GlCanvas: the canvas on OpenGL; one draw for all rectangles, the raster canvas's code for the rest."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class GlCanvas(RowLayer, QOpenGLWidget):
         return DeviceGrid.of(self, self.place.pixels)
 
     def refresh(self) -> None:
-        """Compute and paint everything anew at the next paint."""
+        """Compute and paint everything again at the next paint."""
         self._kept = None
         self._is_loaded = False
         self.update()
 
     def initializeGL(self) -> None:
-        """Take the context; Qt calls this again after the widget was moved to another window."""
+        """Set up the context; Qt calls this again after the widget moves to another window."""
         with guard("starting OpenGL", self._fail):
             self._bars = GlBars()
             self._is_loaded = False
