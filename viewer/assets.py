@@ -16,6 +16,6 @@ def asset(name: str) -> Traversable:
     """
     package = files("viewer")
     for folder in (package / "resources", package / ".." / "resources"):
-        if (found := folder.joinpath(*name.split("/"))).is_file() or found.is_dir():
-            return found
+        if (file := folder.joinpath(*name.split("/"))).is_file() or file.is_dir():
+            return file
     raise FileNotFoundError(f"resources/{name} is missing from this installation")

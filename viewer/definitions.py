@@ -65,8 +65,8 @@ def document() -> str:
     """
     package = files("viewer")
     for folder in (package / "resources", package / ".." / "docs"):
-        if (found := folder / FILE).is_file():
-            return found.read_text("utf-8")
+        if (file := folder / FILE).is_file():
+            return file.read_text("utf-8")
     raise FileNotFoundError(f"{FILE} is missing from this installation")
 
 
@@ -180,8 +180,8 @@ def _title_first(text: str) -> str:
 
 
 def _keys(text: str) -> tuple[str, ...]:
-    found = _KEYS.match(text)
-    return tuple(re.findall(r"`([^`]+)`", found[0])) if found else ()
+    match = _KEYS.match(text)
+    return tuple(re.findall(r"`([^`]+)`", match[0])) if match else ()
 
 
 def _cells(row: str) -> list[str]:

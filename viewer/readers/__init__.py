@@ -67,7 +67,7 @@ def read(
     """
     path = Path(path)
     try:
-        return apart(lambda asked: _read(path, progress, asked, cache, early), cancelled)
+        return apart(lambda unwanted: _read(path, progress, unwanted, cache, early), cancelled)
     except MemoryError as error:
         raise ReadError(f"{shown(path)} needs more memory than this machine has.") from error
 

@@ -193,11 +193,11 @@ def _recorded_version(capture: list[tuple[str, str]]) -> str | None:
 def _installed_version(tables: Tables) -> str | None:
     """Return the version in the name of the folder from which nsys recorded, "2025.1.3"."""
     for _, value in tables.records("TARGET_INFO_SYSTEM_ENV", "name", "value"):
-        if isinstance(value, str) and (found := _INSTALLED.search(value)):
-            return found[1]
+        if isinstance(value, str) and (match := _INSTALLED.search(value)):
+            return match[1]
     for (text,) in tables.records("DIAGNOSTIC_EVENT", "text"):
-        if isinstance(text, str) and (found := _INSTALLED.search(text)):
-            return found[1]
+        if isinstance(text, str) and (match := _INSTALLED.search(text)):
+            return match[1]
     return None
 
 

@@ -54,9 +54,7 @@ def _explain(path: Path, message: str) -> str:
     if any(word in message for word in _DAMAGE):
         return f"{name} is damaged (SQLite: {message}): copy it again, or export the report again."
     if path.with_name(path.name + "-journal").exists():
-        return (
-            f"{name} was left half-written by another program (a -journal lies beside it): export it again."
-        )
+        return f"{name} was left half-written by another program (there is a -journal file): export it again."
     return f"{name} cannot be read (SQLite: {message}): export the report again."
 
 
@@ -90,16 +88,16 @@ class SqliteTables:
             self._size = path.stat().st_size + _wal_size(path)
             if odd := odd_tables(self._connection):
                 self._read_plain_copy(odd)
-            found = self._query("SELECT name FROM sqlite_master WHERE type = 'table'")
-            self.names = frozenset(str(name) for (name,) in found)
+            rows = self._query("SELECT name FROM sqlite_master WHERE type = 'table'")
+            self.names = frozenset(str(name) for (name,) in rows)
         self._columns: dict[str, tuple[str, ...]] = {}
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns, none if it is absent."""
         if table not in self._columns:
             with explained(self.path):
-                found = self._query(f"PRAGMA table_info({quoted(table)})") if table in self.names else []
-            self._columns[table] = tuple(str(row[1]) for row in found)
+                rows = self._query(f"PRAGMA table_info({quoted(table)})") if table in self.names else []
+            self._columns[table] = tuple(str(row[1]) for row in rows)
         return self._columns[table]
 
     def extent(self, table: str) -> int:
@@ -145,10 +143,10 @@ class SqliteTables:
             return []
         wanted = ", ".join(_cut(column) if column in have else "NULL" for column in columns)
         with explained(self.path):
-            found = self._query(f"SELECT {wanted} FROM {quoted(table)} LIMIT {_MOST_RECORDS + 1}")
-        if len(found) > _MOST_RECORDS:
+            rows = self._query(f"SELECT {wanted} FROM {quoted(table)} LIMIT {_MOST_RECORDS + 1}")
+        if len(rows) > _MOST_RECORDS:
             self.notes.append(f"{table}: only the first {_MOST_RECORDS:,} rows were read")
-        return found[:_MOST_RECORDS]
+        return rows[:_MOST_RECORDS]
 
     def first(self, table: str, column: str) -> Any:
         """Return a column's value in the first row, None without one."""
@@ -161,16 +159,16 @@ class SqliteTables:
             return {}
         wanted = ", ".join(_cut(column) for column in columns)
         with explained(self.path):
-            found = self._query(f"SELECT {wanted} FROM {quoted(table)} WHERE rowid = ?", int(file_row))
-        return dict(zip(columns, found[0], strict=True)) if found else {}
+            rows = self._query(f"SELECT {wanted} FROM {quoted(table)} WHERE rowid = ?", int(file_row))
+        return dict(zip(columns, rows[0], strict=True)) if rows else {}
 
     def string(self, reference: int, table: str = "StringIds") -> str | None:
         """Return one text by its id in StringIds."""
         if not {"id", "value"} <= set(self.columns(table)):
             return None
         with explained(self.path):
-            found = self._query(f"SELECT {_cut('value')} FROM {quoted(table)} WHERE id = ?", reference)
-        return str(found[0][0]) if found and found[0][0] is not None else None
+            rows = self._query(f"SELECT {_cut('value')} FROM {quoted(table)} WHERE id = ?", reference)
+        return str(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def close(self) -> None:
         """Close the file."""
@@ -205,8 +203,8 @@ class SqliteTables:
             return 1, 0
         name = quoted(table)
         with explained(self.path):
-            found = self._query(f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})")
-        low, high = found[0]
+            rows = self._query(f"SELECT (SELECT min(rowid) FROM {name}), (SELECT max(rowid) FROM {name})")
+        low, high = rows[0]
         return (int(low), int(high)) if low is not None else (1, 0)
 
     def _scan(self, table: str) -> sqlite_scan.Scan:
@@ -255,7 +253,7 @@ def _open_without_trace(path: Path) -> tuple[str, Callable[[], None]]:
     except OSError as error:
         release()
         raise ReadError(
-            f"{shown(path)} is being written by another program (a -wal lies beside it), and could not be "
+            f"{shown(path)} is being written by another program (there is a -wal file), and could not be "
             f"copied ({error.strerror}): close that program."
         ) from error
     return database_uri(copy), release

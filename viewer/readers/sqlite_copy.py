@@ -43,11 +43,11 @@ def _kinds(connection: sqlite3.Connection, schema: str) -> list[tuple[str, str]]
 
     ``PRAGMA table_list`` returns them too, but it also computes the columns of every view.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT CAST(name AS BLOB), CASE WHEN type = 'table' AND NOT rootpage THEN 'virtual' ELSE type END "
         f"FROM {schema}.sqlite_master WHERE type IN ('table', 'view')"
     )
-    named = [((name or b"").decode("utf-8", "replace"), kind) for name, kind in found]
+    named = [((name or b"").decode("utf-8", "replace"), kind) for name, kind in rows]
     return [(name, kind) for name, kind in named if is_nsys([name])]
 
 
@@ -146,5 +146,5 @@ def _why(error: Exception) -> str:
 
 
 def _columns(connection: sqlite3.Connection, schema: str, table: str) -> list[str]:
-    found = connection.execute(f"PRAGMA {schema}.table_info({quoted(table)})")
-    return [name for _, name, *_ in found]
+    rows = connection.execute(f"PRAGMA {schema}.table_info({quoted(table)})")
+    return [name for _, name, *_ in rows]

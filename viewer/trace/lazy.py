@@ -37,7 +37,7 @@ class OncePerKey(Generic[K, T]):
             return self._results[key]
 
 
-class cached_property(Generic[T]):  # noqa: N801 -- it stands where that of functools would
+class cached_property(Generic[T]):  # noqa: N801 -- named like the one of functools
     """`functools.cached_property` with a lock per object and property, computed once by one thread.
 
     In Python 3.11 the lock of `functools` serves all objects: while a thread computes a value for one trace,
