@@ -2,12 +2,19 @@
 
 import os
 import shutil
+import signal
 import threading
 import weakref
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# A shell that starts the tests in the background, or `nohup`, makes them ignore signals. Every program that a
+# test starts would inherit that, and never end when the test sends it one.
+for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.default_int_handler if _signal is signal.SIGINT else signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

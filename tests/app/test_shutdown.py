@@ -11,6 +11,9 @@ from tests.conftest import ROOT
 from viewer.app.session_store import read_session, sessions_folder
 from viewer.app.shutdown import Ending
 
+WAIT_S = 120
+"""How long a process may take to end; only a fault takes that long."""
+
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
 
 
@@ -24,6 +27,14 @@ def start(doing, path):
     return child
 
 
+def ended(child):
+    """Return what a program that was sent a signal says on stderr, once it has ended."""
+    try:
+        return child.communicate(timeout=WAIT_S)[1]
+    finally:
+        child.kill()
+
+
 def kept():
     """Return the names of the measurements and the texts of the notes that were saved."""
     [file] = sessions_folder().iterdir()
@@ -35,7 +46,7 @@ def kept():
 def test_what_was_done_is_saved(demo_path, number):
     with start("nothing", demo_path) as child:
         child.send_signal(number)
-        _, complaint = child.communicate()
+        complaint = ended(child)
     assert child.returncode == 0
     assert "Traceback" not in complaint
     assert kept() == (["kept"], [])
@@ -45,7 +56,7 @@ def test_what_was_done_is_saved(demo_path, number):
 def test_whatever_is_being_done(demo_path, doing, notes):
     with start(doing, demo_path) as child:
         child.send_signal(signal.SIGTERM)
-        _, complaint = child.communicate()
+        complaint = ended(child)
     assert child.returncode == 0
     assert "Traceback" not in complaint
     assert kept() == (["kept"], notes)

@@ -171,7 +171,10 @@ def test_ctrl_c_ends_a_command_whose_file_does_not_answer(small, tmp_path):
         assert process.stderr.readline() == "hangs\n"
         assert list(scratch.iterdir()) != []
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        try:
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
     assert (process.returncode, said) == (130, "")
     assert list(scratch.iterdir()) == []
 
