@@ -92,7 +92,7 @@ def _unread(trace: Trace) -> Iterator[Finding]:
     named = {name: rows for name, rows in trace.unread.items() if not name.startswith(_NAMES_OF_CODES)}
     parts = [f"{name} ({counted(rows, 'row')})" for name, rows in named.items()]
     if codes := len(trace.unread) - len(named):
-        parts.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}…)")
+        parts.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}*)")
     are = "is" if len(trace.unread) == 1 else "are"
     title = f"{counted(len(trace.unread), 'table')} of this file {are} not read"
     yield Finding("unread-tables", "info", title, f"{', '.join(parts)}.")
