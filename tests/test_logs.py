@@ -2,7 +2,10 @@
 
 import getpass
 import logging
+import os
 import platform
+import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -108,3 +111,26 @@ def test_a_log_replaces_neither_a_trace_nor_a_file_of_another_kind(demo_path, tm
 def test_a_log_without_a_name_is_wrong_usage(capsys):
     assert _main(["doctor", "--log-file"]) == 2
     assert "needs the name of a file" in capsys.readouterr().err
+
+
+def test_devices_and_pipes_are_written_to_and_a_link_stays(demo_path, tmp_path):
+    pipe, target, link = tmp_path / "pipe", tmp_path / "a.log", tmp_path / "link.log"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    heard = []
+    reader = threading.Thread(target=lambda: heard.append(pipe.read_text()))
+    reader.start()
+    assert _main(["events", str(demo_path), "--row", "Rank 0", "--limit", "1", "--log-file", str(pipe)]) == 0
+    reader.join()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert heard[0].startswith(HEAD)
+    assert _main(["cache", "--log-file", str(link)]) == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith(HEAD)
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no such device here")
+def test_a_full_device_is_one_line_and_stays_a_device(capsys):
+    assert _main(["cache", "--log-file", "/dev/full"]) == 1
+    assert Path("/dev/full").is_char_device()
+    assert len(capsys.readouterr().err.splitlines()) == 1

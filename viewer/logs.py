@@ -41,14 +41,24 @@ class LogRing(logging.Handler):
         self.lines.append(self.format(record))
 
 
+class _LogFile(logging.FileHandler):
+    """A log file; a disk that becomes full ends the log, not the command."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        pass
+
+
 @contextmanager
-def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
+def logging_to(stderr: bool, file: Path | None, *, is_stream: bool = False) -> Iterator[None]:
     """Write all lines of the log, including debug lines, to stderr, into a file, or both.
 
     Parameters
     ----------
     file : Path or None
-        The log file. An existing one is replaced; only its user can read it, as it names opened files.
+        The log file. An existing one is replaced, through a link; only its user can read it, as it names opened
+        files.
+    is_stream : bool
+        The file is a device or a pipe: it is written to, and never replaced.
 
     Raises
     ------
@@ -57,10 +67,12 @@ def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
     """
     handlers: list[logging.Handler] = []
     if file is not None:
-        with suppress(FileNotFoundError):
-            file.unlink()
-        private_files.create(file).close()
-        handlers.append(logging.FileHandler(file, "a", "utf-8", errors="backslashreplace"))
+        if not is_stream:
+            file = Path(os.path.realpath(file))
+            with suppress(FileNotFoundError):
+                file.unlink()
+            private_files.create(file).close()
+        handlers.append(_LogFile(file, "a", "utf-8", errors="backslashreplace"))
     if stderr:
         handlers.append(logging.StreamHandler())
     level = log.level
@@ -70,14 +82,17 @@ def logging_to(stderr: bool, file: Path | None) -> Iterator[None]:
     if handlers:
         log.setLevel(logging.DEBUG)
         if file is not None:
-            handlers[0].stream.write(f"{HEAD}, {platform.platform()}\n")  # type: ignore[attr-defined]
+            stream = handlers[0].stream  # type: ignore[attr-defined]
+            stream.write(f"{HEAD}, {platform.platform()}\n")
+            stream.flush()
     try:
         yield
     finally:
         log.setLevel(level)
         for handler in handlers:
             log.removeHandler(handler)
-            handler.close()
+            with suppress(OSError):
+                handler.close()
 
 
 def keep_private(path: Path) -> None:

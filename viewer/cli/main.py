@@ -38,9 +38,8 @@ def _main(words: list[str]) -> int:
     _prepare_streams()
     try:
         words, debug, log_file = _log_options(words)
-        if log_file is not None:
-            _refuse_log(log_file, words)
-        with logging_to(debug, log_file):
+        is_stream = log_file is not None and _is_stream_log(log_file, words)
+        with logging_to(debug, log_file, is_stream=is_stream):
             log.debug("Lightbox %s: %s", __version__, " ".join(map(repr, words)))
             code = _run(words)
             log.debug("exit code %d", code)
@@ -101,12 +100,17 @@ def _log_options(words: list[str]) -> tuple[list[str], bool, Path | None]:
     return others, debug, file
 
 
-def _refuse_log(path: Path, words: list[str]) -> None:
-    """Refuse a log that would replace a file which the command names, or a file of another kind."""
+def _is_stream_log(path: Path, words: list[str]) -> bool:
+    """Return whether a log goes to a device or a pipe.
+
+    A log that would replace a file which the command names, or a file of another kind, is refused.
+    """
     from viewer.cli.output import refuse_output
+    from viewer.export.atomic import is_stream
     from viewer.export.kinds import LOG
 
     refuse_output(path, LOG, [Path(word) for word in words if os.path.lexists(word)], force=False)
+    return is_stream(path)
 
 
 def _where(error: Exception) -> str:
