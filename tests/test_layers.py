@@ -12,6 +12,7 @@ LOWER_HALF = (
     "trace",
     "assets",
     "definitions",
+    "logs",
     "private_files",
     "process_end",
     "printable",

@@ -55,8 +55,8 @@ def logging_to(stderr: bool, file: Path | None, *, is_stream: bool = False) -> I
     Parameters
     ----------
     file : Path or None
-        The log file. An existing one is replaced, through a link; only its user can read it, as it names opened
-        files.
+        The log file. An existing one is replaced, also through a link. It names opened files, so only its
+        user can read it.
     is_stream : bool
         The file is a device or a pipe: it is written to, and never replaced.
 

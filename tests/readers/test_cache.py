@@ -381,12 +381,12 @@ def test_a_writer_that_is_killed_leaves_no_trace_behind(file):
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from viewer.readers import read, stored\n"
-        "write = stored._write\n"
+        "from viewer.readers import cache_format, read\n"
+        "write = cache_format._write\n"
         "def die(file, table):\n"
         "    write(file, table)\n"
         "    os.kill(os.getpid(), 9)\n"
-        "stored._write = die\n"
+        "cache_format._write = die\n"
         "read(Path(sys.argv[1]))\n"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(file)], check=False)

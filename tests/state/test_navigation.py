@@ -4,7 +4,6 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, training
-from viewer.analysis.time.scope import range_scope
 from viewer.rows import RowKind
 from viewer.state import Hover, navigation
 
@@ -228,7 +227,7 @@ def test_another_marker_lets_go_of_what_was_chosen_by_the_old_one(with_two_marke
 
 def test_another_marker_keeps_a_filter_that_is_a_range(with_two_markers):
     state = with_two_markers
-    chosen = range_scope(state.study, 2 * MS, 9 * MS)
+    chosen = state.study.range_scope(2 * MS, 9 * MS)
     state.set_filter(chosen)
     state.set_marker(1)
     assert state.filter is chosen

@@ -38,7 +38,7 @@ def test_inside_is_the_innermost_range_over_half_of_the_window(pairs, start, len
         maker.range(low, high, "range")
     maker.range(start, end, "of another thread", tid=2).range(start, end, "a mark", event_type=34)
     trace = maker.trace()
-    at = int(Hosts(Study(trace)).inside(0, array(start), array(end))[0])
+    at = int(Hosts(Study(trace).launches).inside(0, array(start), array(end))[0])
     over_half = [(a, b) for a, b in ranges if 2 * (min(b, end) - max(a, start)) >= length]
     if over_half:
         found = int(trace.nvtx.start_ns[at]), int(trace.nvtx.end_ns[at])
@@ -60,7 +60,7 @@ def test_the_longest_call_of_each_kind_and_the_call_that_blocks(blocking, calls,
     for low, high in system:
         maker.add(Kind.OSRT, maker.thread(0, 1), low, high, "poll")
     trace = maker.trace()
-    hosts, window = Hosts(Study(trace)), (array(start), array(end))
+    hosts, window = Hosts(Study(trace).launches), (array(start), array(end))
     thread = maker.thread(0, 1)
 
     def shared(pairs):
@@ -91,7 +91,7 @@ def test_launches_are_counted_in_a_window_around_each_time():
             100 + start, 105 + start, correlation=1 + number
         )
     maker.call(25, 26, tid=2, correlation=9).kernel(200, 205, correlation=9)
-    hosts = Hosts(Study(maker.trace()))
+    hosts = Hosts(Study(maker.trace()).launches)
     times = array(0, 10, 20, 25, 30, 60)
     assert hosts.launches_near(0, times, 20).tolist() == [0, 1, 2, 2, 2, 0]
     assert hosts.launches_near(0, times, 40).tolist() == [1, 2, 3, 4, 4, 1]
@@ -112,13 +112,13 @@ def test_owners_have_ranges_and_launch_those_that_launch_most_first():
             maker.range(0, 9, "work", tid=tid)
     maker.range(0, 9, "elsewhere", process=1, tid=1).call(0, 1, process=1, tid=1, correlation=1)
     maker.kernel(3, 4, process=1, correlation=1)
-    owners = Hosts(Study(maker.trace())).owners(0)
+    owners = Hosts(Study(maker.trace()).launches).owners(0)
     assert owners == [maker.thread(0, tid) for tid in (2, 3, 4, 1)]
 
 
 def test_what_is_recorded_tells_waiting_from_working():
     def hosts(maker):
-        return Hosts(Study(maker.kernel(0, 10).trace()))
+        return Hosts(Study(maker.kernel(0, 10).trace()).launches)
 
     assert not hosts(TraceMaker().call(0, 5)).is_recorded
     for kind in (Kind.OSRT, Kind.ON_CPU):
