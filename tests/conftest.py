@@ -31,7 +31,8 @@ def pytest_configure(config):
     if shutil.which("Xvfb"):
         # Tests run on a virtual X screen, on a Wayland desktop too.
         os.environ.pop("WAYLAND_DISPLAY", None)
-    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or shutil.which("Xvfb")):
+    has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if not has_screen and (config.getoption("--no-xvfb", False) or not shutil.which("Xvfb")):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
@@ -41,6 +42,14 @@ def _session_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LIGHTBOX_CACHE_DIR", str(tmp_path_factory.mktemp("session-cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _application(qapp):
+    """Make the application first: a command that runs in this process would make one without widgets.
+
+    There is one application in a process, and what the first test makes is what all later ones have.
+    """
 
 
 @pytest.fixture(autouse=True)
