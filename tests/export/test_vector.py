@@ -13,6 +13,8 @@ from viewer.export import vector
 from viewer.export.first_view import first_view
 from viewer.export.picture_view import PictureError
 from viewer.export.vector import pdf_bytes, svg_bytes
+from viewer.state import Note
+from viewer.timeline.paint.fonts import fallback_families, language
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -62,6 +64,30 @@ def test_a_file_name_is_escaped(view, monkeypatch):
     svg = svg_bytes(view, 1000)
     assert any("a <b> & c.sqlite" in text for text in texts(svg))
     assert ET.fromstring(svg.decode()).find(f"{SVG}title").text.startswith("a <b> & c.sqlite")
+
+
+def test_han_text_in_an_svg_names_the_reader_s_language(view):
+    held = texts(svg_bytes(replace(view, notes=(Note(*view.window_ns, "数据加载慢"),)), 1000))
+    assert held["数据加载慢"].get("{http://www.w3.org/XML/1998/namespace}lang") == language()
+    assert all(name in held["数据加载慢"].get("font-family") for name in fallback_families())
+    assert held["compute"].get("{http://www.w3.org/XML/1998/namespace}lang") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "数据加载慢 データ 데이터", "טעינת נתונים איטית", "تحميل البيانات بطيء"]
+)
+def test_every_font_of_a_pdf_is_in_it(view, tmp_path, text):
+    if not shutil.which("pdffonts"):
+        pytest.skip("no pdffonts (poppler-utils) on this machine")
+    file = tmp_path / "x.pdf"
+    file.write_bytes(pdf_bytes(replace(view, notes=(Note(*view.window_ns, text),)), 1200))
+    done = subprocess.run(["pdffonts", str(file)], capture_output=True, text=True, check=True)
+    _, rule, *fonts = done.stdout.splitlines()
+    ends = [match.end() for match in re.finditer("-+", rule)]
+    embedded = [line[: ends[3]].split()[-1] for line in fonts]
+    assert len(embedded) >= 2
+    assert set(embedded) == {"yes"}, done.stdout
+    assert "Type 3" not in done.stdout
 
 
 def test_text_in_a_pdf_stays_text(view, tmp_path):

@@ -16,7 +16,7 @@ from viewer import __version__
 from viewer.drawing.scene import Scene
 from viewer.export.picture import PicturePage
 from viewer.export.picture_view import PictureError, View
-from viewer.timeline.paint.fonts import family, fonts_for, metrics
+from viewer.timeline.paint.fonts import fallback_families, families, fonts_for, language, metrics
 
 MAX_SHAPES = 400_000
 DOTS_PER_INCH, POINTS_PER_INCH = 96, 72
@@ -24,7 +24,8 @@ _NAMESPACE = UUID("6f1d3f0c-7a54-4b51-9a4e-b3e2f6f8c0a7")
 _STAMP = re.compile(rb"""\(D:\d{14}[^)]*\)|(?<=Date=")\d{4}-\d\d-\d\dT[^"]*""")
 _PATTERN = re.compile(r"texpattern_[0-9a-f]+")
 _TEXT = re.compile(r"<text ([^>]*?)\s*>([^<]*)</text>")
-_FAMILIES = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+_FAMILIES = ("Inter", "Segoe UI", "Helvetica Neue", "Arial")
+_HAN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
@@ -85,7 +86,7 @@ def _fixed_order() -> Iterator[None]:
 
 
 def _finished(svg: str) -> str:
-    """Return an SVG with its patterns numbered in order, and with a width and fallback fonts on every text.
+    """Return an SVG with its patterns numbered in order; every text with a width and fallback fonts.
 
     Qt's names of patterns depend on what the process painted before. Without a width, text in a fallback
     font would run over the bars.
@@ -93,7 +94,9 @@ def _finished(svg: str) -> str:
     names: dict[str, str] = {}
     svg = _PATTERN.sub(lambda match: names.setdefault(match[0], f"pattern{len(names) + 1}"), svg)
     svg = svg.replace("<svg ", "<svg style=\"font-feature-settings: 'tnum'\" ", 1)
-    return _TEXT.sub(_fitted_text, svg).replace(f'font-family="{family()}"', f'font-family="{_FAMILIES}"')
+    named = ", ".join(f"'{name}'" for name in (*_FAMILIES, *fallback_families()))
+    written = f'font-family="{",".join(families())}"'
+    return _TEXT.sub(_fitted_text, svg).replace(written, f'font-family="{named}, sans-serif"')
 
 
 def _fitted_text(found: re.Match[str]) -> str:
@@ -102,7 +105,11 @@ def _fitted_text(found: re.Match[str]) -> str:
     if not text or pixels is None or weight is None:
         return found[0]
     length = metrics(int(pixels[1]), int(weight[1])).horizontalAdvance(html.unescape(text))
-    return f'<text {attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{text}</text>'
+    # A program that opens the file chooses the forms of Han characters by the language.
+    spoken = f' xml:lang="{language()}"' if _HAN.search(html.unescape(text)) else ""
+    return (
+        f'<text {attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs"{spoken}>{text}</text>'
+    )
 
 
 def _fixed_stamp(found: re.Match[bytes]) -> bytes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Literal
 
 import fontpkg_inter
+from PySide6.QtCore import QLocale
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF
 
 REGULAR, MEDIUM, STRONG = 400, 500, 600
@@ -17,6 +18,20 @@ WORD_ENDS = re.compile(r"(?<!\d) ")
 """Matches the spaces at which a line may end; a number stays with its unit."""
 Target = Literal["image", "svg", "pdf"]
 _FILE = fontpkg_inter.ROOT / "files" / "Inter[opsz,wght].ttf"
+_HAN_FAMILIES = {
+    "zh-Hans": ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei"),
+    "zh-Hant": (
+        "Noto Sans CJK TC",
+        "Noto Sans TC",
+        "Source Han Sans TC",
+        "PingFang TC",
+        "Microsoft JhengHei",
+    ),
+    "zh-HK": ("Noto Sans CJK HK", "Noto Sans HK", "Source Han Sans HC", "PingFang HK", "Microsoft JhengHei"),
+    "ja": ("Noto Sans CJK JP", "Noto Sans JP", "Source Han Sans", "Hiragino Sans", "Yu Gothic UI"),
+    "ko": ("Noto Sans CJK KR", "Noto Sans KR", "Source Han Sans K", "Apple SD Gothic Neo", "Malgun Gothic"),
+}
+"""Families that write Han characters in the forms of a language: of Linux, macOS and Windows."""
 
 
 @cache
@@ -27,6 +42,46 @@ def family() -> str:
     return (
         families[0] if families else QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     )
+
+
+def han_language(languages: Iterable[str]) -> str:
+    """Return in which language's forms a reader expects Han characters, a tag as BCP 47 spells it.
+
+    One code point has several forms (直, 骨). The first of the reader's languages that writes Han decides;
+    where none does it is simplified Chinese, in which most of such texts are.
+
+    Parameters
+    ----------
+    languages : iterable of str
+        As `QLocale.uiLanguages`, preferred first: "zh-Hant-TW", "en".
+    """
+    for language in languages:
+        main, *rest = language.replace("_", "-").split("-")
+        if main in ("ja", "ko"):
+            return main
+        if main == "zh":
+            if {"HK", "MO"} & set(rest):
+                return "zh-HK"
+            return "zh-Hant" if {"Hant", "TW"} & set(rest) else "zh-Hans"
+    return "zh-Hans"
+
+
+@cache
+def language() -> str:
+    """Return the `han_language` of this process, from the user's locale."""
+    return han_language(QLocale.system().uiLanguages())
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """Return the families that texts are set in, preferred first: Inter, then one for the reader's Han."""
+    han = next((name for name in _HAN_FAMILIES[language()] if QFontDatabase.hasFamily(name)), None)
+    return (family(), han) if han else (family(),)
+
+
+def fallback_families() -> tuple[str, ...]:
+    """Return the families for the reader's Han characters on all systems, for files read elsewhere."""
+    return _HAN_FAMILIES[language()]
 
 
 def font(pixels: float, weight: int = REGULAR) -> QFont:
@@ -62,13 +117,14 @@ _target: ContextVar[Target] = ContextVar("target", default="image")
 
 @cache
 def _font(pixels: float, weight: int, target: Target) -> QFont:
-    made = QFont(family())
+    made = QFont()
+    made.setFamilies(families())
     made.setPixelSize(max(1, round(pixels)))
     made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
     made.setVariableAxis(QFont.Tag("wght"), weight)
-    if target != "image":
-        made.setWeight(QFont.Weight(weight))
+    # Inter takes its weight from the axis; the families for other scripts have none.
+    made.setWeight(QFont.Weight(weight))
     if target == "pdf":
         made.setFeature(QFont.Tag("calt"), 0)
     else:
