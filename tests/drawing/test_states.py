@@ -4,10 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.make import TraceMaker
+from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.drawing import LIGHT, Scale
 from viewer.drawing import states as states_module
-from viewer.drawing.states import CoarseBreakdown, hatch, overlay_tile, state_columns, state_layer
+from viewer.drawing.states import (
+    CoarseBreakdown,
+    hatch,
+    overlay_tile,
+    spinning_columns,
+    spinning_layer,
+    state_columns,
+    state_layer,
+)
 
 
 def parts(stretch=1):
@@ -127,3 +136,21 @@ def test_waiting_is_hatched_across_the_hatch_of_idle():
     assert tile[:, 10:20, 3].max() == round(255 * 0.8 * 0.5)
     lines = tile[:, 10:20, 3] > 0
     assert (lines[:-1, :-1] == lines[1:, 1:]).all()
+
+
+def test_the_hatch_of_spinning_is_as_high_as_its_share_and_no_higher_than_the_compute():
+    made = (
+        TraceMaker()
+        .kernel(0, 500, "spin_kernel(long)")
+        .kernel(500, 600)
+        .kernel(700, 800, "spin_kernel(long)")
+    )
+    breakdown = Study(made.trace(), Rules.builtin()).parts[0]
+    scale = Scale(0, 800, 80)
+    shares, spinning = state_columns(breakdown, scale), spinning_columns(breakdown, scale)
+    assert spinning.tolist() == [1] * 50 + [0] * 20 + [1] * 10
+    rect, colour = spinning_layer([shares], [spinning], np.array([3], np.int32), np.array([13], np.int32))
+    assert set(rect[:, 0].tolist()) == set(range(0, 50, 4)) | set(range(72, 80, 4))
+    assert {*rect[:, 1].tolist(), *rect[:, 3].tolist(), *colour.tolist()} == {3, 10, 4}
+    half, _ = spinning_layer([shares / 2], [spinning], np.array([3], np.int32), np.array([13], np.int32))
+    assert (half[:, 3] == 5).all()

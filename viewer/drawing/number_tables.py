@@ -16,13 +16,17 @@ from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
 ALL_GPUS = "All GPUs"
 TIME_COLUMNS = {
     "compute_only": "compute",
+    "spinning": "of it spinning",
     "hidden_comm": "hidden comm.",
     "exposed_comm": "exposed comm.",
     "copy_only": "copy",
     "idle": "idle",
     "no_kernel": "no kernel running",
 }
-"""The metrics of time that have a column of shares in the table of each GPU's time, and its title."""
+"""The metrics of time that have a column of shares in the table of each GPU's time, and its title.
+
+Those that the summary lacks have none: nothing spins.
+"""
 _BESIDE = {
     "iteration": "iteration",
     "rank_wait": "wait in NCCL",
@@ -38,8 +42,9 @@ def time_table(summary: Summary) -> SpecTable:
     beside = {
         key: title for key, title in _BESIDE.items() if key in numbers and numbers[key].value is not None
     }
+    shares = {key: title for key, title in TIME_COLUMNS.items() if key in numbers}
     heads = [Head("", number=False)]
-    heads += [Head(title, meaning(summary[key]), key=key) for key, title in (TIME_COLUMNS | beside).items()]
+    heads += [Head(title, meaning(summary[key]), key=key) for key, title in (shares | beside).items()]
     heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
     gpus = range(len(summary.gpus))
     rows = []
@@ -49,12 +54,12 @@ def time_table(summary: Summary) -> SpecTable:
         rows.append(
             [
                 _gpu_cell(summary, gpu),
-                *(_share_cell(summary[key], gpu, total) for key in TIME_COLUMNS),
+                *(_share_cell(summary[key], gpu, total) for key in shares),
                 *(_value_cell(summary[key], gpu, total) for key in beside),
                 Cell(bar=bar),
             ]
         )
-    usual = [Cell(summary[key].usual, tone="soft") for key in TIME_COLUMNS]
+    usual = [Cell(summary[key].usual, tone="soft") for key in shares]
     usual += [Cell("about 1 : 2" if key == "backward_to_forward" else "", tone="soft") for key in beside]
     rows.append([Cell("usual", tone="soft"), *usual, Cell()])
     return SpecTable("Time of each GPU", heads, rows, summary.table(TIME))

@@ -15,7 +15,14 @@ from viewer.drawing.drawlist import Layer
 from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import Scale
-from viewer.drawing.states import CoarseBreakdown, recorded_only, state_columns, state_layer
+from viewer.drawing.states import (
+    CoarseBreakdown,
+    recorded_only,
+    spinning_columns,
+    spinning_layer,
+    state_columns,
+    state_layer,
+)
 from viewer.rows.row import Row
 
 
@@ -55,9 +62,14 @@ class StateBands:
         """Do nothing: `prepare_all` serves the overlays too."""
 
     def layers(self, boxes: Sequence[BandBox[StateBand]], scale: Scale) -> list[Layer]:
-        """Return the one layer of stacked columns."""
+        """Return the layer of stacked columns, and that of the hatch where kernels only wait."""
         columns = [self.columns(box.band.gpu, scale) for box in boxes]
-        return [state_layer(columns, *tops_and_bottoms(boxes))]
+        layers = [state_layer(columns, *tops_and_bottoms(boxes))]
+        parts = [self._study.parts[box.band.gpu] for box in boxes]
+        if any(len(of_gpu.spinning) for of_gpu in parts):
+            spinning = [spinning_columns(of_gpu, scale) for of_gpu in parts]
+            layers.append(spinning_layer(columns, spinning, *tops_and_bottoms(boxes)))
+        return layers
 
     def hit(self, placed: PlacedRow, band: StateBand, x: float, time_ns: int, scale: Scale) -> HitResult:
         """Return the category that takes most of the pixel."""

@@ -148,6 +148,46 @@ def state_layer(
     return rect, (row % _IDLE).astype(np.uint16)
 
 
+def spinning_columns(breakdown: TimeBreakdown, scale: Scale) -> npt.NDArray[np.float32]:
+    """Return the share of each pixel column in which compute kernels only wait, shape (width,)."""
+    edges = scale.edges()
+    start, end = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
+    return np.asarray(breakdown.spinning.covered(start, end) / (end - start), np.float32)
+
+
+def spinning_layer(
+    fractions: Sequence[npt.NDArray[np.float32]],
+    spinning: Sequence[npt.NDArray[np.float32]],
+    top: npt.NDArray[np.int32],
+    bottom: npt.NDArray[np.int32],
+) -> Layer:
+    """Return the hatch over the compute part of state lanes in which kernels only wait.
+
+    Parameters
+    ----------
+    fractions : sequence of ndarray of float32, shape (5, width)
+        As `state_columns` returns them.
+    spinning : sequence of ndarray of float32, shape (width,)
+        As `spinning_columns` returns them.
+
+    Returns
+    -------
+    Layer
+        Lines a pixel wide in the colour of idle time, as high as the share, from the bottom of the lane.
+    """
+    if not fractions:
+        return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
+    computing = np.stack(fractions)[:, :2].sum(axis=1)
+    shares = np.minimum(np.stack(spinning), computing)
+    height = np.floor(shares * (bottom - top).astype(np.float32)[:, None] + np.float32(0.5))
+    height[:, np.arange(height.shape[1]) % (HATCH_PX // 2) > 0] = 0
+    lane, column = np.nonzero(height)
+    rect = np.ones((len(lane), 4), np.float32)
+    rect[:, 0], rect[:, 3] = column, height[lane, column]
+    rect[:, 1] = bottom[lane] - rect[:, 3]
+    return rect, np.full(len(lane), _IDLE, np.uint16)
+
+
 @lru_cache(maxsize=8)
 def hatch(width: int, dpr: float = 1.0) -> npt.NDArray[np.bool_]:
     """Return a hatch of thin slanting lines, shape (tile, width) in device pixels; it tiles downwards.

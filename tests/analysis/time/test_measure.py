@@ -132,7 +132,9 @@ def test_a_range_stands_beside_the_iteration_of_its_middle():
 
 
 def test_classes_are_sums_and_unions_of_what_is_inside():
-    maker = TraceMaker().kernel(0, 10, "gemm").kernel(5, 20, "gemm", stream=8).kernel(12, 12, "flash")
+    maker = (
+        TraceMaker().kernel(0, 10, "gemm").kernel(5, 20, "gemm", stream=8).kernel(12, 12, "flash_fwd_kernel")
+    )
     study = Study(maker.trace(), BUILTIN)
     numbers = class_numbers(study.trace, study.classes, 0, 2, 18)
     assert [c.name for c in numbers] == list(CLASSES)

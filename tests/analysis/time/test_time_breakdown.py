@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
+from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.trace import GPU_KINDS
 
@@ -155,3 +156,30 @@ def test_boards_of_two_hosts_with_one_number_are_two():
     made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3}, hosts={0: 1, 1: 2, 2: 1})
     study = Study(made.kernel(0, 10).kernel(0, 10, process=1).kernel(8, 20, process=2).trace(), BUILTIN)
     assert [(shared.physical, shared.gpus) for shared in study.shared_gpus] == [(3, (0, 2))]
+
+
+def spinning_study():
+    """A spin kernel from 0 to 100 beside work from 20 to 40 and a collective from 30 to 60."""
+    maker = TraceMaker().kernel(0, 100, "cuStreamWaitValue_spin_kernel(unsigned int*)", stream=40)
+    maker.kernel(20, 40).kernel(30, 60, "ncclDevKernel_AllReduce", stream=20).copy(110, 120)
+    return Study(maker.trace(), BUILTIN)
+
+
+def test_kernels_that_only_wait_are_counted_apart_and_move_no_category():
+    study = spinning_study()
+    parts = study.parts[0]
+    assert parts.totals(0, 120).tolist() == [70, 30, 0, 10, 10], "spinning stays in P"
+    assert [parts.spinning.start_ns.tolist(), parts.spinning.end_ns.tolist()] == [[0, 40], [20, 100]]
+    measured = study.measure(10, 50)
+    assert measured.spinning_ns.tolist() == [20]
+    numbers = {n.key: n for n in summary(study, None, study.range_scope(0, 120)).numbers}
+    assert (numbers["spinning"].value, numbers["hidden_by_spinning"].value) == (80, 20)
+    plain = Study(TraceMaker().kernel(0, 10).trace(), BUILTIN)
+    assert "spinning" not in {n.key for n in summary(plain, None, plain.range_scope(0, 10)).numbers}
+
+
+def test_on_a_shared_gpu_nobody_spins_while_another_process_works():
+    maker = TraceMaker(physical={(0, 0): 0, (1, 0): 0}).kernel(0, 100, "spin_kernel(long)")
+    maker.kernel(50, 70, process=1)
+    (shared,) = Study(maker.trace(), BUILTIN).shared_gpus
+    assert shared.parts.spinning.total() == 80

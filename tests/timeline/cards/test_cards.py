@@ -34,7 +34,7 @@ def test_kernel_says_class_rule_launch_and_queue():
     maker = TraceMaker(session_ns=10_000).kernel(5_000, 6_500, "flash_fwd_kernel", correlation=3)
     maker.call(1_000, 1_200, tid=9, correlation=3)
     said = lines(study_of(maker.trace()), Kind.KERNEL, 0)
-    assert said["Class"] == "attention  (rule “flash”)"
+    assert said["Class"] == "attention  (rule “flash_?(attn|fwd|bwd|attention|mla)”)"
     assert said["Ends"].endswith("(+1.500 µs)")
     assert said["Launched by"].startswith("cudaLaunchKernel on thread 9")
     assert said["Latency"] == "4.000 µs  (in the queue 3.800 µs)"

@@ -24,11 +24,13 @@ CLASSES = (
     "optimizer",
     "reduction",
     "elementwise",
+    "waiting",
     "other",
 )
 CLASS_LABELS = {"matrix multiply": "GEMM"}
 """Classes whose label differs from their name; the name stands in the rule file, in JSON and in CSV."""
 COMMUNICATION = CLASSES.index("communication")
+WAITING = CLASSES.index("waiting")
 OTHER = CLASSES.index("other")
 
 _FILE = "kernel-classes.txt"

@@ -185,6 +185,7 @@ def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any
             "launches": study.launches.count(gpu, start_ns, end_ns),
             **{f"{part}_ns": ns for part, ns in zip(CATEGORIES, of_gpu.tolist(), strict=True)},
             "no_kernel_ns": int(without_kernel(of_gpu)),
+            "spinning_ns": int(study.parts[gpu].spinning.covered(start_ns, end_ns)),
             **exposed_facts(study, gpu, start_ns, end_ns),
             "classes": {
                 c.name: {"sum_ns": c.sum_ns, "union_ns": c.union_ns, "kernels": c.kernels}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import Metric, Result, longest_intervals, share_under, sum_of
 from viewer.analysis.summary.sections import TIME
@@ -16,6 +17,23 @@ _IN_GRAPHS = "CUDA graphs are recorded as one piece here and may hold more of it
 def _category(name: str, inputs: MetricInputs) -> Result:
     per_gpu = inputs.categories[:, CATEGORIES.index(name)].tolist()
     return sum_of(per_gpu, longest_intervals(inputs.stalls(name)), inputs.scope.total_ns)
+
+
+def _spinning(inputs: MetricInputs) -> Result | None:
+    return _where_any(inputs, inputs.on_each_gpu(lambda gpu: inputs.study.parts[gpu].spinning))
+
+
+def _hidden_by_spinning(inputs: MetricInputs) -> Result | None:
+    hidden = inputs.stalls("hidden_comm")
+    parts = inputs.study.parts
+    return _where_any(inputs, [of_gpu & parts[gpu].spinning for gpu, of_gpu in enumerate(hidden)])
+
+
+def _where_any(inputs: MetricInputs, intervals: list[Intervals]) -> Result | None:
+    """Return the sum of some intervals of each GPU; None, for no metric, where there are none."""
+    if not any(map(len, intervals)):
+        return None
+    return sum_of([i.total() for i in intervals], longest_intervals(intervals), inputs.scope.total_ns)
 
 
 def _exposed(inputs: MetricInputs) -> Result:
@@ -48,6 +66,23 @@ METRICS = (
         "ns",
         "A compute kernel runs on some stream of the GPU and no communication kernel does.",
         partial(_category, "compute_only"),
+    ),
+    Metric(
+        "spinning",
+        TIME,
+        "of it spinning",
+        "ns",
+        "Of the compute, with communication beside it or without: the only compute kernels that run just "
+        "wait, for a flag or for time to pass.",
+        _spinning,
+    ),
+    Metric(
+        "hidden_by_spinning",
+        TIME,
+        "hidden behind nothing but spinning",
+        "ns",
+        "Of hidden communication: the compute kernels beside it only wait. It is as good as exposed.",
+        _hidden_by_spinning,
     ),
     Metric(
         "hidden_comm",

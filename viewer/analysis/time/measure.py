@@ -61,6 +61,8 @@ class RangeNumbers:
         The range, clipped to the recording; `clipped` tells whether that changed it.
     parts_ns : ndarray of int64, shape (gpus, 5)
         In order of `CATEGORIES`; each row sums to the length.
+    spinning_ns : ndarray of int64, shape (gpus,)
+        Of compute, the time in which no compute kernel runs but those that wait.
     families : tuple of Family
         The three with most time over all GPUs.
     iteration : IterationShare or None
@@ -71,6 +73,7 @@ class RangeNumbers:
     end_ns: int
     clipped: bool
     parts_ns: Int64
+    spinning_ns: Int64
     gpus: tuple[GpuNumbers, ...]
     families: tuple[Family, ...]
     iteration: IterationShare | None
@@ -201,7 +204,8 @@ def measure(
             )
         )
     return RangeNumbers(
-        start, end, clipped, parts_of(breakdowns, start, end), tuple(gpus),
+        start, end, clipped, parts_of(breakdowns, start, end),
+        np.array([int(b.spinning.covered(start, end)) for b in breakdowns], np.int64), tuple(gpus),
         _longest_families(trace.names, family_ns), iterations.share(start, end) if iterations else None,
     )  # fmt: skip
 

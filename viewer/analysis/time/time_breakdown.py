@@ -13,7 +13,7 @@ from operator import or_
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.core.classify import KernelClasses
+from viewer.analysis.core.classify import COMMUNICATION, WAITING, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import EMPTY, Intervals, union
 from viewer.trace import Kind, Trace
@@ -28,18 +28,23 @@ class BusyIntervals:
     """When one GPU computes, communicates and copies: unions over all its streams and contexts.
 
     `compute` includes whole CUDA graphs, which `has_graphs` tells; `copies` includes sets. They may overlap.
+    `spinning` is the part of `compute` in which kernels of class waiting run and no other compute kernel.
     """
 
     compute: Intervals
     communication: Intervals
     copies: Intervals
+    spinning: Intervals
     has_graphs: bool
 
     def __or__(self, other: BusyIntervals) -> BusyIntervals:
+        compute = self.compute | other.compute
+        working = (self.compute - self.spinning) | (other.compute - other.spinning)
         return BusyIntervals(
-            self.compute | other.compute,
+            compute,
             self.communication | other.communication,
             self.copies | other.copies,
+            compute - working,
             self.has_graphs or other.has_graphs,
         )
 
@@ -54,6 +59,9 @@ class TimeBreakdown:
         First to last GPU operation of the trace; idle stalls lie inside it.
     busy : tuple of Intervals
         The first four of `CATEGORIES`; idle is the rest.
+    spinning : Intervals
+        The part of compute, with communication beside it or without, in which no compute kernel runs but
+        those of class waiting.
     has_graphs : bool
         Whether CUDA graphs are recorded as one piece. They count as compute and may hold communication, so
         that the exposed communication is a lower bound.
@@ -61,6 +69,7 @@ class TimeBreakdown:
 
     window_ns: tuple[int, int]
     busy: tuple[Intervals, ...]
+    spinning: Intervals
     has_graphs: bool
 
     def cumulative(self, times_ns: npt.ArrayLike) -> Int64:
@@ -144,11 +153,18 @@ def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
     """Return when a GPU computes, communicates and copies."""
     kernels = rows_of_gpu(trace, Kind.KERNEL, gpu)
     graphs = rows_of_gpu(trace, Kind.GRAPH, gpu)
-    is_comm = classes.is_comm(trace.kernels.name_id[kernels])
+    class_of = classes.class_of[trace.kernels.name_id[kernels]]
+    is_comm, is_waiting = class_of == COMMUNICATION, class_of == WAITING
+    compute = _union(trace, (Kind.KERNEL, kernels[~is_comm]), (Kind.GRAPH, graphs))
+    spinning = EMPTY
+    if is_waiting.any():
+        working = _union(trace, (Kind.KERNEL, kernels[~is_comm & ~is_waiting]), (Kind.GRAPH, graphs))
+        spinning = compute - working
     return BusyIntervals(
-        _union(trace, (Kind.KERNEL, kernels[~is_comm]), (Kind.GRAPH, graphs)),
+        compute,
         _union(trace, (Kind.KERNEL, kernels[is_comm])),
         _union(trace, *((k, rows_of_gpu(trace, k, gpu)) for k in (Kind.MEMCPY, Kind.MEMSET))),
+        spinning,
         bool(len(graphs)),
     )
 
@@ -162,7 +178,7 @@ def time_breakdown(trace: Trace, covered: BusyIntervals) -> TimeBreakdown:
         communication - compute,
         covered.copies - compute - communication,
     )
-    return TimeBreakdown(trace.window_ns, busy, covered.has_graphs)
+    return TimeBreakdown(trace.window_ns, busy, covered.spinning, covered.has_graphs)
 
 
 def without_kernel(parts_ns: Int64) -> Int64:

@@ -73,7 +73,7 @@ class RangeTable:
         self.numbers = study.measure(*selection, iterations, details=details)
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
-        self._notes = list(about) or _notes(self.numbers, details)
+        self._notes = list(about) or [*_spinning(self.numbers), *_notes(self.numbers, details)]
         self.unknown = "–" if study.loading.is_cancelled else _PENDING
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
@@ -263,6 +263,14 @@ def _short_share(share: float) -> str:
 
 def _counts(kernels: int, launches: int) -> tuple[str, ...]:
     return format_count(kernels), format_count(launches)
+
+
+def _spinning(numbers: RangeNumbers) -> list[tuple[str, str]]:
+    """Return the line about compute kernels that only wait, where there are any."""
+    spinning, compute = int(numbers.spinning_ns.sum()), int(numbers.all_ns[:2].sum())
+    if not spinning:
+        return []
+    return [("Compute, of it spinning", f"{format_ns(spinning)}{_KEPT}{format_share(spinning / compute)}")]
 
 
 def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:
