@@ -97,6 +97,31 @@ def test_columns_of_other_types(tmp_path):
     assert len(trace.notes) == 3
 
 
+def test_unsigned_times_beyond_int64_are_left_out_and_ids_keep_their_bits(tmp_path):
+    process = exports.GLOBAL_PID | 0x80 << 56
+    table = pa.table(
+        {
+            "start": pa.array([10, 2**64 - 5, 30, 2**63 - 1], pa.uint64()),
+            "end": pa.array([15, 2**64 - 1, 2**64 - 1, 2**63 - 1], pa.uint64()),
+            "deviceId": [0] * 4,
+            "contextId": [1] * 4,
+            "streamId": [7] * 4,
+            "globalPid": pa.array([process] * 4, pa.uint64()),
+            "demangledName": [1] * 4,
+        }
+    )
+    write(table, tmp_path / exports.KERNELS, "parquet")
+    write(pa.table({"id": [1], "value": ["gemm"]}), tmp_path / "StringIds", "parquet")
+    trace = read(tmp_path, cache=False)
+    assert trace.kernels.start_ns.tolist() == [10, 30]
+    assert trace.kernels.end_ns.tolist() == [15, 30]
+    assert [p.pid for p in trace.processes] == [(exports.GLOBAL_PID >> 24) & 0xFFFFFF]
+    for column in ("start", "end"):
+        note = f"{exports.KERNELS}.{column}: a value that is no 64-bit whole number was left out"
+        assert note in trace.notes
+    assert f"{exports.KERNELS}: 2 rows without a start were left out" in trace.notes
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_a_damaged_table_is_refused(tmp_path, form):
     write(pa.table({"id": [1], "value": ["a"]}), tmp_path / "StringIds", form)

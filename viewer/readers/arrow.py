@@ -211,13 +211,13 @@ class ArrowTables:
         misfit = False
         with self._guarded(self._files[table]):
             for chunk in self._read(table, [field.name]).column(0).chunks:
-                whole, misfits = as_integers(chunk)
+                whole, misfits = as_integers(chunk, keeps_bits=field.keeps_bits)
                 misfit |= misfits
                 filled = pc.fill_null(whole, field.null) if whole.null_count else whole
                 out[position : position + len(chunk)] = filled.to_numpy(zero_copy_only=False)
                 position += len(chunk)
         if misfit:
-            self.notes.append(f"{table}.{field.name}: a value that is no whole number was left out")
+            self.notes.append(f"{table}.{field.name}: a value that is no 64-bit whole number was left out")
         return out
 
 

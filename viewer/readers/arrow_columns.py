@@ -10,17 +10,26 @@ import pyarrow.compute as pc
 from viewer.readers.tables import LONGEST_TEXT, as_texts
 
 _FARTHEST = 2.0**63
+_LARGEST = pa.scalar(2**63 - 1, pa.uint64())
 
 
 class NotHeldError(ValueError):
     """A file claims more data than its size can contain, or is inconsistent in another way."""
 
 
-def as_integers(chunk: pa.Array) -> tuple[pa.Array, bool]:
-    """Return a chunk as int64, and whether some value in it was not an integer; such values become NULL."""
+def as_integers(chunk: pa.Array, keeps_bits: bool) -> tuple[pa.Array, bool]:
+    """Return a chunk as int64, and whether some value in it was no such integer; such values become NULL.
+
+    With `keeps_bits`, unsigned values beyond int64 become the negative numbers of the same bits instead: an
+    id is compared and masked, never ordered or subtracted.
+    """
     if pa.types.is_dictionary(chunk.type):
         chunk = chunk.dictionary_decode()
     kind = chunk.type
+    if pa.types.is_uint64(kind) and not keeps_bits:
+        # 2^64 - 5 would become -5, which is a valid time just before the trace's zero.
+        kept = pc.if_else(pc.less_equal(chunk, _LARGEST), chunk, None).cast(pa.int64())
+        return kept, kept.null_count > chunk.null_count
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return chunk.cast(pa.int64(), safe=False), False
     if pa.types.is_floating(kind):

@@ -125,7 +125,7 @@ class SqliteTables:
         with explained(self.path):
             columns, misfits = self._scan(table).integers(fields, have, cancelled)
         self.notes += [
-            f"{table}.{column}: a value that is no whole number was left out" for column in misfits
+            f"{table}.{column}: a value that is no 64-bit whole number was left out" for column in misfits
         ]
         return columns
 

@@ -35,6 +35,14 @@ class Field:
     dtype: npt.DTypeLike = np.int64
     null: int = 0
 
+    @property
+    def keeps_bits(self) -> bool:
+        """Whether the column identifies something: its bits are kept where its value is beyond int64.
+
+        A globalPid or globalTid has the machine in its highest bits; SQLite holds it as a signed number.
+        """
+        return self.name.startswith("global") or np.dtype(self.dtype) != np.int64
+
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
