@@ -3,10 +3,11 @@
 import unicodedata
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.printable import visible, visible_lines
+from viewer.printable import counted, visible, visible_lines
 from viewer.readers.text_boundary import visible_texts
 
 BIDI = "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
@@ -52,3 +53,17 @@ def test_a_column_is_shown_as_its_texts_are(texts):
         [pa.array(texts[:half], pa.large_string()), pa.array(texts[half:], pa.large_string())]
     )
     assert visible_texts(column).to_pylist() == [visible(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("count", "calls", "processes"),
+    [
+        (0, "0 calls", "0 processes"),
+        (1, "1 call", "1 process"),
+        (2, "2 calls", "2 processes"),
+        (2000, "2,000 calls", "2,000 processes"),
+    ],
+)
+def test_one_is_not_several(count, calls, processes):
+    assert counted(count, "call") == calls
+    assert counted(count, "process", "processes") == processes

@@ -1,4 +1,4 @@
-r"""Escaping of texts for display: characters that would control a terminal, a page or a line are escaped.
+r"""Texts for display: counted nouns, and texts of others with their control characters escaped.
 
 Other people write traces, sessions and file names. Control characters, overrides of the writing direction and
 invisible characters in them appear as Python's escapes (``\x1b``, ``\u202e``, ``\n``).
@@ -28,6 +28,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Return a text of several lines likewise; line breaks and tabs stay."""
     return _UNSEEN.sub(lambda match: match[0] if match[0] in "\n\t" else _spelled(match), text)
+
+
+def counted(count: int, what: str, several: str = "") -> str:
+    """Return "1 call", "2,000 calls"; `several` is a plural that does not end in "s" alone."""
+    return f"{count:,} {what if count == 1 else several or f'{what}s'}"
 
 
 def _spelled(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from viewer import __version__
 from viewer.analysis.core.classify import Rules
 from viewer.cli import main
+from viewer.drawing.format import format_count, format_ns, format_share
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -260,6 +262,65 @@ def test_doctor(capsys, demo_path):
     out = capsys.readouterr().out
     assert f"lightbox          {__version__}" in out
     assert "8 GPUs" in out
+
+
+def test_one_is_not_several(capsys, tmp_path):
+    from viewer.demo import DemoOptions, make_demo
+
+    path = make_demo(tmp_path / "one.sqlite", DemoOptions(iterations=1, ranks=1))
+    assert main(["doctor", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"1 process, 1 GPU, \d+ streams, \d+ threads, [\d,]+ events", out)
+
+
+@pytest.fixture(scope="module")
+def lost_path(tmp_path_factory):
+    """A demo in which rank 1 lost most of its GPU rows."""
+    from viewer.demo import DemoOptions, make_demo
+
+    options = DemoOptions(ranks=2, iterations=3, lose={1: 0.6})
+    return make_demo(tmp_path_factory.mktemp("lost") / "lost.sqlite", options)
+
+
+def test_a_gpu_that_lost_rows_is_marked_where_its_idle_time_stands(lost_path, capsys):
+    assert main(["report", str(lost_path)]) == 0
+    out = capsys.readouterr().out
+    times = out[out.index("Where the time goes") : out.index("Kernel classes")]
+    assert re.search(r"^ Rank 0 GPU 0   +[\d.]+ m?s", times, re.MULTILINE)
+    assert re.search(r"^ Rank 1 GPU 1 !   +[\d.]+ m?s", times, re.MULTILINE)
+    assert re.search(r"^! Rank 1 GPU 1: Rank 1: [\d,]+ kernel launches, but kernels for", times, re.MULTILINE)
+    assert "! Rank 0" not in times
+
+
+@pytest.mark.parametrize("words", [[], ["--iteration", "1"]])
+def test_the_text_has_the_stalls_of_json_by_cause(lost_path, capsys, words):
+    assert main(["report", str(lost_path), "--json", *words]) == 0
+    stalls = json.loads(capsys.readouterr().out)["stalls"]
+    assert stalls
+    assert main(["report", str(lost_path), *words]) == 0
+    out = capsys.readouterr().out
+    table = out[out.index("Stalls by main cause") : out.index("Stalls shorter than")]
+    assert table.splitlines()[0].endswith("iteration 1" if words else "the whole trace")
+    kinds = {"idle": "idle", "copy": "copy only", "exposed": "exposed communication"}
+    causes = {"collective wait": "waiting for a rank", "collective transfer": "collective running"}
+    of_kind = Counter()
+    sums = defaultdict(Counter)
+    for stall in stalls:
+        cause = causes.get(stall["cause"], stall["cause"])
+        if (stall["kind"], cause) == ("exposed", "unknown"):
+            cause = "not matched"
+        sums[kinds[stall["kind"]], cause].update(count=stall["count"], total_ns=stall["total_ns"])
+        of_kind[kinds[stall["kind"]]] += stall["total_ns"]
+    lines = [re.split(r" {2,}", line.strip()) for line in table.splitlines() if re.search(r"\d %", line)]
+    assert sorted(lines) == sorted(
+        [
+            *key,
+            format_count(total["count"]),
+            format_ns(total["total_ns"]),
+            format_share(total["total_ns"] / of_kind[key[0]]),
+        ]
+        for key, total in sums.items()
+    )
 
 
 EVERY_COMMAND = [

@@ -56,6 +56,14 @@ def test_the_trace_stays_whatever_is_forced(trace, tmp_path, force):
     assert content_of(tmp_path) == before
 
 
+def test_a_path_is_printed_with_what_is_invisible_in_it_escaped(trace, tmp_path):
+    out = "x\x1b[31m\u202ered\udcff.html"
+    done = run(["report", "X.sqlite", "--html", out], tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == "x\\x1b[31m\\u202ered\\udcff.html\n"
+    assert (tmp_path / out).stat().st_size
+
+
 def test_a_file_of_another_kind_is_replaced_only_by_force(trace, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_bytes(b"notes\n")

@@ -9,7 +9,7 @@ import pytest
 from tests.benchmarks.sizes import KINDS, write
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
-from viewer.cli import report_command
+from viewer.cli import report_tables
 from viewer.readers import read
 from viewer.rows import build_rows
 
@@ -65,8 +65,8 @@ def test_work_grows_with_the_size_and_not_with_its_square(kind, tmp_path, monkey
 
 def test_a_table_of_thousands_is_cut_and_says_so():
     rows = [[str(at), "x"] for at in range(5000)]
-    shown = report_command._cut(rows)
-    assert len(shown) == report_command.MOST_ROWS + 1
+    shown = report_tables._cut(rows)
+    assert len(shown) == report_tables.MOST_ROWS + 1
     assert (shown[0], shown[-1]) == (rows[0], rows[-1])
     assert shown[-2] == ["... 4,500 more; --json has them all", ""]
-    assert report_command._cut(rows[:500]) == rows[:500]
+    assert report_tables._cut(rows[:500]) == rows[:500]

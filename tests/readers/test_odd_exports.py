@@ -184,7 +184,7 @@ def test_null_times_are_left_out_or_zero_long(load):
     assert trace.kernels.start_ns.tolist() == [1000, 3000, 5000]
     assert trace.kernels.end_ns.tolist() == [2000, 3000, 5000]
     assert trace.counts[KERNELS] == 4
-    assert any("1 rows without a start" in note for note in trace.notes)
+    assert any("1 row without a start was left out" in note for note in trace.notes)
 
 
 def test_null_times_of_ranges_keep_names_in_line(load):

@@ -13,7 +13,8 @@ from viewer import __version__
 from viewer.cli.console import plain_console
 from viewer.cli.open_study import open_study
 from viewer.cli.qt import ask_renderer, drawing_problem, has_display, is_installed, window_problem
-from viewer.drawing.format import format_bytes, format_count, format_ns
+from viewer.drawing.format import format_bytes, format_ns
+from viewer.printable import counted
 
 PACKAGES = (
     "PySide6-Essentials",
@@ -71,7 +72,7 @@ def _machine(drawing: str, display: str) -> Iterator[tuple[str, str]]:
     )
     stored = entries()
     size = format_bytes(sum(entry.size_bytes for entry in stored))
-    yield "cache", f"{cache_folder()}: {format_count(len(stored))} traces, {size}"
+    yield "cache", f"{cache_folder()}: {counted(len(stored), 'trace')}, {size}"
 
 
 def _version(package: str) -> str:
@@ -118,13 +119,12 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
     yield (
         "holds",
         ", ".join(
-            f"{format_count(count)} {what}"
-            for what, count in (
-                ("processes", len(trace.processes)),
-                ("GPUs", len(trace.gpus)),
-                ("streams", len(trace.streams)),
-                ("threads", len(trace.threads)),
-                ("events", sum(len(events) for events in trace.events.values())),
+            (
+                counted(len(trace.processes), "process", "processes"),
+                counted(len(trace.gpus), "GPU"),
+                counted(len(trace.streams), "stream"),
+                counted(len(trace.threads), "thread"),
+                counted(sum(len(events) for events in trace.events.values()), "event"),
             )
         ),
     )

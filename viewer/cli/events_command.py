@@ -19,7 +19,7 @@ from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import EventColumn, columns_for
 from viewer.panels.event_set import EventSet, Positions, gather
 from viewer.panels.event_view import Wanted, frame_of, list_events, parse_durations
-from viewer.printable import visible
+from viewer.printable import counted, visible
 from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows
 from viewer.trace import Kind
@@ -147,7 +147,7 @@ def _print_tables(listings: list[_Listed]) -> None:
             values = column.values(listed.events, listed.order)
             text = _short if column.key == "name" and Kind.KERNEL in listed.events.kinds else column.text
             cells.append([text(listed.events, value) for value in values])
-        title = f"{listed.events.row.text_path}: {listed.found:,} events{more}"
+        title = f"{listed.events.row.text_path}: {counted(listed.found, 'event')}{more}"
         console.print(FittedTable(title, columns, list(zip(*cells, strict=True))))
 
 

@@ -11,6 +11,7 @@ import typer
 from viewer.export.atomic import STDOUT, is_stream
 from viewer.export.kinds import PICTURES, Kind
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
+from viewer.printable import visible
 
 
 def refuse_output(path: Path, kind: Kind, traces: Iterable[Path], force: bool) -> None:
@@ -53,6 +54,6 @@ def picture_format(path: Path, force: bool) -> str:
 
 
 def print_path(path: Path) -> None:
-    """Print the path of the written file; print nothing for a stream."""
+    """Print the path of the written file, invisible characters escaped; print nothing for a stream."""
     if not is_stream(path):
-        print(path)  # noqa: T201
+        print(visible(str(path)))  # noqa: T201

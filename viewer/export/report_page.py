@@ -22,12 +22,12 @@ from viewer.analysis.summary.summary import Summary, summary
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
-from viewer.drawing.format import format_count, format_ns, format_share, format_value
+from viewer.drawing.format import format_ns, format_share, format_value
 from viewer.export import html
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture, png_bytes
 from viewer.export.picture_view import PictureError, View
-from viewer.printable import visible
+from viewer.printable import counted, visible
 from viewer.state import Measurement, Note, Window
 from viewer.state.measurement_table import measurement_frame
 from viewer.timeline.cards.card_text import gpu_names
@@ -144,8 +144,9 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
     operations = sum(trace.counts.values())
     yield f"<header><h1>{html.escaped(name)}</h1>"
     yield (
-        f'<p class="soft">Recorded by {html.escaped(by)}{length}; {len(trace.gpus)} GPUs in '
-        f"{len(trace.processes)} processes, {format_count(operations)} rows. "
+        f'<p class="soft">Recorded by {html.escaped(by)}{length}; '
+        f"{counted(len(trace.gpus), 'GPU')} in {counted(len(trace.processes), 'process', 'processes')}, "
+        f"{counted(operations, 'row')}. "
         f"Numbers are over <b>{html.escaped(facts.scope.what)}</b> unless said otherwise. Kernel classes by "
         f"rules {html.escaped(rules.hash)}. Made by Lightbox {html.escaped(__version__)}.</p></header>"
     )
@@ -218,7 +219,7 @@ def _picture(view: View, title: str) -> str:
     except PictureError as error:
         return f"<p>{html.escaped(title)}: {html.escaped(error)}</p>"
     start, end = view.window_ns
-    text = f"{title}: {len(view.rows)} rows from {start:,} to {end:,} ns"
+    text = f"{title}: {counted(len(view.rows), 'row')} from {start:,} to {end:,} ns"
     return html.image(content, text, f"{title}, {format_ns(end - start)}")
 
 

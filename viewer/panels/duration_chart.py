@@ -10,9 +10,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from viewer.drawing.format import format_count, format_ns, format_share
+from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.event_view import Histogram
+from viewer.printable import counted
 
 _LONGEST = int(np.iinfo(np.int64).max)
 _DRAG_PX = 4
@@ -152,6 +153,6 @@ class DurationChart(pg.PlotWidget):
         of_all = format_share(count / max(int(histogram.count.sum()), 1))
         of_time = format_share(total / max(int(histogram.total_ns.sum()), 1))
         self.setToolTip(
-            f"{low} to {high}\n{format_count(count)} events, {of_all} of all (grey)\n"
+            f"{low} to {high}\n{counted(count, 'event')}, {of_all} of all (grey)\n"
             f"{format_ns(total)} together, {of_time} of their time (blue)\nDrag to choose, click for all"
         )

@@ -33,6 +33,7 @@ from viewer.panels.event_table import EventTable
 from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
 from viewer.panels.one_line import Choice, OneLine
 from viewer.panels.panel import Panel
+from viewer.printable import counted
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState
 from viewer.state.jobs import IsCancelled, Worker
@@ -227,7 +228,7 @@ class EventsPanel(Panel):
             self.total.setText("Sorting…")
             return
         count, total = len(self.table.event_model.order), self._listed_ns
-        text = f"{format_count(count)} events, {format_ns(total)} together"
+        text = f"{counted(count, 'event')}, {format_ns(total)} together"
         if count < len(self.events):
             text += f", of {format_count(len(self.events))}"
         chosen = self.table.selected()

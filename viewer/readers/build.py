@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from viewer.printable import counted
 from viewer.readers import cpu_tables, gpu_tables, nvtx_table
 from viewer.readers.errors import Cancel, Progress, check
 from viewer.readers.gpu_info import GpuInfo
@@ -252,5 +253,5 @@ def _note_hidden(reading: ReadContext, on_cpu: RawEvents, identity: Owners) -> N
     others = {key[0] & PROCESS_MASK for key in on_cpu.owners} - shown
     if others:
         reading.notes.append(
-            f"{len(others):,} processes that have nothing but context switches are not shown"
+            f"not shown, with nothing but context switches: {counted(len(others), 'process', 'processes')}"
         )

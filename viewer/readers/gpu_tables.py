@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewer.printable import counted
 from viewer.readers.interning import NO_STRING, distinct
 from viewer.readers.raw_events import (
     PROCESS_MASK,
@@ -158,7 +159,7 @@ def _adopt(reading: ReadContext, kind: Kind, process: Int64, correlation: AnyArr
     callers = np.array([key[0] & PROCESS_MASK for key in api.owners], np.int64)
     process = process & PROCESS_MASK
     without = process == 0
-    reading.notes.append(f"{TABLE_OF[kind]}: {int(without.sum()):,} rows do not say their process")
+    reading.notes.append(f"{TABLE_OF[kind]}: {counted(int(without.sum()), 'row')} without a process")
     if not len(callers):
         return process
     # One process alone made calls: it needs no match by correlation id, which lost calls would break.

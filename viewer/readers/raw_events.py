@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from viewer.printable import counted
 from viewer.readers.errors import Cancel
 from viewer.readers.interning import Interner, StringTable, distinct
 from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Field, RawColumns, Tables
@@ -124,7 +125,8 @@ def read_spans(
     placed = is_time(columns.values["start"])
     if not placed.all():
         lost = len(placed) - int(placed.sum())
-        reading.notes.append(f"{table}: {lost:,} rows without a start were left out")
+        were = "was" if lost == 1 else "were"
+        reading.notes.append(f"{table}: {counted(lost, 'row')} without a start {were} left out")
         columns = RawColumns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
     # From here on start and end change in place: the columns are large, and nobody else has them.
     start, end = columns.values["start"], columns.values["end"]

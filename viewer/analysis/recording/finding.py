@@ -53,8 +53,3 @@ class Finding:
         """All of it as sentences, each with one full stop."""
         title = self.title if self.title.endswith((".", "?", "!")) else f"{self.title}."
         return f"{title} {self.meaning}".rstrip()
-
-
-def counted(count: int, what: str) -> str:
-    """Return "1 call", "2,000 calls"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -14,8 +14,9 @@ from viewer.analysis.launches.attribution import Mask
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.alignment import offsets
 from viewer.analysis.recording.clocks import Clock
-from viewer.analysis.recording.finding import Finding, counted
+from viewer.analysis.recording.finding import Finding
 from viewer.analysis.recording.reported import about_recording
+from viewer.printable import counted
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import MIGRATION_CAUSES, Int64
 

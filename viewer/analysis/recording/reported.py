@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from viewer.analysis.recording.alignment import ALIGNED
-from viewer.analysis.recording.finding import Finding, counted
+from viewer.analysis.recording.finding import Finding
+from viewer.printable import counted
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.model import GUESSED_RANK
 
@@ -104,6 +105,8 @@ def _guessed_ranks(trace: Trace) -> Iterator[Finding]:
         yield Finding(
             "guessed-ranks",
             "info",
-            f"The ranks of {guessed:,} processes are a guess",
+            "The rank of 1 process is a guess"
+            if guessed == 1
+            else f"The ranks of {guessed:,} processes are a guess",
             "Nothing in the file names them: the processes are numbered in the order of their pids.",
         )

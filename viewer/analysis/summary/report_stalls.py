@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from viewer.analysis.stalls.stall_kinds import COMM_CAUSES
+from viewer.analysis.stalls.stall_tables import totals
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.stalls.words import Texts, words
 from viewer.analysis.summary.metric import Location
@@ -69,6 +71,14 @@ def stall_facts(study: Study, scope: Scope | None) -> list[dict[str, Any]]:
         }
         for g in order
     ]
+
+
+def time_by_cause(study: Study, scope: Scope | None) -> pd.DataFrame:
+    """Return the time of the stalls inside a scope by kind and main cause, as `Stalls.totals`."""
+    stalls = study.stalls()
+    length = _inside(stalls, scope)
+    rows = np.flatnonzero(length > 0)
+    return totals(stalls.table[["kind", "cause"]].iloc[rows].assign(duration_ns=length[rows]))
 
 
 def _clipped(stalls: Stalls, scope: Scope | None) -> tuple[Int64, Int64]:

@@ -9,6 +9,7 @@ from viewer.analysis.study import Study
 from viewer.drawing.bands import Band, CounterBand, EventBand
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share, format_value
 from viewer.drawing.hit import ColumnFacts, HitResult
+from viewer.printable import counted
 from viewer.timeline.cards.card_text import CardText, event_facts
 from viewer.trace.names import short_name
 
@@ -42,9 +43,7 @@ def _column_text(study: Study, facts: ColumnFacts) -> CardText:
         ("From", format_instant(facts.start_ns)),
         ("To", f"{format_instant(facts.end_ns)}  (+{format_ns(facts.end_ns - facts.start_ns)})"),
     )
-    return CardText(
-        f"{format_count(facts.count)} events", "In one pixel column: zoom in to see them apart", lines
-    )
+    return CardText(counted(facts.count, "event"), "In one pixel column: zoom in to see them apart", lines)
 
 
 def _counter_text(study: Study, hit: HitResult, _collectives: Collectives | None) -> CardText:

@@ -9,7 +9,8 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import hidden_lanes
-from viewer.drawing.format import format_count, format_share, format_tick, format_value
+from viewer.drawing.format import format_share, format_tick, format_value
+from viewer.printable import counted
 from viewer.rows import Row, RowKind
 from viewer.rows.shares import coverage, shares_below
 from viewer.state import ViewState, Window
@@ -88,9 +89,9 @@ def row_tip(state: ViewState, row: Row) -> str:
     if (part := share(row, scope)) is not None:
         lines.append(f"{format_share(part)} of the time summed over its siblings, as nsys-ui counts it")
     if (covered := coverage(row, _time(study, row, scope))) is not None:
-        count = format_count(len(row.events or ()))
+        events = counted(len(row.events or ()), "event")
         time = "whole time" if scope is None else f"time of the filter ({scope.what})"
-        lines.append(f"{format_share(covered)} of the {time} is covered by its {count} events")
+        lines.append(f"{format_share(covered)} of the {time} is covered by its {events}")
     if (counter := row.kind.traits.counter) is not None and row.scale is not None:
         low, high = (format_tick(value, counter.unit) for value in (row.scale.low, row.scale.high))
         steps = ", logarithmic" if row.scale.is_log else ""

@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.find import SearchResult
 from viewer.analysis.study import Study
-from viewer.drawing.format import format_count, format_ns
+from viewer.drawing.format import format_ns
 from viewer.drawing.scale import Scale
 from viewer.drawing.states import state_columns
 from viewer.drawing.theme import LIGHT, Theme
+from viewer.printable import counted
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.gestures import NOTCH
@@ -246,11 +247,7 @@ class OverviewCorner(QWidget):
         if (scope := self.state.filter) is not None:
             return [scope.what]
         low, high = study.trace.window_ns
-        figures = [format_ns(high - low), _counted(len(study.trace.gpus), "GPU")]
+        figures = [format_ns(high - low), counted(len(study.trace.gpus), "GPU")]
         if (iterations := self.state.iterations) is not None:
-            figures.append(_counted(iterations.count, "iteration"))
+            figures.append(counted(iterations.count, "iteration"))
         return figures
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
