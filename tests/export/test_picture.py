@@ -19,7 +19,7 @@ from viewer.export.picture_view import PictureError, View, present_view
 from viewer.rows import RowKind
 from viewer.rows.tree import build_rows
 from viewer.state import Measurement, ViewState
-from viewer.timeline.headers.header_values import busy
+from viewer.timeline.headers.header_values import busy_and_exposed
 from viewer.timeline.strips import ruler
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,4 +149,5 @@ def test_time_outside_the_recording_can_be_shown_and_is_not_counted(demo_study, 
     shown = first_view(demo_study, (low, 2 * high))
     assert any("counts nowhere" in said for said in footer._definitions(shown))
     assert not any("counts nowhere" in said for said in footer._definitions(first_view(demo_study)))
-    assert busy(demo_study, row, shown.window_ns) == busy(demo_study, row, (low, high))
+    whole = busy_and_exposed(demo_study, row, shown.window_ns)
+    assert whole == busy_and_exposed(demo_study, row, (low, high))

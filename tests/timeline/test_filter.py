@@ -13,7 +13,7 @@ from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import LIGHT
 from viewer.rows import RowKind
-from viewer.timeline.headers.header_values import busy, figure, row_tip, share
+from viewer.timeline.headers.header_values import busy_and_exposed, figures, row_tip, share
 from viewer.trace import CaptureSession
 
 
@@ -47,8 +47,10 @@ def test_busy_counts_what_the_filter_holds_of_the_window(state):
     gpu = row(state, RowKind.GPU)
     scope = state.study.range_scope(2 * MS, 14 * MS)
     parts = state.study.parts[0].totals(2 * MS, 14 * MS)
-    assert busy(state.study, gpu, (0, 20 * MS), scope) == pytest.approx(1 - parts[4] / (12 * MS))
-    assert busy(state.study, gpu, (30 * MS, 40 * MS), scope) is None
+    busy, exposed = busy_and_exposed(state.study, gpu, (0, 20 * MS), scope)
+    assert busy == pytest.approx(1 - parts[4] / (12 * MS))
+    assert exposed == pytest.approx(parts[2] / (12 * MS))
+    assert busy_and_exposed(state.study, gpu, (30 * MS, 40 * MS), scope) is None
 
 
 def test_shares_follow_the_filter(state):
@@ -56,7 +58,7 @@ def test_shares_follow_the_filter(state):
     before = share(memory, None)
     state.set_filter(state.study.range_scope(2 * MS, 4 * MS))
     assert share(memory, state.filter) == pytest.approx(1)
-    assert figure(state, memory) == "100.0 %"
+    assert figures(state, memory) == ("100.0 %",)
     assert "time of the filter" in row_tip(state, memory)
     state.set_filter(None)
     assert share(memory, None) == before < 0.5
@@ -67,8 +69,8 @@ def test_outside_the_recording_nothing_is_idle(qapp):
     recorded, beyond = (0, 70 * MS), (-70 * MS, 140 * MS)
     gpu = rows_of(study, RowKind.GPU)[0].row
     assert study.trace.span_ns == recorded
-    assert busy(study, gpu, beyond) == busy(study, gpu, recorded)
-    assert busy(study, gpu, (70 * MS, 140 * MS)) is None
+    assert busy_and_exposed(study, gpu, beyond) == busy_and_exposed(study, gpu, recorded)
+    assert busy_and_exposed(study, gpu, (70 * MS, 140 * MS)) is None
     scene, scale = Scene(study), Scale(*beyond, 300)
     shares = scene.state_columns(0, scale).sum(axis=0)
     assert shares[:100] == pytest.approx(0)

@@ -82,13 +82,13 @@ def test_a_note_goes_with_its_row_and_to_what_stands_for_it(timeline):
     before = spots(timeline)[0].place
     timeline.state.rows.set_hidden([row_of(timeline, RowKind.KERNELS).row.key], True)
     assert spots(timeline)[0].place.top() < before.top()
-    for fold, stands in ((gpu, gpu), (root, root)):
-        state.rows.set_expanded([fold.key], False)
-        (spot,) = spots(timeline)
-        placed = next(p for p in timeline.canvas.placed if p.row is stands)
-        assert placed.y <= spot.place.center().y() < placed.y + placed.height
-        assert not spot.is_own_row
-        assert spot.place.left() == before.left()
+    assert gpu.is_merged
+    state.rows.set_expanded([root.key], False)
+    (spot,) = spots(timeline)
+    placed = next(p for p in timeline.canvas.placed if p.row is root)
+    assert placed.y <= spot.place.center().y() < placed.y + placed.height
+    assert not spot.is_own_row
+    assert spot.place.left() == before.left()
     state.rows.set_hidden([root.key], True)
     assert spots(timeline) == []
     assert stream.key == note.row_key

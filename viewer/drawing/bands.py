@@ -6,16 +6,22 @@ A kind of band is drawn by its `viewer.drawing.band_drawer.BandDrawer`, listed i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from viewer.drawing.lane_sizes import LaneSizes, Size
 from viewer.rows.kinds import Lanes, RowKind
+from viewer.rows.presets import is_communication
 from viewer.rows.row import Row
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
-NVTX_PX, STATE_PX, BAR_PX, SMALL_BAR_PX, NESTED_PX, PREVIEW_PX = 14, 11, 14, 11, 12, 9
-CURVE_PX = 36
-PAD_PX, GAP_PX = 2, 2
+RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 128), Size(14, 26, 48)
+"""Of a process: its outline, the state of its GPU while it is folded, and while it is unfolded."""
+BAR, HALF_BAR, SMALL_BAR = Size(12, 16, 40), Size(9, 11, 20), Size(11, 11, 14)
+"""Of a row of one lane, of a stream that communicates, and of one of several lanes."""
+NESTED, PREVIEW, CURVE = Size(12, 12, 12), Size(9, 9, 9), Size(36, 36, 72)
+PAD, GAP, LINE = Size(2, 3, 4), Size(1, 2, 3), Size(1, 1, 1)
+FOLDED_PAD = Size(2, 4, 6)
 
 MIN_HEIGHT = {
     RowKind.PROCESS: 22,
@@ -25,8 +31,7 @@ MIN_HEIGHT = {
     RowKind.MEMORY_KIND: 17,
     RowKind.CPU: 17,
 }
-_MIN_HEIGHT = 18
-_BandsOf = Callable[[Row, bool], tuple["Band", ...]]
+_MIN_HEIGHT, _HALF_HEIGHT = 18, 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +50,8 @@ class EventBand:
 
     row: Row
     lane: int
-    y: int
-    height: int
+    y: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ class StateBand:
     """The five-colour state lane of a GPU, an index into the trace's GPUs."""
 
     gpu: int
-    y: int
-    height: int
+    y: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,50 @@ class CounterBand:
     """The curve of a counter row."""
 
     row: Row
-    y: int
-    height: int
+    y: int = 0
+    height: int = 0
 
 
 Band = EventBand | StateBand | CounterBand
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """What a row draws, at any sizes.
+
+    Attributes
+    ----------
+    bands : tuple of Band
+        Not placed yet.
+    sizes : tuple of Size
+        A gap and a height for each band in turn, from the top, and the gap below the last.
+    least : int
+        The row is at least so high, logical pixels.
+    """
+
+    bands: tuple[Band, ...]
+    sizes: tuple[Size, ...]
+    least: int
+
+    def height(self, sizes: LaneSizes) -> int:
+        """Return how high the row is, logical pixels."""
+        return max(sum(sizes.of(size) for size in self.sizes), self.least)
+
+    def placed(self, sizes: LaneSizes) -> tuple[Band, ...]:
+        """Return the bands where they lie; what the row is higher than its bands need is above and below."""
+        heights = [sizes.of(size) for size in self.sizes]
+        spare = max(self.least - sum(heights), 0) // 2
+        placed: list[Band] = []
+        y = spare
+        for number, band in enumerate(self.bands):
+            y += heights[2 * number]
+            placed.append(replace(band, y=y, height=heights[2 * number + 1]))
+            y += heights[2 * number + 1]
+        return tuple(placed)
+
+
+_Stack = list[tuple[Band, Size]]
+_StackOf = Callable[[Row, bool], _Stack]
 
 
 def lane_count(row: Row) -> int:
@@ -80,68 +124,60 @@ def hidden_lanes(row: Row) -> int:
     return max(lane_count(row) - _lane_limit(row), 0)
 
 
-def bands(row: Row, expanded: bool) -> tuple[Band, ...]:
+def shape_of(row: Row, expanded: bool) -> RowShape:
     """Return what a row draws.
 
-    A folded process shows its top-level NVTX ranges over the state lane of each of its GPUs; unfolded, its
-    GPUs have rows of their own. A folded thread previews the outermost ranges and calls under it.
+    A folded process shows its top-level NVTX ranges over the state lane of each of its GPUs. Unfolded, a
+    process of one GPU shows its state alone, and the GPUs of others have rows of their own. A folded thread
+    previews the outermost ranges and calls under it.
     """
-    return _BANDS_OF.get(row.kind, _own_bands)(row, expanded)
-
-
-def height_of(row: Row, drawn: tuple[Band, ...]) -> int:
-    """Return the height of a row with these bands, logical pixels."""
-    bottom = max((b.y + b.height for b in drawn), default=0)
-    return max(bottom + PAD_PX, MIN_HEIGHT.get(row.kind, _MIN_HEIGHT))
+    stack = _STACK_OF.get(row.kind, _own_stack)(row, expanded)
+    is_process = row.kind is RowKind.PROCESS and not expanded
+    pad = FOLDED_PAD if is_process else PAD
+    gap = GAP if is_process else LINE
+    least = MIN_HEIGHT.get(row.kind, _MIN_HEIGHT)
+    if row.kind is RowKind.STREAM and is_communication(row):
+        pad, least = LINE, _HALF_HEIGHT
+    sizes: list[Size] = []
+    for number, (_, size) in enumerate(stack):
+        sizes += (gap if number else pad, size)
+    return RowShape(tuple(band for band, _ in stack), (*sizes, pad), least)
 
 
 def _lane_limit(row: Row) -> int:
     return MAX_MIXED_LANES if row.kind.traits.lanes is Lanes.MIXED else MAX_LANES
 
 
-def _own_bands(row: Row, _expanded: bool) -> tuple[Band, ...]:
+def _own_stack(row: Row, _expanded: bool) -> _Stack:
     """Return the curve of a counter row, or the lanes of a row's own events."""
     if row.kind.traits.counter is not None:
-        return (CounterBand(row, PAD_PX + 1, CURVE_PX),)
+        return [(CounterBand(row), CURVE)]
     lanes = range(min(lane_count(row), _lane_limit(row)))
+    size = BAR
     if row.kind.traits.lanes is Lanes.NESTED:
-        return _stack([(row, lane, NESTED_PX) for lane in lanes], PAD_PX + 1)
-    is_small = len(lanes) > 1 or MIN_HEIGHT.get(row.kind, _MIN_HEIGHT) < _MIN_HEIGHT
-    height = SMALL_BAR_PX if is_small else BAR_PX
-    return _stack([(row, lane, height) for lane in lanes], PAD_PX + is_small)
+        size = NESTED
+    elif row.kind is RowKind.STREAM and is_communication(row):
+        size = HALF_BAR
+    elif len(lanes) > 1 or row.kind is not RowKind.STREAM:
+        size = SMALL_BAR
+    return [(EventBand(row, lane), size) for lane in lanes]
 
 
-def _stack(lanes: list[tuple[Row, int, int]], top: int) -> tuple[Band, ...]:
-    """Return lanes (row, lane, height) one under another, a pixel apart."""
-    stacked: list[Band] = []
-    for row, lane, height in lanes:
-        stacked.append(EventBand(row, lane, top, height))
-        top += height + 1
-    return tuple(stacked)
+def _process_stack(row: Row, expanded: bool) -> _Stack:
+    gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU and child.gpu is not None]
+    if expanded and row.gpu is not None:
+        return [(StateBand(row.gpu), OPEN_STATE)]
+    ranges: _Stack = [(EventBand(row, 0), RANGES)] if lane_count(row) else []
+    return ranges if expanded else ranges + [(StateBand(gpu), STATE) for gpu in gpus]
 
 
-def _process_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
-    top = PAD_PX + 1
-    stacked: list[Band] = []
-    if lane_count(row):
-        stacked.append(EventBand(row, 0, top, NVTX_PX))
-        top += NVTX_PX + GAP_PX
-    if not expanded:
-        for child in row.children:
-            if child.kind is RowKind.GPU and child.gpu is not None:
-                height = STATE_PX if stacked else BAR_PX
-                stacked.append(StateBand(child.gpu, top, height))
-                top += height + GAP_PX
-    return tuple(stacked)
+def _gpu_stack(row: Row, _expanded: bool) -> _Stack:
+    return [(StateBand(row.gpu), OPEN_STATE)] if row.gpu is not None else []
 
 
-def _gpu_bands(row: Row, _expanded: bool) -> tuple[Band, ...]:
-    return (StateBand(row.gpu, 3, 14),) if row.gpu is not None else ()
-
-
-def _thread_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
+def _thread_stack(row: Row, expanded: bool) -> _Stack:
     if expanded:
-        return ()
+        return []
     previewed = [
         child
         for kind in RowKind
@@ -149,12 +185,12 @@ def _thread_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
         for child in row.children
         if child.kind is kind and lane_count(child)
     ]
-    return _stack([(child, 0, PREVIEW_PX) for child in previewed[:2]], PAD_PX)
+    return [(EventBand(child, 0), PREVIEW) for child in previewed[:2]]
 
 
-_BANDS_OF: dict[RowKind, _BandsOf] = {
-    RowKind.PROCESS: _process_bands,
-    RowKind.GPU: _gpu_bands,
-    RowKind.THREAD: _thread_bands,
+_STACK_OF: dict[RowKind, _StackOf] = {
+    RowKind.PROCESS: _process_stack,
+    RowKind.GPU: _gpu_stack,
+    RowKind.THREAD: _thread_stack,
 }
 """The kinds of rows that draw something else than their own events or samples."""

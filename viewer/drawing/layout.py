@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from viewer.drawing.bands import Band, bands, height_of
+from viewer.drawing.bands import Band, RowShape, shape_of
+from viewer.drawing.lane_sizes import LEAST, USUAL, LaneSizes, largest_that_fits
 from viewer.rows.matching import Word, missing, words_of
 from viewer.rows.row import Row
 
@@ -21,12 +23,20 @@ class PlacedRow:
     ----------
     y, height : int
         Logical pixels; `y` from the top of the area that shows it, negative when scrolled above it.
+    sizes : LaneSizes
+        Of its lanes.
     """
 
     row: Row
     y: int
     height: int
     expanded: bool
+    sizes: LaneSizes = USUAL
+
+    @property
+    def bands(self) -> tuple[Band, ...]:
+        """What the row draws."""
+        return row_bands(self.row, self.expanded, self.sizes)
 
 
 class ShownState(Protocol):
@@ -38,26 +48,62 @@ class ShownState(Protocol):
     filter_text: str
 
 
-def row_bands(row: Row, expanded: bool) -> tuple[Band, ...]:
-    """Return what a row draws; an unfolded row without children draws what a folded one does."""
+def row_shape(row: Row, expanded: bool) -> RowShape:
+    """Return what a row draws at any sizes; an unfolded row without children draws what a folded one does."""
     unfolded = expanded and bool(row.children)
     if unfolded not in row.drawn:
-        row.drawn[unfolded] = bands(row, unfolded)
-    known: tuple[Band, ...] = row.drawn[unfolded]
+        row.drawn[unfolded] = shape_of(row, unfolded)
+    known: RowShape = row.drawn[unfolded]
     return known
+
+
+def row_bands(row: Row, expanded: bool, sizes: LaneSizes = USUAL) -> tuple[Band, ...]:
+    """Return what a row draws, where it lies."""
+    unfolded = expanded and bool(row.children)
+    known: tuple[LaneSizes, tuple[Band, ...]] | None = row.drawn.get(("placed", unfolded))
+    # The sizes change rarely; each frame and each step of the pointer asks for the bands of all rows in view.
+    if known is None or known[0] != sizes:
+        known = row.drawn["placed", unfolded] = (sizes, row_shape(row, expanded).placed(sizes))
+    return known[1]
 
 
 def bands_in(placed: Iterable[PlacedRow], kind: type[B]) -> Iterator[tuple[PlacedRow, B]]:
     """Yield the bands of one kind with the rows that draw them, from top to bottom."""
     for row in placed:
-        for band in row_bands(row.row, row.expanded):
+        for band in row.bands:
             if isinstance(band, kind):
                 yield row, band
 
 
-def row_height(row: Row, expanded: bool) -> int:
+def row_height(row: Row, expanded: bool, sizes: LaneSizes = USUAL) -> int:
     """Return the height of a row in logical pixels; loads its events where lanes must be counted."""
-    return height_of(row, row_bands(row, expanded))
+    return row_shape(row, expanded).height(sizes)
+
+
+def fitted_sizes(shown: Iterable[tuple[Row, bool]], roots: Iterable[Row], room: int) -> LaneSizes:
+    """Return how tall lanes are in an area `room` logical pixels high.
+
+    The rows that are shown fill it where they can. Otherwise the area scrolls, and lanes are as tall as all
+    processes would have them if they were folded, so that unfolding one does not change the others; no
+    taller than usual.
+    """
+    fits = largest_that_fits(_Heights(shown), room)
+    if fits is None:
+        fits = largest_that_fits(_Heights((root, False) for root in roots), room, USUAL)
+    return fits if fits is not None else LEAST
+
+
+class _Heights:
+    """How high rows are together, at any sizes; rows of one shape are counted, not walked again."""
+
+    def __init__(self, rows: Iterable[tuple[Row, bool]]) -> None:
+        shapes = (row_shape(row, expanded) for row, expanded in rows)
+        self._counts = Counter((shape.sizes, shape.least) for shape in shapes)
+
+    def __call__(self, sizes: LaneSizes) -> int:
+        return sum(
+            count * max(sum(map(sizes.of, lanes)), least) for (lanes, least), count in self._counts.items()
+        )
 
 
 def shown_rows(state: ShownState) -> list[tuple[Row, bool]]:
@@ -73,12 +119,12 @@ def shown_rows(state: ShownState) -> list[tuple[Row, bool]]:
     return shown
 
 
-def place(rows: Iterable[tuple[Row, bool]], top: int = 0) -> list[PlacedRow]:
+def place(rows: Iterable[tuple[Row, bool]], top: int = 0, sizes: LaneSizes = USUAL) -> list[PlacedRow]:
     """Stack rows from `top` downwards."""
     placed = []
     for row, expanded in rows:
-        height = row_height(row, expanded)
-        placed.append(PlacedRow(row, top, height, expanded))
+        height = row_height(row, expanded, sizes)
+        placed.append(PlacedRow(row, top, height, expanded, sizes))
         top += height
     return placed
 
@@ -89,8 +135,9 @@ def _shown(
     if row.key in hidden or (kept is not None and row.key not in kept):
         return
     is_open = row.key in expanded
-    yield row, is_open
-    if is_open:
+    if not row.is_merged:
+        yield row, is_open
+    if is_open or row.is_merged:
         for child in row.children:
             yield from _shown(child, expanded, hidden, kept)
 

@@ -19,7 +19,7 @@ from viewer.drawing.event_bands import EventBands
 from viewer.drawing.hit import HitResult, nearest_edge
 from viewer.drawing.labels import MAX_LABELS, Label
 from viewer.drawing.lanes import Lane
-from viewer.drawing.layout import PlacedRow, row_bands
+from viewer.drawing.layout import PlacedRow, row_shape
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.state_bands import StateBands
@@ -76,7 +76,7 @@ class Scene:
         for drawer in self._drawers.values():
             drawer.prepare(row)
         for expanded in (False, True):
-            row_bands(row, expanded)
+            row_shape(row, expanded)
 
     def draw_list(
         self, placed: Sequence[PlacedRow], scale: Scale, dpr: float = 1.0, origin_y: float = 0.0
@@ -105,7 +105,7 @@ class Scene:
 
         It is the same list as long as no row moves.
         """
-        key = (tuple((p.row.key, p.y, p.expanded) for p in placed), dpr, origin_y)
+        key = (tuple((p.row.key, p.y, p.height, p.expanded, p.sizes) for p in placed), dpr, origin_y)
         if self._boxes is None or self._boxes[0] != key:
             self._boxes = (key, self._all_boxes(placed, dpr, origin_y))
         return self._boxes[1][band]
@@ -116,7 +116,7 @@ class Scene:
         origin = snap_px(origin_y * dpr)
         boxes: dict[type[Band], list[BandBox[Any]]] = {band: [] for band in self._drawers}
         for row in placed:
-            for band in row_bands(row.row, row.expanded):
+            for band in row.bands:
                 y = origin_y + row.y + band.y
                 top, bottom = snap_px(y * dpr) - origin, snap_px((y + band.height) * dpr) - origin
                 boxes[type(band)].append(BandBox(band, top, max(bottom, top + 1)))
@@ -156,7 +156,7 @@ class Scene:
         if under is None:
             return None
         time_ns = scale.to_ns(x)
-        for band in row_bands(under.row, under.expanded):
+        for band in under.bands:
             if band.y - 1 <= y - under.y < band.y + band.height + 1:
                 hit: HitResult | None = self._drawers[type(band)].hit(under, band, x, time_ns, scale)
                 if hit is not None:

@@ -18,7 +18,7 @@ from viewer.drawing.scene import Scene
 from viewer.export import footer
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
-from viewer.timeline.headers.header_values import bases, figure_in
+from viewer.timeline.headers.header_values import figures_in, shares_basis
 from viewer.timeline.headers.paint_header import HeaderStyle, paint_header
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.notes.note_marks import paint_notes
@@ -164,10 +164,12 @@ class PicturePage:
             painter.save()
             painter.setClipRect(0, 0, width, top)
             corner = QRect(0, 0, width, top)
-            of_shown = ("busy, and shares of siblings:", "of the time shown")
-            figures = bases(view.scope) if view.scope else of_shown
+            has_gpus = bool(view.study.trace.gpus)
+            has_shares = any(placed.row.share is not None for placed in self._placed)
+            basis = shares_basis(view.scope) if view.scope else "below: shares of the time shown"
             time_px = self._axis.width_px
-            ruler.paint_corner(painter, corner, view.window_ns, time_px, view.theme, figures)
+            heads = ruler.Heads(has_gpus, basis if has_shares else "")
+            ruler.paint_corner(painter, corner, view.window_ns, time_px, view.theme, heads)
             painter.restore()
         shown = window(*view.window_ns)
         scope = view.scope or Scope("", (shown,) * len(view.study.trace.gpus), shown)
@@ -178,7 +180,7 @@ class PicturePage:
             painter.save()
             painter.setClipRect(rect)
             style = HeaderStyle(
-                figure_in(view.study, row, view.window_ns, scope),
+                figures_in(view.study, row, view.window_ns, scope),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),
                 as_path=row.parent is not None and row.parent.key not in above,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,14 +17,12 @@ from viewer.rows.kinds import RowKind
 from viewer.rows.named import Named
 from viewer.rows.nesting import lanes
 from viewer.rows.row import Row, RowEvents
-from viewer.rows.row_events import of_several, of_slice
-from viewer.trace import GPU_KINDS, Gpu, Kind, Stream
-from viewer.trace.events import Int64
-from viewer.trace.model import UNIFIED_NAME
+from viewer.rows.row_events import of_several
+from viewer.rows.streams import StreamSums, stream_rows
+from viewer.trace import Gpu, Kind
 
 Indices = npt.NDArray[np.int32]
 
-COMMUNICATION_DETAIL = "NCCL"
 _COPIES = (Kind.MEMCPY, Kind.MEMSET)
 _COMPUTE = (Kind.KERNEL, Kind.GRAPH)
 _KIND_CODE = {kind: code for code, kind in enumerate(Kind)}
@@ -43,7 +40,12 @@ class _Group:
 
 
 def gpu_row(
-    study: Study, gpu: Gpu, parent: Row, counters: Sequence[CounterTable], with_projection: bool
+    study: Study,
+    gpu: Gpu,
+    parent: Row,
+    counters: Sequence[CounterTable],
+    streams: StreamSums,
+    with_projection: bool,
 ) -> Row:
     """Return the row of a GPU with all that is under it."""
     key = f"{parent.key}/gpu{gpu.device}"
@@ -55,7 +57,7 @@ def gpu_row(
         row.children.append(_kernels_row(study, row, kernels, total))
     if copies:
         row.children.append(_memory_row(study, row, copies, total))
-    row.children.extend(_stream_rows(study, gpu.index, row))
+    row.children.extend(stream_rows(study, streams, gpu.index, row))
     row.children.extend(counter_rows(counters, row))
     if with_projection:
         row.children.extend(projection_rows(study, row, gpu.process))
@@ -202,67 +204,3 @@ def _under(
         share=share,
         load=partial(_load, study, groups),
     )
-
-
-def _stream_rows(study: Study, gpu: int, parent: Row) -> list[Row]:
-    trace = study.trace
-    streams = trace.streams_of(gpu)
-    sums = dict(zip([s.index for s in streams], _stream_sums(study, gpu), strict=True))
-    total_ns = sum(stream_ns for stream_ns, _ in sums.values())
-    ids = Counter(s.stream_id for s in streams)
-    rows = []
-    for stream in sorted(streams, key=lambda s: (-sums[s.index][0], s.stream_id)):
-        tables = [(kind, trace.events[kind].of(stream.index)) for kind in GPU_KINDS]
-        tables = [(kind, part) for kind, part in tables if part.stop > part.start]
-        if not tables:
-            continue
-        stream_ns, communication_ns = sums[stream.index]
-        shared = ids[stream.stream_id] > 1
-        context = f"context {stream.context}" if shared else ""
-        rows.append(
-            Row(
-                f"{parent.key}/stream{stream.stream_id}" + (f"/{stream.context}" if shared else ""),
-                RowKind.STREAM,
-                stream.name if stream.name == UNIFIED_NAME else f"Stream {stream.stream_id}",
-                " ".join(t for t in (_stream_detail(stream, stream_ns, communication_ns), context) if t),
-                parent,
-                gpu,
-                parent.process,
-                stream.index,
-                share=_share(stream_ns, total_ns),
-                load=partial(_load_stream, study, tables),
-            )
-        )
-    return rows
-
-
-def _load_stream(study: Study, tables: list[tuple[Kind, slice]]) -> RowEvents:
-    if len(tables) == 1:
-        return of_slice(study.trace, *tables[0])
-    parts = [(kind, np.arange(part.start, part.stop, dtype=np.int32)) for kind, part in tables]
-    return of_several(study.trace, parts)
-
-
-def _stream_sums(study: Study, gpu: int) -> list[tuple[int, int]]:
-    """Return the sum of durations of each stream's operations, and of those that are communication."""
-    streams = [s.index for s in study.trace.streams_of(gpu)]
-    sums = np.zeros((len(streams), 2), np.int64)
-    for kind in GPU_KINDS:
-        events = study.trace.events[kind]
-        rows, edges = events.rows_of(streams), np.append(0, np.cumsum(events.counts(streams)))
-        length: Int64 = events.end_ns[rows] - events.start_ns[rows]
-        # The rows of a stream lie together: its sum is the difference of the running sum at its edges.
-        sums[:, 0] += np.diff(np.append(0, np.cumsum(length))[edges])
-        if kind is Kind.KERNEL:
-            length[~study.classes.is_comm(events.name_id[rows])] = 0
-            sums[:, 1] += np.diff(np.append(0, np.cumsum(length))[edges])
-    return [(total, communication) for total, communication in sums.tolist()]
-
-
-def _stream_detail(stream: Stream, total_ns: int, communication_ns: int) -> str:
-    if stream.name == UNIFIED_NAME:
-        return "page migrations"
-    if 2 * communication_ns > total_ns:
-        named = COMMUNICATION_DETAIL.casefold() in stream.name.casefold()
-        return stream.name if named else f"{COMMUNICATION_DETAIL} {stream.name}".strip()
-    return stream.name or ("default" if stream.is_default else "")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from viewer.rows.gpu import COMMUNICATION_DETAIL
 from viewer.rows.kinds import RowKind
-from viewer.rows.row import Row
+from viewer.rows.row import Role, Row
 
 Choice = tuple[frozenset[str], frozenset[str]]
 """Keys of the rows that are unfolded, and of those that are hidden."""
@@ -76,10 +75,11 @@ def _all_rows(roots: tuple[Row, ...]) -> Iterator[Row]:
 
 def is_communication(stream: Row) -> bool:
     """Return whether a stream row is mostly communication."""
-    return COMMUNICATION_DETAIL.casefold() in stream.detail.casefold()
+    return stream.role is Role.COMMUNICATION
 
 
 def _main_streams(gpu: Row) -> set[str]:
     streams = [row for row in gpu.children if row.kind is RowKind.STREAM]
-    compute = [row.key for row in streams if not is_communication(row)][:1]
-    return {*compute, *(row.key for row in streams if is_communication(row))}
+    compute = [row for row in streams if not is_communication(row)]
+    most = max(compute, key=lambda row: row.share or 0.0, default=None)
+    return {*([most.key] if most is not None else []), *(row.key for row in streams if is_communication(row))}

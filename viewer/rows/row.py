@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,14 @@ from viewer.rows.kinds import RowKind
 from viewer.rows.named import Named
 from viewer.trace.events import Int64, Kind, UInt32
 from viewer.trace.lazy import cached_property
+
+
+class Role(Enum):
+    """What a stream mostly does, by the sum of durations; streams stand in this order."""
+
+    COMPUTE = "Compute"
+    COMMUNICATION = "Communication"
+    COPY = "Copies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,10 @@ class Row:
     children : list of Row
     drawn : dict
         What `viewer.drawing.layout` keeps for the row, folded (False) and unfolded.
+    role : Role or None
+        What a stream mostly does; None for other rows.
+    hardware, program : str
+        The parts of a process's `detail`, for a header of two lines: "GPU 0 · H200" and "python [40000]".
     """
 
     key: str
@@ -107,7 +120,10 @@ class Row:
     load_samples: Callable[[], Samples] | None = field(default=None, repr=False)
     load_scale: Callable[[], ValueScale] | None = field(default=None, repr=False)
     children: list[Row] = field(default_factory=list, repr=False)
-    drawn: dict[bool, Any] = field(default_factory=dict, repr=False)
+    drawn: dict[Any, Any] = field(default_factory=dict, repr=False)
+    role: Role | None = None
+    hardware: str = ""
+    program: str = ""
 
     @cached_property
     def events(self) -> RowEvents | None:
@@ -138,6 +154,15 @@ class Row:
     def path(self) -> tuple[Row, ...]:
         """Return the rows from the root to this one."""
         return (*self.parent.path(), self) if self.parent else (self,)
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the row of its process stands for it: the only GPU of a process has no row of its own."""
+        return self.kind is RowKind.GPU and self.parent is not None and self.parent.gpu is not None
+
+    def shown_path(self) -> tuple[Row, ...]:
+        """Return the rows of the path that are shown: those that no other row stands for."""
+        return tuple(row for row in self.path() if not row.is_merged)
 
     @cached_property
     def text_path(self) -> str:

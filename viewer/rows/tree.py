@@ -12,6 +12,7 @@ from viewer.rows.gpu import gpu_row, projection_rows
 from viewer.rows.kinds import RowKind
 from viewer.rows.outline import outline
 from viewer.rows.row import Row
+from viewer.rows.streams import StreamSums
 from viewer.rows.threads import event_counts, threads_row
 from viewer.trace import Gpu, Process, Trace
 
@@ -26,7 +27,7 @@ def build_rows(study: Study) -> tuple[Row, ...]:
     Where some processes have a rank, GPUs or NVTX ranges, two or more others stand under one row together.
     """
     trace = study.trace
-    counters = counter_tables(study)
+    counters, streams = counter_tables(study), StreamSums(study)
     order, pids = _in_order(trace), Counter(p.pid for p in trace.processes)
     plain = [p for p in order if _is_plain(trace, p)]
     others = None
@@ -34,8 +35,10 @@ def build_rows(study: Study) -> tuple[Row, ...]:
         others = Row(OTHERS_KEY, RowKind.OTHERS, f"{len(plain):,} processes without GPU")
         folded = {p.index for p in plain}
         order = [p for p in order if p.index not in folded]
-        others.children.extend(_process_row(study, p, counters, pids[p.pid] > 1, others) for p in plain)
-    rows = [_process_row(study, p, counters, pids[p.pid] > 1) for p in order]
+        others.children.extend(
+            _process_row(study, p, counters, streams, pids[p.pid] > 1, others) for p in plain
+        )
+    rows = [_process_row(study, p, counters, streams, pids[p.pid] > 1) for p in order]
     return (*(row for row in rows if row.children), *([others] if others else []))
 
 
@@ -63,20 +66,21 @@ def _in_order(trace: Trace) -> list[Process]:
     return sorted(trace.processes, key=place)
 
 
-def _physical_gpus(gpus: list[Gpu]) -> str:
+def _physical_gpus(gpus: list[Gpu], between: str = " ") -> str:
     """Return the physical GPUs that a process works on: "GPU 0 H200, GPU 1 H200 and 2 more"."""
-    shown = [
-        f"GPU {gpu.device if gpu.physical is None else gpu.physical} {gpu.name.removeprefix('NVIDIA ')}"
-        for gpu in gpus[:MAX_GPUS]
-    ]
+    shown = []
+    for gpu in gpus[:MAX_GPUS]:
+        number = gpu.device if gpu.physical is None else gpu.physical
+        shown.append(between.join(t for t in (f"GPU {number}", gpu.name.removeprefix("NVIDIA ")) if t))
     more = f" and {len(gpus) - MAX_GPUS} more" if len(gpus) > MAX_GPUS else ""
-    return ", ".join(text.strip() for text in shown) + more
+    return ", ".join(shown) + more
 
 
 def _process_row(
     study: Study,
     process: Process,
     counters: Sequence[CounterTable],
+    streams: StreamSums,
     pid_is_shared: bool,
     parent: Row | None = None,
 ) -> Row:
@@ -94,9 +98,11 @@ def _process_row(
         process=process.index,
         gpu=gpus[0].index if len(gpus) == 1 else None,
         load=partial(outline, trace, process.index) if ranges else None,
+        hardware=_physical_gpus(gpus, " · "),
+        program=who,
     )
     for gpu in gpus:
-        row.children.append(gpu_row(study, gpu, row, counters, ranges and len(gpus) == 1))
+        row.children.append(gpu_row(study, gpu, row, counters, streams, ranges and len(gpus) == 1))
     if ranges and len(gpus) > 1:
         row.children.extend(projection_rows(study, row, process.index))
     row.children.extend(counter_rows(counters, row))

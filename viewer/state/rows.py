@@ -120,7 +120,7 @@ class RowState(QObject):
     def nearest_shown(self, row: Row) -> Row | None:
         """Return the row, or what stands for it where it is folded away or hidden; None if nothing does."""
         nearest = None
-        for step in row.path():
+        for step in row.shown_path():
             if not self.is_shown(step):
                 break
             nearest = step
@@ -129,9 +129,10 @@ class RowState(QObject):
         return nearest
 
     def gpu_row(self, gpu: int) -> Row | None:
-        """Return the row of a GPU, None if there is none."""
+        """Return the row that shows a GPU, its own or that of its process; None if there is none."""
         rows = (row for root in self.roots for row in root.walk())
-        return next((row for row in rows if row.kind is RowKind.GPU and row.gpu == gpu), None)
+        row = next((row for row in rows if row.kind is RowKind.GPU and row.gpu == gpu), None)
+        return row.parent if row is not None and row.is_merged else row
 
     def set_expanded(self, keys: Iterable[str], expanded: bool) -> None:
         """Unfold or fold rows."""
@@ -194,9 +195,10 @@ class RowState(QObject):
 
     @property
     def shown(self) -> Mapping[str, tuple[Row, ...]]:
-        """The rows that pass hiding and filter (folding apart), in order, by their parent's key.
+        """The rows that pass hiding and filter (folding apart), in order, by the key of the row above them.
 
-        The roots are under "". The same object is returned until hiding or filter change.
+        The roots are under "". A GPU that its process stands for is not among them, and what is under it is
+        under the process. The same object is returned until hiding or filter change.
         """
         if self._shown is None:
             self._shown = {}
@@ -205,7 +207,10 @@ class RowState(QObject):
 
     def is_shown(self, row: Row) -> bool:
         """Whether a row passes hiding and filter (folding apart)."""
-        return row in self.shown.get(row.parent.key if row.parent else "", ())
+        if row.is_merged and row.parent is not None:
+            return self.is_shown(row.parent)
+        above = row.shown_path()[:-1]
+        return row in self.shown.get(above[-1].key if above else "", ())
 
     def _passing(
         self, rows: Iterable[Row], words: list[Word], shown: dict[str, tuple[Row, ...]]
@@ -216,6 +221,9 @@ class RowState(QObject):
                 continue
             left = missing(row, words)
             below = self._passing(row.children, left, shown) if row.children else ()
+            if row.is_merged:
+                passing += below
+                continue
             if below:
                 shown[row.key] = below
             if below or not left:

@@ -93,6 +93,7 @@ class Timeline(QWidget):
         self.cards = Cards(state, self, self.background_results, self.links, self)
         self.pinned.is_labelled = False
         self.notes = NoteController(state, lambda: self.canvas, self)
+        self.ruler_corner.rows_in_view = lambda: [placed.row for placed in self.canvas.placed]
         self._connect()
         self.headers.follow()
         self._take_study()
@@ -244,6 +245,7 @@ class Timeline(QWidget):
 
     def _follow_rows(self) -> None:
         self.canvas.set_rows(self.headers.visible_rows())
+        self.ruler_corner.follow()
         study = self.state.study
         self.no_gpu.setText(no_row_text(self.state.rows) or no_gpu_text(study.trace if study else None))
         self.no_gpu.setGeometry(self.cards.below_rows())

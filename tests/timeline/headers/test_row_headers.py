@@ -77,7 +77,7 @@ def test_visible_rows_are_where_the_view_paints_them(headers):
         for p in placed:
             rect = headers.visualRect(headers.model().index_of(p.row.key))
             assert (p.y, p.height) == (rect.top(), rect.height())
-            assert p.height == row_height(p.row, p.expanded)
+            assert p.height == row_height(p.row, p.expanded, p.sizes)
 
 
 def test_the_view_shows_the_rows_that_the_layout_shows(headers):
@@ -99,8 +99,8 @@ def test_a_click_on_the_arrow_unfolds_and_changes_the_height(headers, qtbot):
     after = placed_of(headers, root.key)
     assert root.key in state(headers).rows.expanded
     assert after.expanded
-    assert after.height == row_height(root, True) < before.height
-    assert keys_shown(headers)[1] == root.children[0].key
+    assert after.height == row_height(root, True, after.sizes) < before.height
+    assert keys_shown(headers)[1] == root.children[0].children[0].key
 
 
 def test_arrow_keys_walk_and_fold(headers):
@@ -112,7 +112,7 @@ def test_arrow_keys_walk_and_fold(headers):
     QTest.keyClick(headers, Qt.Key.Key_Right)
     assert first.key in state(headers).rows.expanded
     QTest.keyClick(headers, Qt.Key.Key_Down)
-    assert headers.current_row() is first.children[0]
+    assert headers.current_row() is first.children[0].children[0]
     QTest.keyClick(headers, Qt.Key.Key_Up)
     QTest.keyClick(headers, Qt.Key.Key_Left)
     assert first.key not in state(headers).rows.expanded
@@ -125,14 +125,15 @@ def test_folding_from_elsewhere_reaches_the_view(headers):
     state(headers).rows.set_expanded(everything(headers), True)
     state(headers).rows.set_expanded(everything(headers), False)
     assert keys_shown(headers) == [r.key for r in state(headers).rows.roots]
-    assert placed_of(headers, root.key).height == row_height(root, False)
+    placed = placed_of(headers, root.key)
+    assert placed.height == row_height(root, False, placed.sizes)
 
 
 def test_a_filter_unfolds_what_hides_its_matches_and_folds_again(headers):
     rows = state(headers).rows
     rows.set_filter("stream 20")
     shown = [p.row for p in headers.visible_rows()]
-    assert [r.kind for r in shown] == [RowKind.PROCESS, RowKind.GPU, RowKind.STREAM] * 2
+    assert [r.kind for r in shown] == [RowKind.PROCESS, RowKind.STREAM] * 2
     assert all("Stream 20" in r.label for r in shown if r.kind is RowKind.STREAM)
     rows.set_filter("stream 2")
     assert keys_shown(headers) == []
@@ -213,7 +214,7 @@ def test_rows_speak_for_screen_readers(headers):
     index = headers.model().index_of(state(headers).rows.roots[1].key)
     text = index.data(Qt.ItemDataRole.AccessibleTextRole)
     assert text.startswith(state(headers).rows.roots[1].text_path)
-    assert text.endswith(" % busy")
+    assert text.endswith(" % exposed")
     assert headers.accessibleName()
 
 
@@ -228,8 +229,8 @@ def painted(row, look, width=240):
 def test_a_long_name_never_runs_into_the_figure(qapp):
     long = Row("a", RowKind.STREAM, "Stream 20", "NCCL " + "tensor parallel " * 9)
     short = Row("b", RowKind.STREAM, "", "")
-    look = HeaderStyle(figure="100.0 %")
-    figure = slice(240 - RIGHT - round(metrics(DETAIL_PX).horizontalAdvance(look.figure)), 240)
+    look = HeaderStyle(figures=("100.0 %",))
+    figure = slice(240 - RIGHT - round(metrics(DETAIL_PX).horizontalAdvance(look.figures[0])), 240)
     assert np.array_equal(painted(long, look)[:, figure], painted(short, look)[:, figure])
     assert not np.array_equal(painted(long, look), painted(short, look))
 

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from viewer.analysis.core.intervals import Intervals, window
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope
-from viewer.analysis.time.time_breakdown import IDLE
+from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_share, format_tick, format_value
 from viewer.printable import counted
@@ -16,14 +16,21 @@ from viewer.rows.shares import coverage, shares_below
 from viewer.state import ViewState, Window
 from viewer.trace.model import GUESSED_RANK
 
+HEADS = ("busy", "exposed")
+"""Above the figures of GPUs, in the ruler's row."""
+EXPOSED = CATEGORIES.index("exposed_comm")
+
 _shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictionary()
 """Shares inside a filter, by the key of the row above: headers are painted often, and they rarely change."""
 
 
-def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> float | None:
-    """Return 1 - idle of a GPU's row, of a process that of its GPUs, in [0, 1]; None for other rows.
+def busy_and_exposed(
+    study: Study, row: Row, seen: Window, scope: Scope | None = None
+) -> tuple[float, float] | None:
+    """Return 1 - idle and the exposed share of a GPU's row, of a process over its GPUs; None for other rows.
 
-    Counted over the window in view as far as it was recorded, and there over what the filter holds.
+    Both in [0, 1], counted over the window in view as far as it was recorded, and there over what the
+    filter holds.
     """
     if row.kind is RowKind.GPU:
         gpus = [row.gpu]
@@ -31,13 +38,15 @@ def busy(study: Study, row: Row, seen: Window, scope: Scope | None = None) -> fl
         gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
     else:
         return None
-    idle = total = 0
+    idle = exposed = total = 0
     for gpu in gpus:
         if gpu is not None:
             within = (scope.of(gpu) if scope else window(*seen)).clip(*seen).clip(*study.trace.span_ns)
-            idle += int(study.parts[gpu].totals(within.start_ns, within.end_ns)[..., IDLE].sum())
+            spent_ns = study.parts[gpu].totals(within.start_ns, within.end_ns)
+            idle += int(spent_ns[..., IDLE].sum())
+            exposed += int(spent_ns[..., EXPOSED].sum())
             total += within.total()
-    return 1 - idle / total if total else None
+    return (1 - idle / total, exposed / total) if total else None
 
 
 def share(row: Row, scope: Scope | None) -> float | None:
@@ -50,17 +59,28 @@ def share(row: Row, scope: Scope | None) -> float | None:
     return known[row.parent.key].get(row.key)
 
 
-def figure(state: ViewState, row: Row) -> str:
+def figures(state: ViewState, row: Row) -> tuple[str, ...]:
     """Return what stands at the right of a row's header in the window."""
-    return figure_in(state.study, row, state.axis.window, state.filter)
+    return figures_in(state.study, row, state.axis.window, state.filter)
 
 
-def figure_in(study: Study | None, row: Row, seen: Window, scope: Scope | None = None) -> str:
-    """Return what stands at the right of a header: how busy a GPU is in the window, else the row's share."""
-    if study is not None and (part := busy(study, row, seen, scope)) is not None:
-        return f"{format_share(part)} busy"
+def figures_in(study: Study | None, row: Row, seen: Window, scope: Scope | None = None) -> tuple[str, ...]:
+    """Return what stands at the right of a header, in the columns `HEADS` from the left.
+
+    Of a GPU how much of the window it is busy, and how much of it communication is exposed; of other rows
+    their share, alone; () for rows without one.
+    """
+    if study is not None and (parts := busy_and_exposed(study, row, seen, scope)) is not None:
+        return tuple(format_share(part) for part in parts)
     part = share(row, scope)
-    return "" if part is None else format_share(part)
+    return () if part is None else (format_share(part),)
+
+
+def spoken(row: Row, shown: tuple[str, ...]) -> str:
+    """Return the figures of a header with what they say: "80.4 % busy, 11.1 % exposed"."""
+    if row.kind in (RowKind.GPU, RowKind.PROCESS):
+        return ", ".join(f"{text} {head}" for text, head in zip(shown, HEADS, strict=False))
+    return ", ".join(shown)
 
 
 def cursor_value(state: ViewState, row: Row) -> str:
@@ -71,10 +91,10 @@ def cursor_value(state: ViewState, row: Row) -> str:
     return format_value(row.samples.at(state.hover.time_ns), counter.unit)
 
 
-def bases(scope: Scope | None) -> tuple[str, str]:
-    """Return what the two kinds of percentages are counted over, for the head of their column."""
+def shares_basis(scope: Scope | None) -> str:
+    """Return what the shares of rows below a GPU are counted over, for the head of their column."""
     over = "whole trace" if scope is None else scope.what
-    return "busy: of the time in view", f"others: share of siblings, {over}"
+    return f"below: shares, {over}"
 
 
 def row_tip(state: ViewState, row: Row) -> str:
@@ -83,7 +103,10 @@ def row_tip(state: ViewState, row: Row) -> str:
     if study is None:
         return lines[0]
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
-        lines.append("busy: the part of the time in view in which anything runs on the GPU, on any stream")
+        lines += [
+            "busy: the part of the time in view in which anything runs on the GPU, on any stream",
+            "exposed: the part in which it communicates and computes nothing",
+        ]
     if row.process is not None and study.trace.processes[row.process].rank_from == GUESSED_RANK:
         lines.append("The rank is a guess, by the order of pids: nothing in the file names it")
     if (part := share(row, scope)) is not None:

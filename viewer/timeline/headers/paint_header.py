@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
@@ -10,19 +10,22 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPolygonF
 
 from viewer.drawing.bands import Band, CounterBand, StateBand
 from viewer.drawing.format import format_tick
-from viewer.drawing.layout import PlacedRow, bands_in, row_bands
+from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, font, metrics, squeezed
 
-INDENT = 16
+INDENT, ARROW = 14, 22
+"""What each level of rows is indented by; and the room for the arrow before the first."""
 RIGHT = 12
-FIGURE_WIDTH = 76
+COLUMN = 62
+"""How far the right edges of two columns of figures are apart."""
 PIN_SIZE = 14
-LABEL_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 9.5, 11
+LABEL_PX, FIGURE_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 11, 9.5, 11
 GAP = 8
-LINE = 20
+LINE, SECOND_LINE, TWO_LINES = 20, 21, 40
+"""The height of a line, where the second one begins after the first, and the height of a row for both."""
 MARK = 3
 PATH_SIGN = "›"
 
@@ -33,8 +36,8 @@ class HeaderStyle:
 
     Attributes
     ----------
-    figure : str
-        What stands at the right (`viewer.timeline.headers.header_values.figure`).
+    figures : tuple of str
+        What stands at the right (`viewer.timeline.headers.header_values.figures`).
     value : str
         What a counter row shows at the cursor.
     foldable : bool
@@ -47,11 +50,13 @@ class HeaderStyle:
         It holds what is selected; it holds the other end of that.
     sign : str
         Where the other end is: left, right, above, below, folded; "" for none.
+    does, which : str
+        Of a stream what it does, and its number: they stand in place of the row's label and detail.
     as_path : bool
         Painted with its full path and without indentation, as in the pinned area.
     """
 
-    figure: str = ""
+    figures: tuple[str, ...] = ()
     value: str = ""
     foldable: bool = False
     hovered: bool = False
@@ -63,11 +68,13 @@ class HeaderStyle:
     own: bool = False
     other: bool = False
     sign: str = ""
+    does: str = ""
+    which: str = ""
 
 
 def pin_rect(line: QRect) -> QRect:
     """Return where the pin of a header is, from the line that its label stands in."""
-    x = line.right() + 1 - RIGHT - FIGURE_WIDTH - PIN_SIZE
+    x = line.right() + 1 - RIGHT - COLUMN - PIN_SIZE - GAP
     return QRect(x, line.top() + (line.height() - PIN_SIZE) // 2, PIN_SIZE, PIN_SIZE)
 
 
@@ -78,10 +85,30 @@ def sign_rect(line: QRect) -> QRectF:
 
 
 def label_line(placed: PlacedRow, rect: QRect) -> QRect:
-    """Return the line that the label of a header in `rect` stands in: beside the row's first lane."""
-    drawn = row_bands(placed.row, placed.expanded)
-    centre = drawn[0].y + drawn[0].height // 2 if len(drawn) > 1 else rect.height() // 2
-    return QRect(rect.left(), rect.top() + max(0, centre - LINE // 2), rect.width(), min(LINE, rect.height()))
+    """Return the line that the label of a header in `rect` stands in: in the middle, or the first of two."""
+    high = min(LINE, rect.height())
+    drawn = placed.bands
+    top = (rect.height() - high) // 2
+    if _has_two_lines(placed):
+        top = 2
+    elif len(drawn) > 1 and len(list(bands_in([placed], StateBand))) != 1:
+        top = max(0, drawn[0].y + drawn[0].height // 2 - LINE // 2)
+    return QRect(rect.left(), rect.top() + top, rect.width(), high)
+
+
+def second_line(line: QRect) -> QRect:
+    """Return the line below the label's, in a header of two."""
+    return line.translated(0, SECOND_LINE)
+
+
+def _has_two_lines(placed: PlacedRow) -> bool:
+    """Return whether a header has room for the process below its GPU."""
+    return placed.row.kind is RowKind.PROCESS and bool(placed.row.hardware) and placed.height >= TWO_LINES
+
+
+def text_left(row: Row, rect: QRect, as_path: bool = False) -> int:
+    """Return where the text of a header begins."""
+    return rect.left() + ARROW + (0 if as_path else (len(row.shown_path()) - 1) * INDENT)
 
 
 def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme, style: HeaderStyle) -> None:
@@ -94,18 +121,19 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     """
     row = placed.row
     line = label_line(placed, rect)
-    left = rect.left() + (1 if style.as_path else len(row.path())) * INDENT
+    left = text_left(row, rect, style.as_path)
+    two = _has_two_lines(placed) and not style.as_path
     _paint_ground(painter, row, rect, theme, style)
     if style.foldable and not style.as_path:
-        _paint_arrow(painter, left - INDENT / 2, line.center().y() + 0.5, placed.expanded, theme)
-    room = line.right() + 1 - RIGHT - _scale_width(row)
-    if style.figure:
-        painter.setFont(font(DETAIL_PX))
-        is_busy = row.kind in (RowKind.PROCESS, RowKind.GPU)
-        painter.setPen(QColor.fromRgba(theme.text_soft if is_busy else theme.text_faint))
-        box = QRectF(left, line.top(), room - left, line.height())
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, style.figure)
-        room -= round(metrics(DETAIL_PX).horizontalAdvance(style.figure)) + GAP
+        _paint_arrow(painter, left - 11, line.center().y() + 0.5, placed.expanded, theme)
+    lower = second_line(line) if two else line
+    room = _paint_figures(painter, row, lower, line.right() + 1 - _scale_width(row), theme, style)
+    if two:
+        text = cropped(row.program, room - left, DETAIL_PX)
+        marks.paint_line(
+            painter, text, QRectF(left, lower.top(), room - left, lower.height()), DETAIL_PX, theme.text_soft
+        )
+        room = line.right() + 1 - RIGHT
     if style.hovered or style.pinned:
         pin = pin_rect(line)
         _paint_pin(painter, QRectF(pin), style.pinned, theme)
@@ -121,16 +149,32 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         if is_marked:
             edge = rect.right() + 1 - MARK * (2 - column)
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
-    _paint_texts(painter, row, QRect(left, line.top(), max(0, room - left), line.height()), theme, style)
-    for band in row_bands(row, placed.expanded):
+    texts = _texts(row, two, theme, style)
+    _paint_texts(painter, row, texts, QRect(left, line.top(), max(0, room - left), line.height()))
+    for band in placed.bands:
         if (paint := _BESIDE.get(type(band))) is not None:
             paint(painter, placed, band, rect, left, theme)
 
 
+def _paint_figures(
+    painter: QPainter, row: Row, line: QRect, right: int, theme: Theme, style: HeaderStyle
+) -> int:
+    """Write the figures into their columns, and return where the room to their left ends."""
+    if not style.figures:
+        return right - RIGHT
+    is_gpu = row.kind in (RowKind.PROCESS, RowKind.GPU)
+    ink = theme.text if is_gpu else theme.text_soft
+    pixels = FIGURE_PX if is_gpu else DETAIL_PX
+    for column, text in enumerate(reversed(style.figures)):
+        end = right - RIGHT - column * COLUMN
+        box = QRectF(end - 2 * COLUMN, line.top(), 2 * COLUMN, line.height())
+        marks.paint_line(painter, text, box, pixels, ink, is_right=True)
+    return end - round(metrics(pixels).horizontalAdvance(text)) - GAP
+
+
 def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, style: HeaderStyle) -> None:
-    painter.fillRect(
-        rect, QColor.fromRgba(theme.line_soft if style.as_path and style.pinned else theme.panel)
-    )
+    ground = theme.background_alternate if (row.process or 0) % 2 else theme.background
+    painter.fillRect(rect, QColor.fromRgba(theme.line_soft if style.as_path and style.pinned else ground))
     if style.hovered or style.current:
         tint = QColor.fromRgba(theme.accent)
         tint.setAlphaF(0.14 if style.current and style.focused else 0.07)
@@ -141,28 +185,36 @@ def _paint_ground(painter: QPainter, row: Row, rect: QRect, theme: Theme, style:
     painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), QColor.fromRgba(edge))
 
 
-def _paint_texts(painter: QPainter, row: Row, box: QRect, theme: Theme, style: HeaderStyle) -> None:
-    strong = row.kind == RowKind.PROCESS or style.as_path
-    weight = STRONG if strong else MEDIUM if row.kind == RowKind.GPU else REGULAR
+Text = tuple[str, int, int, int]
+"""A text, its size in pixels, its weight and its colour."""
+
+
+def _paint_texts(painter: QPainter, row: Row, texts: Sequence[Text], box: QRect) -> None:
     x, room = float(box.left()), float(box.width())
-    for text, pixels, text_weight, colour in _texts(row, weight, theme, style):
-        shown = (squeezed if row.kind.traits.is_kernel else cropped)(text, room, pixels, text_weight)
+    for text, pixels, weight, colour in texts:
+        shown = (squeezed if row.kind.traits.is_kernel else cropped)(text, room, pixels, weight)
         if not shown:
             return
-        painter.setFont(font(pixels, text_weight))
-        painter.setPen(QColor.fromRgba(colour))
-        painter.drawText(QRectF(x, box.top(), room, box.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+        marks.paint_line(painter, shown, QRectF(x, box.top(), room, box.height()), pixels, colour, weight)
         gap = GAP // 2 if text.endswith(PATH_SIGN) else GAP
-        used = metrics(pixels, text_weight).horizontalAdvance(shown) + gap
+        used = metrics(pixels, weight).horizontalAdvance(shown) + gap
         x, room = x + used, room - used
 
 
-def _texts(row: Row, weight: int, theme: Theme, style: HeaderStyle) -> list[tuple[str, int, int, int]]:
-    """Return (text, pixels, weight, colour) of what stands in a header, from left to right."""
+def _texts(row: Row, two_lines: bool, theme: Theme, style: HeaderStyle) -> list[Text]:
+    """Return what stands in the line of the label, from left to right."""
+    is_top = row.kind is RowKind.PROCESS or style.as_path
+    weight = STRONG if is_top else MEDIUM if row.kind is RowKind.GPU else REGULAR
+    pixels = LABEL_PX if is_top or row.kind is RowKind.GPU else FIGURE_PX
+    name, detail = row.label, row.detail
+    if row.hardware:
+        detail = row.hardware if two_lines else " · ".join(t for t in (row.hardware, row.program) if t)
+    if style.does:
+        name, detail = style.does, style.which
     texts = [
-        (row.label, LABEL_PX, weight, theme.text),
-        (style.value, DETAIL_PX, MEDIUM, theme.text),
-        (row.detail, DETAIL_PX, REGULAR, theme.text_soft),
+        (name, pixels, weight, theme.text),
+        (style.value, FIGURE_PX, MEDIUM, theme.text),
+        (detail, DETAIL_PX, REGULAR, theme.text_soft),
     ]
     if style.as_path and row.parent is not None:
         rank = row.path()[0]
@@ -175,14 +227,13 @@ def _paint_state_name(
 ) -> None:
     """Name a state lane of a folded process beside it; the first lane has the label of the row beside it."""
     row = placed.row
-    below_first = [b for _, b in bands_in([placed], StateBand) if b.y > row_bands(row, placed.expanded)[0].y]
-    if row.kind is not RowKind.PROCESS or band not in below_first:
+    below_first = [b for _, b in bands_in([placed], StateBand) if b.y > placed.bands[0].y]
+    if row.kind is not RowKind.PROCESS or row.gpu is not None or band not in below_first:
         return
-    gpu = next((child.label for child in row.children if child.gpu == band.gpu), "GPU")
-    text = "GPU state" if len(below_first) == 1 else f"{gpu} state"
+    text = next((child.label for child in row.children if child.gpu == band.gpu), "GPU")
     painter.setFont(font(SMALL_PX))
     painter.setPen(QColor.fromRgba(theme.text_soft))
-    box = QRectF(left + INDENT, rect.top() + band.y - 2, rect.width() - left - INDENT, band.height + 4)
+    box = QRectF(left, rect.top() + band.y - 2, rect.width() - left, band.height + 4)
     painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
 

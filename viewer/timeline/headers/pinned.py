@@ -20,7 +20,7 @@ from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figure, row_tip
+from viewer.timeline.headers.header_values import cursor_value, figures, row_tip
 from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_header, pin_rect
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
@@ -97,7 +97,7 @@ class PinnedHeaders(QWidget):
                 key = placed.row.key
                 own, other = self._marks_of(placed.row)
                 style = HeaderStyle(
-                    figure=figure(self.state, placed.row),
+                    figures=figures(self.state, placed.row),
                     value=cursor_value(self.state, placed.row),
                     hovered=key == self._hovered,
                     current=key == self._dragged,

@@ -16,14 +16,14 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
 
-from viewer.drawing.layout import PlacedRow
+from viewer.drawing.layout import PlacedRow, fitted_sizes
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figure
+from viewer.timeline.headers.header_values import cursor_value, figures
 from viewer.timeline.headers.paint_header import (
     INDENT,
     HeaderStyle,
@@ -107,10 +107,13 @@ class RowHeaders(QTreeView):
         while index.isValid() and y < bottom:
             height = self.rowHeight(index)
             row = self._rows.row_at(index)
-            placed.append(PlacedRow(row, y, height, row.key in self._state.rows.expanded))
+            placed.append(self._placed(row, y, height))
             y += height
             index = self.indexBelow(index)
         return placed
+
+    def _placed(self, row: Row, y: int, height: int) -> PlacedRow:
+        return PlacedRow(row, y, height, row.key in self._state.rows.expanded, self._rows.lane_sizes)
 
     def current_row(self) -> Row | None:
         """Return the keyboard's row."""
@@ -133,12 +136,30 @@ class RowHeaders(QTreeView):
         self._is_following = True
         self._unfold(changed)
         self._is_following = False
-        if was_reset:
+        fits = self._fit_lanes()
+        if was_reset or not fits:
             self._restore(in_view, current)
         else:
             self._rows.resize([row for key in changed if (row := rows.row(key)) is not None])
         self.viewport().update()
         self.moved.emit()
+
+    def _fit_lanes(self) -> bool:
+        """Let the lanes fill the height of the view; return whether they were as tall before."""
+        shown = self._rows.rows_shown()
+        sizes = fitted_sizes(shown, self._state.rows.shown[""], self.viewport().height() - 1)
+        if sizes == self._rows.lane_sizes:
+            return True
+        self._rows.set_lane_sizes(sizes)
+        self.scheduleDelayedItemsLayout()
+        return False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        in_view = self.visible_rows() if self.verticalScrollBar().value() else []
+        super().resizeEvent(event)
+        if not self._fit_lanes():
+            self._restore(in_view, None)
+            self.moved.emit()
 
     def _unfold(self, changed: Iterable[str]) -> None:
         changed = [key for key in changed if self._rows.holds_rows(key)]
@@ -218,7 +239,7 @@ class RowHeaders(QTreeView):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             style = HeaderStyle(
-                figure=figure(self._state, row),
+                figures=figures(self._state, row),
                 value=cursor_value(self._state, row),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self.pointed_row,
@@ -227,7 +248,7 @@ class RowHeaders(QTreeView):
                 pinned=row.key in self._state.rows.pinned,
                 **self._location_of(row),
             )
-            placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
+            placed = self._placed(row, rect.top(), rect.height())
             paint_header(painter, placed, rect, self.theme, style)
 
     def set_links(self, links: SelectionLinks) -> None:
@@ -258,7 +279,7 @@ class RowHeaders(QTreeView):
         if self.links is None or not self.links.sign(row, self._standing):
             return False
         rect = self._row_rect(row)
-        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
+        placed = self._placed(row, rect.top(), rect.height())
         return sign_rect(label_line(placed, rect)).contains(QPointF(pos))
 
     def drawBranches(
@@ -278,7 +299,7 @@ class RowHeaders(QTreeView):
 
     def _pin_of(self, row: Row) -> QRect:
         rect = self._row_rect(row)
-        placed = PlacedRow(row, rect.top(), rect.height(), row.key in self._state.rows.expanded)
+        placed = self._placed(row, rect.top(), rect.height())
         return pin_rect(label_line(placed, rect))
 
     def _set_hovered(self, row: Row | None) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 
+from viewer.drawing.lane_sizes import USUAL, LaneSizes
 from viewer.drawing.layout import row_height
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import figure, row_tip
+from viewer.timeline.headers.header_values import figures, row_tip, spoken
 from viewer.timeline.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -29,6 +30,7 @@ class RowModel(QAbstractItemModel):
         super().__init__(parent)
         self.state = state
         self.more_tip: Callable[[Row], str] = lambda _: ""
+        self.lane_sizes = USUAL
         self._sizes: WeakKeyDictionary[Row, dict[bool, QSize]] = WeakKeyDictionary()
         self._number_rows()
 
@@ -46,6 +48,22 @@ class RowModel(QAbstractItemModel):
         for row in rows:
             if (index := self.index_of(row.key)).isValid():
                 self.dataChanged.emit(index, index, [Qt.ItemDataRole.SizeHintRole])
+
+    def set_lane_sizes(self, sizes: LaneSizes) -> None:
+        """Make the lanes of all rows as tall as this; the view has to lay them out again."""
+        self.lane_sizes = sizes
+        self._sizes.clear()
+
+    def rows_shown(self) -> Iterator[tuple[Row, bool]]:
+        """Yield the rows that no folded row hides, from top to bottom, each with whether it is unfolded."""
+        return self._below_shown("")
+
+    def _below_shown(self, key: str) -> Iterator[tuple[Row, bool]]:
+        for row in self._shown.get(key, ()):
+            is_open = row.key in self.state.rows.expanded
+            yield row, is_open
+            if is_open:
+                yield from self._below_shown(row.key)
 
     def row_at(self, index: Index) -> Row:
         """Return the row behind a valid index."""
@@ -88,7 +106,7 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.text_path}, {figure(self.state, row)}".rstrip(", ")
+            return f"{row.text_path}, {spoken(row, figures(self.state, row))}".rstrip(", ")
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip("\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row)))))
         return None
@@ -97,7 +115,7 @@ class RowModel(QAbstractItemModel):
         """Return a row's size; kept, for the view asks for all rows after every change."""
         sizes = self._sizes.setdefault(row, {})
         if expanded not in sizes:
-            sizes[expanded] = QSize(0, row_height(row, expanded))
+            sizes[expanded] = QSize(0, row_height(row, expanded, self.lane_sizes))
         return sizes[expanded]
 
     def _below(self, parent: Index) -> tuple[int, int]:

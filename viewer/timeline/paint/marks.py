@@ -173,6 +173,22 @@ def paint_texts(
         painter.drawText(QPointF(x, baseline), text)
 
 
+def paint_line(
+    painter: QPainter,
+    text: str,
+    box: QRectF,
+    pixels: float,
+    ink: int,
+    weight: int = 400,
+    is_right: bool = False,
+) -> None:
+    """Draw one line of text in the middle of a box's height, from its left edge or up to its right one."""
+    side = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
+    painter.setFont(font(pixels, weight))
+    painter.setPen(_pen(ink))
+    painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, text)
+
+
 @cache
 def _pen(argb: int) -> QPen:
     return QPen(QColor(argb))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
@@ -19,7 +20,8 @@ from viewer.drawing.ticks import ticks
 from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.timeline.axis_place import AxisPlace
-from viewer.timeline.headers.header_values import bases
+from viewer.timeline.headers.header_values import HEADS, shares_basis
+from viewer.timeline.headers.paint_header import COLUMN, RIGHT
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import DeviceGrid, Strip, guard
@@ -29,7 +31,7 @@ _CHIP_TOP, _CHIP_HEIGHT = 2, 15
 _TICK, _SMALL_TICK = 6, 3
 _TEXT = 10.5
 _LABEL_ROOM, _MOST_STEP = 40, 10**9
-_NOTE, _NOTE_LINE, _NOTE_RIGHT = 9.5, 12, 12
+_HEAD, _NOTE, _NOTE_LINE = 11, 9.5, 14
 
 
 def paint_ruler(
@@ -145,34 +147,48 @@ def paint_length(
     return marks.paint_tag(painter, text, middle, dpr, ends, theme.accent, theme.accent_text, dpr, margin=9)
 
 
-def paint_corner(
-    painter: QPainter,
-    rect: QRect,
-    window: Window,
-    ruler_width: float,
-    theme: Theme,
-    bases: Sequence[str] = (),
-) -> None:
-    """Paint "2 s   + ms" in logical pixels: what the ruler's labels are counted from.
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """What stands in the ruler's row over the figures of the headers.
 
-    `bases` are lines about the percentages of the rows, at the head of their column.
+    Attributes
+    ----------
+    has_gpus : bool
+        The columns of GPUs are headed.
+    shares : str
+        What the shares of rows below GPUs are counted over; "" where none are shown.
     """
+
+    has_gpus: bool = False
+    shares: str = ""
+
+
+def paint_corner(
+    painter: QPainter, rect: QRect, window: Window, ruler_width: float, theme: Theme, heads: Heads
+) -> None:
+    """Paint "2 s   + ms" in logical pixels, what the ruler's labels are counted from, and the heads."""
     painter.fillRect(rect, QColor(theme.panel))
     marked = ticks(*window, ruler_width)
+    right = rect.right() + 1 - RIGHT
+    end = float(right)
+    lines = 2 if heads.shares else 1
+    top = rect.top() + (rect.height() - lines * _NOTE_LINE) / 2
+    for column, text in enumerate(reversed(HEADS if heads.has_gpus else ())):
+        edge = right - column * COLUMN
+        box = QRectF(edge - 2 * COLUMN, top, 2 * COLUMN, _NOTE_LINE)
+        marks.paint_line(painter, text, box, _HEAD, theme.text_soft, is_right=True)
+        end = edge - metrics(_HEAD).horizontalAdvance(text) - 16
+    if heads.shares:
+        text = cropped(heads.shares, rect.width() / 2, _NOTE)
+        box = QRectF(rect.left(), top + (lines - 1) * _NOTE_LINE, right - rect.left(), _NOTE_LINE)
+        marks.paint_line(painter, text, box, _NOTE, theme.text_faint, is_right=True)
+        end = min(end, right - metrics(_NOTE).horizontalAdvance(text) - 16)
     base = marks.text_baseline(rect.top(), rect.height(), 13)
     origin = marked.origin or "Time"
     marks.paint_text(painter, origin, 12, base, 13, theme.text, STRONG)
-    x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 14
-    unit = f"+ {marked.unit}" if marked.origin else f"in {marked.unit}"
-    unit = cropped(unit, rect.width() - x, 11)
+    x = 12 + metrics(13, STRONG).horizontalAdvance(origin) + 8
+    unit = cropped(f"+ {marked.unit}" if marked.origin else f"in {marked.unit}", end - x, 11)
     marks.paint_text(painter, unit, x, base, 11, theme.text_soft, REGULAR)
-    x += metrics(11).horizontalAdvance(unit) + 16
-    top = rect.top() + (rect.height() - _NOTE_LINE * len(bases)) / 2
-    for line, text in enumerate(bases):
-        shown = cropped(text, rect.width() - _NOTE_RIGHT - x, _NOTE)
-        right = rect.width() - _NOTE_RIGHT - metrics(_NOTE).horizontalAdvance(shown)
-        base = marks.text_baseline(top + line * _NOTE_LINE, _NOTE_LINE, _NOTE)
-        marks.paint_text(painter, shown, right, base, _NOTE, theme.text_faint)
     painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
 
 
@@ -241,13 +257,20 @@ class Ruler(Strip):
 
 
 class RulerCorner(QWidget):
-    """Left of the ruler: the fixed part of its times, and their unit."""
+    """Left of the ruler: the fixed part of its times, their unit, and the heads of the headers' columns.
+
+    Attributes
+    ----------
+    rows_in_view : callable
+        Returns the rows whose headers are seen below.
+    """
 
     def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self._place = state, place
         self.theme: Theme = LIGHT
         self._painted: tuple[object, ...] = ()
+        self.rows_in_view: Callable[[], Iterable[Row]] = tuple
         self.setFixedHeight(HEIGHT)
 
     def follow(self) -> None:
@@ -257,7 +280,13 @@ class RulerCorner(QWidget):
 
     def _texts(self) -> tuple[object, ...]:
         marked = ticks(*self.state.axis.window, self._place.pixels.width_px)
-        return marked.origin, marked.unit, bases(self.state.filter)
+        return marked.origin, marked.unit, self._heads()
+
+    def _heads(self) -> Heads:
+        study = self.state.study
+        has_shares = any(row.share is not None for row in self.rows_in_view())
+        basis = shares_basis(self.state.filter) if has_shares else ""
+        return Heads(study is not None and bool(study.trace.gpus), basis)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -269,9 +298,9 @@ class RulerCorner(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the ruler's corner"):
-                window, lines = self.state.axis.window, bases(self.state.filter)
+                window, heads = self.state.axis.window, self._heads()
                 width = self._place.pixels.width_px
-                paint_corner(painter, self.rect(), window, width, self.theme, lines)
+                paint_corner(painter, self.rect(), window, width, self.theme, heads)
                 self._painted = self._texts()
         finally:
             painter.end()
