@@ -83,7 +83,9 @@ def test_an_unfolded_rank_of_one_gpu_shows_the_state_itself(roots):
 
 
 def test_gpus_of_one_process_have_rows_of_their_own():
-    (root,) = build_rows(Study(TraceMaker().kernel(0, 10).kernel(0, 10, device=1).range(0, 9, "load").trace()))
+    (root,) = build_rows(
+        Study(TraceMaker().kernel(0, 10).kernel(0, 10, device=1).range(0, 9, "load").trace())
+    )
     (band,) = row_bands(root, expanded=True)
     assert isinstance(band, EventBand)
     shown = [row for row, _ in shown_rows(state([root], [root.key]))]

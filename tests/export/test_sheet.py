@@ -67,7 +67,8 @@ def test_numbers_are_those_of_the_report_for_the_same_range(demo_path, tmp_path,
         for ns in parts:
             shown = re.sub(r" (ms|µs)$", "", format_ns(ns)) if ns >= MS else f"{ns / MS:.3f}"
             assert not ns or shown in held
-        assert f"{format_share(1 - gpu['idle_ns'] / (70 * MS))} busy" in held
+        for share_ns in (70 * MS - gpu["idle_ns"], gpu["exposed_comm_ns"]):
+            assert format_share(share_ns / (70 * MS)) in held
     assert format_ns(sum(g["idle_ns"] for g in facts["gpus"]) // len(facts["gpus"])) in held
     assert "look here" in held
     assert any(text.startswith("all of it  70.00 ms") for text in held)
