@@ -215,7 +215,7 @@ class RowState(QObject):
     def _passing(
         self, rows: Iterable[Row], words: list[Word], shown: dict[str, tuple[Row, ...]]
     ) -> tuple[Row, ...]:
-        passing = []
+        passing: list[Row] = []
         for row in rows:
             if row.key in self.hidden:
                 continue
