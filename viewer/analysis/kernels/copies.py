@@ -77,11 +77,13 @@ def _of_gpu(
 ) -> list[dict[str, object]]:
     events = trace.events[kind]
     rows = rows_of_gpu(trace, kind, gpu)
+    # What touches the scope counts whole in bytes, as a copy has no bytes "inside" a range: its speed varies.
     rows = rows[within.covered(events.start_ns[rows], events.end_ns[rows]) > 0]
     if not len(rows):
         return []
     stream = np.searchsorted(events.offsets, rows, side="right") - 1
     computes = _compute_streams(trace, classes, gpu)
+    # Beside any kernel a copy is hidden, communication included: the GPU is not waiting for it then.
     kernels = breakdown.intervals("compute_only", "hidden_comm", "exposed_comm") & within
     pageable = is_pageable(events) if kind is Kind.MEMCPY else np.zeros(len(events), bool)
     lines: list[dict[str, object]] = []
@@ -91,6 +93,7 @@ def _of_gpu(
         start, end = events.start_ns[copied], events.end_ns[copied]
         size = int(events.columns["bytes"][copied].astype(np.int64).sum())
         length, longest = int((end - start).sum()), int((end - start).argmax())
+        # Two copies at once on two engines take the time of one, and neither hides the other.
         covered = union(start, end) & within
         hidden = (covered & kernels).total()
         used = [trace.streams[s] for s in np.unique(on_stream).tolist()]
@@ -162,6 +165,8 @@ def in_front(trace: Trace, classes: KernelClasses, iterations: Iterations) -> In
         sizes: Int64 = events.columns["bytes"][rows].astype(np.int64)
         to_device = np.asarray(events.columns["copy_kind"][rows] == HTOD)
         rows = rows[to_device & (sizes >= MIN_IN_FRONT_BYTES)]
+        # Rows lie stream by stream; sorted by start over all streams, binary searches find each iteration's
+        # run.
         rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
         low, first = before_first_kernel(trace, classes, iterations, gpu.index)
         # Sorted by start, those of an iteration are the run between its two edges.
@@ -197,6 +202,8 @@ def before_first_kernel(
     after = np.searchsorted(starts, begin, side="left")
     first = np.where(after < len(starts), starts[np.minimum(after, len(starts) - 1)], begin)
     last_before = np.where(after > 0, starts[np.maximum(after - 1, 0)], begin)
+    # From the last kernel before, not from the boundary: the copies of an iteration are often issued while
+    # its marker is not open yet. Clamped to the iteration where it has no kernel at all.
     return np.minimum(last_before, begin), np.minimum(first, end)
 
 

@@ -22,6 +22,7 @@ def kernels_in(trace: Trace, gpu: int, within: Intervals) -> Rows:
     """Return the kernels of a GPU that touch a scope, by start: indices into ``trace.kernels``."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu).astype(np.int64)
+    # `covered` counts a kernel of length zero as 1 ns long, so that it is not lost from the counts.
     rows = rows[within.covered(kernels.start_ns[rows], kernels.end_ns[rows]) > 0]
     return rows[np.argsort(kernels.start_ns[rows], kind="stable")]
 
@@ -60,6 +61,8 @@ def class_table(
             count[position] += int((lengths > 0).sum())
             sums[position] += int(lengths.sum())
             unions[position] += (union(start, end) & within).total()
+            # Strictly longer: of equals the first GPU stays, and the table leads to the same place every
+            # time.
             if lengths.max() > longest[position]:
                 most = int(lengths.argmax())
                 longest[position] = lengths[most]
@@ -106,6 +109,7 @@ def top_kernels(
         ]
     )
     counted = np.flatnonzero(lengths > 0)
+    # Codes without gaps: arrays by name are as long as there are names here, not as the trace has.
     ids, code = coded(kernels.name_id[index[counted]])
     # By name, shape (names,): sum, longest duration, and the first kernel that lasts so long. Writing
     # backwards lets the first one of equals stay.
@@ -117,6 +121,7 @@ def top_kernels(
     kernels_of = np.bincount(code, minlength=len(ids))
     by_name = pd.DataFrame({"size": kernels_of, "sum": sum_ns, "longest": longest}, ids)
     total = max(int(sum_ns.sum()), 1)
+    # A float share would make equals of close sums: the order is decided by whole nanoseconds.
     best = by_name.sort_values("sum", ascending=False).head(count)
     shown = best["longest"].to_numpy()
     names = best.index.to_numpy(np.uint32)

@@ -74,6 +74,7 @@ def name_stats(
     lengths, shares = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
     for gpu in trace.gpus:
         of_name = rows_of_gpu(trace, kind, gpu.index)
+        # The id, not the short name: kernels of one family with other template arguments are other kernels.
         of_name = of_name[events.name_id[of_name] == name_id]
         if not len(of_name):
             continue
@@ -149,6 +150,7 @@ def _others(classes: KernelClasses, covered: BusyIntervals, name_id: int, kind: 
 
 def _split(length: Int64, share: npt.NDArray[np.float64]) -> tuple[Durations, Durations, Durations]:
     """Return (alone, beside, partly), from the durations and the shares that something runs beside them."""
+    # What runs beside for less than half says neither how long it takes alone nor what company costs.
     alone, beside = share == 0, share >= 0.5
     return _durations(length[alone]), _durations(length[beside]), _durations(length[~alone & ~beside])
 

@@ -45,6 +45,8 @@ def syncs(launches: Launches, breakdowns: Sequence[TimeBreakdown], scope: Scope)
         within = scope.within[gpu.index]
         idle = scope.stalls(breakdowns, gpu.index, "idle")
         own = waits[process == gpu.process]
+        # A thread waits for all GPUs of its process: its call counts once for each of them, which the table's
+        # heads say.
         own = own[within.covered(api.start_ns[own], api.end_ns[own]) > 0]
         names = np.unique(api.name_id[own]).tolist()
         # The last row, None, is that of all calls: calls of several threads overlap, so it is no sum of rows.
@@ -54,6 +56,7 @@ def syncs(launches: Launches, breakdowns: Sequence[TimeBreakdown], scope: Scope)
             covered = union(start, end) & within
             label = ALL_CALLS if name is None else trace.names[name]
             total, idle_within = int(within.covered(start, end).sum()), covered & idle
+            # A click leads to where the wait cost something; where it cost nothing, to the longest wait.
             shown = idle_within if len(idle_within) else covered
             longest = int(shown.lengths.argmax())
             spot = (int(shown.start_ns[longest]), int(shown.end_ns[longest]))

@@ -170,6 +170,7 @@ class Cover:
         ndarray of int64, shape (len(launched),)
             Position in `starts`, which are sorted by (start, -end).
         """
+        # Filled piece by piece: the callers of one range set are disjoint, so no piece writes over another's.
         range_of = np.full(len(self.launched), -1, np.int64)
         for positions, around in self.around(thread, domain, starts, ends, mode):
             range_of[positions] = around
@@ -220,6 +221,8 @@ class Cover:
                     is_free = (code_of[own] == -1) | (code_of[own] == code)
                     code_of[own] = np.where(is_free, code, _IN_SEVERAL)
         begin = self.launched.call_start_ns
+        # By domain, by start of the call within: each pool is one run, already in the order it is searched
+        # in.
         order = np.lexsort((begin, code_of))
         present, first = np.unique(code_of[order], return_index=True)
         domain_of: dict[int, str | None] = {-1: _IN_NONE} | {code: domain for domain, code in codes.items()}

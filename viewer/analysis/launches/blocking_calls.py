@@ -46,6 +46,7 @@ def blocking_calls(launches: Launches) -> Mask:
     is_blocking = np.asarray(is_synchronising[trace.api.name_id])
     copies = trace.events[Kind.MEMCPY]
     if len(copies):
+        # cudaMemcpyAsync waits too where the host side is pageable: the name alone would not tell.
         calls = launches.api_of(Kind.MEMCPY)[is_pageable(copies)]
         is_blocking[calls[calls >= 0]] = True
     return is_blocking

@@ -39,6 +39,8 @@ def event_waits(launches: Launches, gpu: int, kind: Indices, index: Indices) -> 
         waiting, launched = calls[is_here], _launches(launches, stream.index)
         if not len(waiting) or not len(launched):
             continue
+        # They come by correlation id, which counts the calls of all threads; the search below needs them by
+        # time.
         waiting = waiting[np.argsort(api.start_ns[waiting], kind="stable")]
         wait_start = api.start_ns[waiting]
         for position, gpu_kind in enumerate(GPU_KINDS):
@@ -64,12 +66,14 @@ def _stream_waits(trace: Trace, process: int) -> tuple[Indices, Indices]:
     waits, api = trace.events[Kind.SYNC], trace.api
     calls = api.rows_of([t.index for t in trace.threads_of(process)]).astype(np.int64)
     names = [i for i in np.unique(api.name_id[calls]).tolist() if trace.names[i] in STREAM_WAITS]
+    # By name: syncType has other codes from one exporter to the next, the name of the call never changes.
     calls = calls[np.isin(api.name_id[calls], names)]
     calls = calls[np.argsort(api.columns["correlation"][calls], kind="stable")]
     ids, of_process = api.columns["correlation"][calls], waits.of(process)
     if not len(ids):
         return _NONE, _NONE
     wanted = waits.columns["correlation"][of_process]
+    # The clamp keeps the position valid beyond the last id; the comparison below then finds no match.
     nearest = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     has_call = (ids[nearest] == wanted) & (wanted != 0)
     return of_process.start + np.flatnonzero(has_call), calls[nearest[has_call]]

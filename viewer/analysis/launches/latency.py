@@ -46,6 +46,7 @@ class LaunchLatency:
 
         Shape (width,) each, ns; the columns cut [start, end) into equal pieces.
         """
+        # Whole numbers: the columns are those of the bars, which a rounded float would shift by a pixel.
         edges = start_ns + (end_ns - start_ns) * np.arange(width + 1, dtype=np.int64) // width
         position = np.searchsorted(self.times_ns, edges, side="left")
         low, high = np.full(width, -1, np.int64), np.full(width, -1, np.int64)
@@ -78,6 +79,7 @@ def launch_latency(launches: Launches, order: GpuOrder, idle: Intervals) -> Laun
     times, known = order.start_ns, queued != UNKNOWN
     if not known.all():
         times, queued = times[known], queued[known]
+    # Short gaps lie between any two kernels of one stream, however full the queue is.
     ends = idle.end_ns[idle.lengths >= MIN_IDLE_NS]
     # The operation that ends an idle stall starts where the stall ends, if it has a launch record at all.
     first = np.searchsorted(times, ends, side="left")

@@ -55,6 +55,7 @@ class Launches:
             keys, calls = self._calls
             wanted = _keys(self.trace, kind)
             if len(keys):
+                # Binary searches over sorted keys: no pairs are built, and the result stays in order of the events.
                 nearest = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
                 self._api_of[kind] = np.where(keys[nearest] == wanted, calls[nearest], np.int32(-1))
             else:
@@ -88,10 +89,13 @@ class Launches:
         for kind in GPU_KINDS:
             if kind not in self._ops:
                 calls = self.api_of(kind)
+                # The other direction, sorted when the first link is asked for: many sessions never ask.
                 rows = np.argsort(calls, kind="stable").astype(np.int32)
                 self._ops[kind] = calls[rows], rows
             calls, rows = self._ops[kind]
             first, stop = np.searchsorted(calls, [api_index, api_index + 1])
+            # A call that launched nothing has an empty run; -1, without a record, sorts first and is never
+            # asked for.
             launched.extend((kind, int(row)) for row in rows[first:stop])
         return launched
 

@@ -129,6 +129,8 @@ class Iterations:
 
     def iteration_at(self, time_ns: int) -> int | None:
         """Return the iteration around an instant, by the earliest boundaries; None outside all."""
+        # Half-open: an instant on a boundary belongs to the iteration that begins there, and the end of the
+        # last one to none.
         iteration = int(np.searchsorted(self.edges_ns, time_ns, side="right")) - 1
         return iteration if 0 <= iteration < self.count else None
 
@@ -139,6 +141,7 @@ class Iterations:
 
     def share(self, start_ns: int, end_ns: int) -> IterationShare | None:
         """Return the length of a range over that of the iteration around its middle, None outside all."""
+        # The middle, not the start: who drags over an iteration starts a little before it, in its neighbour.
         iteration = self.iteration_at((start_ns + end_ns) // 2)
         if iteration is None or not self.duration_ns[iteration]:
             return None
@@ -196,6 +199,7 @@ class Iterations:
         One row an iteration, the index `lap`; columns as in `table`.
         """
         parts = [f"{part}_ns" for part in CATEGORIES]
+        # Rounded once, at the end: rounded on each GPU the five would no longer sum to the mean length.
         means = self.table(breakdowns).groupby("lap")[parts].mean()
         return means.round().astype(np.int64)
 
@@ -231,6 +235,8 @@ def make_iterations(
     own = starts[has_own]
     durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
     warm = warm_up(durations)
+    # The same median decides the flags and the steady state; a special iteration counts for it, so that flags
+    # found later cannot move what is an outlier.
     median = int(np.median(durations[warm:]))
     reasons: dict[int, Reason] = {}
     for iteration, duration in enumerate(durations.tolist()):
@@ -254,6 +260,8 @@ def warm_up(durations_ns: Int64) -> int:
     """
     count = 0
     while count < len(durations_ns) // 4:
+        # Against those after it, never against all: the slow ones themselves would lift the median that they
+        # are judged by.
         rest = float(np.median(durations_ns[count + 1 :]))
         if 100 * int(durations_ns[count]) <= (100 + TOLERANCE_PERCENT) * rest:
             break
@@ -278,6 +286,7 @@ def steady_iterations(
         for iteration, duration in enumerate(rest.tolist(), start=warm)
         if _within(duration, median) and iteration not in left_out
     ]
+    # Two may agree by chance, and a minority is not how the job runs.
     if len(steady) < 3 or 2 * len(steady) < len(rest):
         return None
     return Steady(tuple(steady), int(np.median(durations_ns[steady])))

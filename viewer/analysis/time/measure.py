@@ -136,6 +136,7 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
 def parts_of(breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int) -> Int64:
     """Return the five categories of every GPU in [start, end), shape (gpus, 5), ns."""
     # Shape (gpus, 5, 2), also without any GPU: what lies before the start and before the end.
+    # Both edges in one call for each GPU: this runs for every pixel that a drag moves.
     before = np.array([breakdown.cumulative((start_ns, end_ns)) for breakdown in breakdowns], np.int64)
     return np.diff(before.reshape(-1, len(CATEGORIES), 2), axis=2)[..., 0]
 
@@ -190,6 +191,7 @@ def measure(
     gpus = []
     for of_gpu in sums:
         families, stream = of_gpu.families, of_gpu.stream_gaps.stream
+        # By the id of the short name, which all GPUs share: families of the same name add up over them.
         ns_of = dict(zip(families.keys.tolist(), families.sums(start, end).tolist(), strict=True))
         for name_id, ns in ns_of.items():
             family_ns[name_id] = family_ns.get(name_id, 0) + ns
@@ -220,8 +222,10 @@ def class_numbers(
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]
+    # A kernel of length zero counts as 1 ns long, as in every count: else it would touch no window at all.
     touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
     class_of = classes.class_of[kernels.name_id[rows[touches]]]
+    # Clipped before they are summed, so that the sums of neighbouring windows add up to that of both.
     start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
     count = np.bincount(class_of, minlength=len(CLASSES))
     numbers = []
@@ -238,5 +242,6 @@ def class_numbers(
 def _longest_families(names: Names, sums: dict[int, int]) -> tuple[Family, ...]:
     """Return the three families with most time, from the time of each by the id of its name."""
     total = sum(sums.values())
+    # Of equals the lower id comes first: the same range names the same three every time.
     best = sorted((-ns, key) for key, ns in sums.items() if ns)[:3]
     return tuple(Family(names[key], -ns, -ns / total) for ns, key in best)

@@ -72,6 +72,8 @@ class Scope:
         within = self.within[gpu]
         if not len(within):
             return within
+        # Asked for only as far as the scope reaches, then cut to it: an idle stall that crosses an
+        # iteration's edge counts with its part inside.
         start, end = int(within.start_ns[0]), int(within.end_ns[-1])
         return breakdowns[gpu].intervals(*categories, start_ns=start, end_ns=end) & within
 
@@ -101,6 +103,7 @@ def range_scope(
     """
     start, end, clipped = clip_window(trace, start_ns, end_ns)
     notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
+    # One object for all GPUs: with thousands of them the same interval is not made thousands of times.
     time = window(start, end)
     scope = Scope(f"{what}, clipped to the recording" if clipped else what, (time,) * len(trace.gpus), time)
     # Idle from end to end is worth a line only where the trace holds operations that lie elsewhere.
@@ -123,13 +126,16 @@ def iteration_scope(iterations: Iterations, chosen: Collection[int] | None = Non
     chosen : collection of int, optional
         What the user chose; by default the steady iterations, without a steady state all after the warm-up.
     """
+    # Sorted, since the windows below must be increasing for the union to be of neighbours.
     picked = tuple(iterations.basis if chosen is None else sorted(chosen))
     within = []
     for gpu in range(len(iterations.starts)):
         start, end = iterations.windows(gpu)
+        # A union: neighbouring iterations meet in one boundary, which must not cut a stall across it in two.
         within.append(union(start[list(picked)], end[list(picked)]))
     start = np.concatenate([w.start_ns for w in within])
     end = np.concatenate([w.end_ns for w in within])
+    # What the user chose by hand is never labelled "not steady": he knows what he chose.
     steady = chosen is not None or iterations.steady is not None
     return Scope(_what(iterations, chosen, picked), tuple(within), union(start, end), picked, steady)
 
@@ -154,6 +160,8 @@ def left_out(
     rest = tuple(sorted(set(range(iterations.count)) - set(scope.iterations)))
     time = iteration_scope(iterations, rest)
     length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), trace.span_ns
+    # Each GPU over its own boundaries, as everywhere; `length` is the run's, from earliest start to earliest
+    # start.
     idle = int(time.parts(breakdowns)[:, IDLE].sum()) / max(time.total_ns, 1)
     flags = Counter(flag for iteration in rest if (flag := iterations.flags[iteration])).most_common()
     by_flag = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""

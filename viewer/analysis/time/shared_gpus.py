@@ -33,10 +33,13 @@ def shared_gpus(trace: Trace, coverage: Callable[[int], BusyIntervals]) -> tuple
     by_physical_gpu: dict[tuple[int, int], list[int]] = defaultdict(list)
     for gpu in trace.gpus:
         if gpu.physical is not None:
+            # Physical numbers repeat on every machine: GPU 0 of two hosts is two cards.
             host = trace.processes[gpu.process].global_pid >> 48
             by_physical_gpu[gpu.physical, host].append(gpu.index)
     shared = sorted((*physical_gpu, gpus) for physical_gpu, gpus in by_physical_gpu.items() if len(gpus) > 1)
     return tuple(
+        # The union first, the categories of it after: communication of one process that runs beside
+        # computation of another is hidden on the card, though exposed in each process alone.
         SharedGpu(physical, tuple(gpus), time_breakdown(trace, reduce(or_, map(coverage, gpus))))
         for physical, _, gpus in shared
     )

@@ -61,6 +61,8 @@ class StreamGaps:
 
     def totals(self, start_ns: int, end_ns: int) -> StreamGapNumbers:
         """Return what fills the compute stream's gaps inside [start, end)."""
+        # Idle is what is left over, so that the four sum to the empty time by construction, whatever is
+        # rounded.
         compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
         empty = end_ns - start_ns - sum(int(own.sums(start_ns, end_ns).sum()) for own in self.own)
         return StreamGapNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
@@ -103,9 +105,11 @@ def _compute_stream(trace: Trace, classes: KernelClasses, gpu: int) -> int | Non
         for kind in (Kind.KERNEL, Kind.GRAPH):
             events, rows = trace.events[kind], trace.events[kind].of(stream.index)
             length = events.end_ns[rows] - events.start_ns[rows]
+            # A stream that only communicates is never the compute stream, however long its kernels wait.
             if kind is Kind.KERNEL:
                 length = length[~classes.is_comm(events.name_id[rows])]
             time += int(length.sum())
+        # The first of equals: the choice must not change from one opening to the next.
         if time and (best is None or time > best[0]):
             best = (time, stream.index)
     return best[1] if best else None

@@ -39,6 +39,7 @@ class BusyIntervals:
 
     def __or__(self, other: BusyIntervals) -> BusyIntervals:
         compute = self.compute | other.compute
+        # A kernel that waits on one GPU of the card while another one computes spins no longer.
         working = (self.compute - self.spinning) | (other.compute - other.spinning)
         return BusyIntervals(
             compute,
@@ -81,6 +82,7 @@ class TimeBreakdown:
         before = np.empty((len(CATEGORIES), *instants.shape), np.int64)
         for category, covered in enumerate(self.busy):
             before[category] = covered.before(instants)
+        # The rest, never measured by itself: the five sum to the time exactly, for any two instants.
         before[IDLE] = instants - before[:IDLE].sum(axis=0)
         return before
 
@@ -94,6 +96,7 @@ class TimeBreakdown:
         ValueError
             If a window ends before it starts.
         """
+        # Starts and ends in one array: one pass of binary searches for each category, not two.
         edges = np.stack(np.broadcast_arrays(np.asarray(start_ns, np.int64), np.asarray(end_ns, np.int64)))
         # Shape (5, 2, *windows.shape): category, start or end, window. The category moves to the last axis.
         before = self.cumulative(edges)
@@ -130,6 +133,8 @@ class TimeBreakdown:
         stalls = self.intervals(*categories)
         is_long = stalls.lengths >= min_ns
         start, end = stalls.start_ns[is_long], stalls.end_ns[is_long]
+        # Strictly after and strictly before: from the start of a stall the same key leads on to its
+        # neighbour, never to itself.
         if direction > 0:
             position = int(np.searchsorted(start, time_ns, side="right"))
         else:
@@ -155,6 +160,8 @@ def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
     graphs = rows_of_gpu(trace, Kind.GRAPH, gpu)
     class_of = classes.class_of[trace.kernels.name_id[kernels]]
     is_comm, is_waiting = class_of == COMMUNICATION, class_of == WAITING
+    # A whole graph counts as compute, since what runs inside it was not recorded; `has_graphs` lets every
+    # number that this touches be called a bound.
     compute = _union(trace, (Kind.KERNEL, kernels[~is_comm]), (Kind.GRAPH, graphs))
     spinning = EMPTY
     if is_waiting.any():
@@ -172,6 +179,8 @@ def coverage(trace: Trace, classes: KernelClasses, gpu: int) -> BusyIntervals:
 def time_breakdown(trace: Trace, covered: BusyIntervals) -> TimeBreakdown:
     """Return the five categories of a GPU's time."""
     compute, communication = covered.compute, covered.communication
+    # In order of precedence, each less those before it: disjoint, which all sums rely on. Communication beats
+    # copies: a copy beside it costs nothing more.
     busy = (
         compute - communication,
         compute & communication,
