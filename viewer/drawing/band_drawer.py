@@ -43,5 +43,6 @@ class BandDrawer(Protocol[B]):
 
 def tops_and_bottoms(boxes: Sequence[BandBox[B]]) -> tuple[Int32, Int32]:
     """Return the device rows of boxes as two arrays, shape (boxes,) each."""
+    # The reshape gives two columns without any box, too.
     edges = np.array([(box.top, box.bottom) for box in boxes], np.int32).reshape(-1, 2)
     return edges[:, 0], edges[:, 1]

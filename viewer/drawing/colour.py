@@ -25,6 +25,7 @@ def channels(argb: Argb) -> npt.NDArray[np.float64]:
 
 def from_channels(rgb: npt.NDArray[np.float64]) -> Argb:
     """Return opaque ARGB integers of red, green and blue in [0, 1], shape (n, 3) to (n,)."""
+    # Clipped first: a component a hair above 1 would wrap around to black.
     byte = np.floor(np.clip(rgb, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint32)
     packed = np.uint32(OPAQUE) | (byte[..., 0] << 16) | (byte[..., 1] << 8) | byte[..., 2]
     return np.asarray(packed, np.uint32)
@@ -48,6 +49,7 @@ def oklch(lightness: float, chroma: float, hue_deg: float) -> int:
         rgb = _linear_rgb(lightness, chroma, hue_deg)
         if chroma <= 0 or all(-1e-4 <= c <= 1 + 1e-4 for c in rgb):
             break
+        # The lightness stays, since it carries the contrast with the text; only the colourfulness gives way.
         chroma -= 0.004
     shown = np.array([[_gamma(min(max(c, 0.0), 1.0)) for c in rgb]])
     return int(from_channels(shown)[0])

@@ -45,6 +45,7 @@ class CounterBands:
         if known is None or known[0] != scale:
             low, high = self._columns(row, scale)
             if row.scale is not None:
+                # Kept as shares of the height: a frame with the same window only rounds them.
                 low, high = row.scale.share(low), row.scale.share(high)
             known = self._heights[row.key] = (scale, (low, high))
         return known[1]
@@ -55,6 +56,7 @@ class CounterBands:
             busy = self._states.columns(row.gpu, scale)[:IDLE].sum(axis=0)
             return self._curve(row).columns(scale, busy > 0, holds=False)
         edges_ns, (start_ns, end_ns) = scale.edges(), self._span_ns
+        # A value holds until the next sample, but not beyond what was recorded.
         is_recorded = (edges_ns[1:] > start_ns) & (edges_ns[:-1] < end_ns)
         return self._curve(row).columns(scale, is_recorded)
 
@@ -69,5 +71,6 @@ class CounterBands:
         curve = self._curve(band.row)
         low_ns, high_ns = scale.to_ns(int(x)), scale.to_ns(int(x) + 1)
         first, last = np.searchsorted(curve.samples.times_ns, (low_ns, max(high_ns, low_ns + 1))).tolist()
+        # The extremes are those of the samples in the column, the value the one that holds: both can differ.
         facts = CounterFacts(curve.samples.at(time_ns), last - first, *curve.extremes_of(first, last))
         return HitResult(placed, band.row, time_ns, gpu=band.row.gpu, counter=facts, band=band)

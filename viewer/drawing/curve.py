@@ -32,6 +32,7 @@ class Extremes:
     def __init__(self, values: Values) -> None:
         self._values = values
         blocks = len(values) // BLOCK
+        # The rest behind the last whole block is in no table: it is always the tail of a run.
         in_blocks = values[: blocks * BLOCK].reshape(blocks, BLOCK)
         self._low = [np.fmin.reduce(in_blocks, axis=1)] if blocks else []
         self._high = [np.fmax.reduce(in_blocks, axis=1)] if blocks else []
@@ -47,6 +48,7 @@ class Extremes:
         # Three lines: of the blocks that a run holds whole, of what is before them, and of what is behind.
         low, high = np.full((3, len(first)), np.nan), np.full((3, len(first)), np.nan)
         begin, end = -(-first // BLOCK), last // BLOCK
+        # The exponent is the bit length: the largest power of two of blocks that fits, -1 for none.
         levels = np.frexp(np.maximum(end - begin, 0))[1] - 1
         for level in set(levels.tolist()) - {-1}:
             runs = np.flatnonzero(levels == level)
@@ -98,6 +100,7 @@ class Curve:
         times_ns, edges_ns = self.samples.times_ns, scale.edges()
         edges = np.searchsorted(times_ns, edges_ns)
         first, last = edges[:-1], edges[1:]
+        # A column without a sample shows the value that holds there: a curve has no holes between samples.
         is_carried = first == last
         if holds and len(times_ns):
             is_carried |= times_ns[np.minimum(first, len(times_ns) - 1)] > edges_ns[:-1]
@@ -124,10 +127,13 @@ def curve_layer(
     """
     if not heights:
         return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
+    # Both heights are rounded from the bottom: rounded as a difference, the fainter part would wobble by a
+    # pixel.
     room = (bottom - top)[:, None]
     low, high = (np.stack([pair[side] for pair in heights]) for side in (0, 1))
     is_shown = ~np.isnan(high)
     solid, full = (np.floor(np.nan_to_num(v) * room + 0.5).astype(np.int32) for v in (low, high))
+    # A value of zero is a value: it shows as one pixel, unlike time in which nothing is known.
     solid = np.where(is_shown, np.maximum(solid, 1), 0)
     full = np.where(is_shown, np.maximum(full, solid), 0)
     rects, colours = [], []

@@ -53,6 +53,8 @@ def draw_list(layers: Sequence[Layer]) -> DrawList:
     rects, colours, ends = [], [], []
     total = 0
     for rect, colour in layers:
+        # By colour: the painter changes its brush once for each run, which costs more than hundreds of
+        # rectangles. Nothing in a layer overlaps, so that the order inside it is free.
         order = np.argsort(colour, kind="stable")
         rects.append(rect.take(order, axis=0))
         colours.append(colour.take(order))
@@ -69,6 +71,7 @@ def column_layer(columns: PixelColumns, top: npt.NDArray[np.int32], bottom: npt.
     """
     room = (bottom - top)[:, None]
     height = (columns.busy * room + 0.5).astype(np.int32)
+    # At least one pixel, or a column with one short kernel would look idle; at most the lane's height.
     np.minimum(np.maximum(height, 1, out=height), np.maximum(room, 1), out=height)
     # Height and colour packed into one number: equal cells side by side become one rectangle.
     cells = np.where(columns.colour >= 0, (height << 16) | columns.colour, -1)
@@ -86,8 +89,10 @@ def bar_layers(
     rect = np.empty((len(bars.lane), 4), np.float32)
     rect[:, 0], rect[:, 2] = bars.x0, bars.x1 - bars.x0
     rect[:, 1], rect[:, 3] = top[bars.lane], (bottom - top)[bars.lane]
+    # Bars are sorted by lane and start: only neighbours in the arrays can touch.
     touching = np.zeros(len(rect), bool)
     touching[:-1] = (bars.x1[:-1] == bars.x0[1:]) & (bars.lane[:-1] == bars.lane[1:])
+    # In a bar of three pixels the edge would be a third of it and change its colour.
     touching &= rect[:, 2] >= MIN_EDGE_PX
     edge = rect[touching]
     edge[:, 0] += edge[:, 2] - 1

@@ -97,6 +97,8 @@ class EventBands:
         calls = self._pageable_calls
         if not len(calls):
             return np.zeros(len(events), bool)
+        # The calls are sorted and few: a mask over all calls of the trace, once for each row, would cost
+        # more.
         nearest = np.minimum(np.searchsorted(calls, index), len(calls) - 1)
         return np.asarray(calls[nearest] == index)
 
@@ -105,6 +107,7 @@ class EventBands:
         copies = self._study.trace.events[Kind.MEMCPY]
         if not len(copies):
             return np.empty(0, np.int32)
+        # By the copy, not by the call's name: an asynchronous copy blocks only where its memory is pageable.
         calls = np.unique(self._study.launches.api_of(Kind.MEMCPY)[is_pageable(copies)])
         return calls[calls >= 0]
 
@@ -129,6 +132,7 @@ class EventBands:
         bars = frame.bars
         width = bars.x1 - bars.x0
         shown = np.flatnonzero(width >= MIN_LABEL_PX * dpr)
+        # The widest first: where the limit cuts, the names that would say least are missing.
         shown = shown[np.argsort(-width[shown], kind="stable")][:limit]
         columns = (bars.lane, bars.at, bars.x0, bars.x1, bars.colour, frame.waiting)
         labels = []
@@ -163,6 +167,7 @@ class EventBands:
         return known[3]
 
     def _computed(self, boxes: Sequence[BandBox[EventBand]], scale: Scale) -> _Frame:
+        # A row is given room for its lanes before its events are loaded; bands without a lane draw nothing.
         shown = [(box, lanes) for box in boxes if box.band.lane < len(lanes := self.lanes(box.band.row))]
         bands = [box.band for box, _ in shown]
         lanes_in_view = [lanes[box.band.lane] for box, lanes in shown]
@@ -182,6 +187,7 @@ class EventBands:
         if band.lane >= len(lanes) or events is None:
             return None
         lane = lanes[band.lane]
+        # Nearest first: an event under the pointer is never lost to a longer one two pixels away.
         for slop in range(MAX_SLOP_PX + 1):
             low, high = scale.to_ns(int(x) - slop), scale.to_ns(int(x) + 1 + slop)
             match = find(lane, time_ns, low, max(high, low + 1))

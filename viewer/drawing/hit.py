@@ -105,6 +105,7 @@ def find(lane: Lane, time_ns: int, low_ns: int, high_ns: int) -> int | tuple[int
     # An event shorter than the pixel is one of the several that the pixel shows.
     if is_running and lane.end_ns[last_begun] - lane.start_ns[last_begun] >= high_ns - low_ns:
         return last_begun
+    # Starts alone: lanes are disjoint, so that of those that began before only the last can reach in.
     first, last = (int(i) for i in np.searchsorted(lane.start_ns, (low_ns, high_ns)))
     if first > 0 and lane.end_ns[first - 1] > low_ns:
         first -= 1

@@ -26,9 +26,11 @@ class KeptColumns:
         known = self._lanes if self._scale == scale and self._kept is not None else []
         row_of = {id(lane): row for row, lane in enumerate(known)}
         new = [lane for lane in lanes if id(lane) not in row_of]
+        # Nothing to reuse: no stacking and picking around the same result.
         if len(new) == len(lanes) or self._kept is None:
             shown = columns(lanes, scale)
         else:
+            # New lanes stand behind the known ones in the stacked arrays.
             row_of |= {id(lane): row for row, lane in enumerate(new, len(known))}
             both = _stacked(self._kept, columns(new, scale)) if new else self._kept
             shown = _picked(*both, np.array([row_of[id(lane)] for lane in lanes], np.intp))

@@ -80,6 +80,8 @@ class Lane:
 
         A zero-length event counts as 1 ns, so that no event's key is 0.
         """
+        # Duration in the high bits: one maximum finds the longest event and its colour, without a second
+        # look-up. 47 bits of duration are 39 hours.
         length = np.maximum(self.end_ns[low:high] - self.start_ns[low:high], 1)
         return np.asarray((length << COLOUR_BITS) | self.colour[low:high], np.int64)
 
@@ -88,6 +90,7 @@ class Lane:
         """The coarse grid, about four events to a bucket that holds any."""
         bits = _bucket_bits(self.start_ns, int(self.end_ns[-1]))
         first_bucket = int(self.start_ns[0]) >> bits
+        # An empty event at the very end starts where the one before it ends, in a bucket of its own.
         buckets = (max(int(self.end_ns[-1]), int(self.start_ns[-1])) >> bits) - first_bucket + 1
         counts = np.bincount((self.start_ns >> bits) - first_bucket, minlength=buckets)
         first = np.zeros(buckets + 1, np.int32)
@@ -95,6 +98,8 @@ class Lane:
         edges = (np.arange(buckets + 1, dtype=np.int64) + first_bucket) << bits
         longest = np.zeros(buckets, np.int64)
         is_used = counts > 0
+        # `reduceat` would give an empty bucket the first event of the next: it is asked for the used ones
+        # alone.
         longest[is_used] = np.maximum.reduceat(self.keys(), first[:-1][is_used])
         # What the event before a bucket has of it, or of later ones, has not been busy before the bucket.
         before = np.maximum(first - 1, 0)
@@ -111,6 +116,7 @@ def _bucket_bits(start_ns: Int64, last_end_ns: int) -> int:
     span = max(last_end_ns - int(start_ns[0]), 1)
     bits = max(int(span * PER_BUCKET / count).bit_length() - 1, MIN_BUCKET_BITS)
     while bits > MIN_BUCKET_BITS and (span >> (bits - 1)) <= count // 2:
+        # Starts are sorted: a bucket is entered wherever the number changes.
         used = 1 + np.count_nonzero(np.diff(start_ns >> bits))
         if used * PER_BUCKET >= count:
             break
@@ -122,6 +128,7 @@ def lanes_of(events: RowEvents, colour: npt.NDArray[np.uint16], limit: int) -> t
     """Split the events of a row into its first `limit` lanes."""
     if events.depth is None:
         return (Lane(events.start_ns, events.end_ns, colour),) if len(events) else ()
+    # Stable, so that each lane stays sorted by start; what lies deeper than the limit falls off the end.
     order = np.argsort(events.depth, kind="stable").astype(np.int32)
     bounds = np.searchsorted(events.depth[order], np.arange(limit + 1))
     return tuple(

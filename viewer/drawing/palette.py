@@ -119,6 +119,7 @@ class Palette:
             return np.zeros(len(argb), np.uint16)
         opaque = argb | np.uint32(0xFF000000)
         position = np.minimum(np.searchsorted(self._user, opaque), len(self._user) - 1)
+        # 0 is "none given": opaque black is another number.
         return np.where(argb == 0, 0, self._first_user + position).astype(np.uint16)
 
     @property
@@ -154,6 +155,7 @@ def _table(theme: Theme, user: Argb) -> Argb:
     phases = [hex_argb(text) for text in _PHASES[theme.name]]
     fixed = np.array([*theme.parts, hex_argb("#8b95a3"), *shades, *phases], np.uint32)
     colours = np.concatenate([fixed, user])
+    # Every colour has its lighter one `size` behind it, so that an edge needs no table of its own.
     return np.concatenate([colours, mix(colours, theme.background, 0.45)])
 
 
@@ -161,6 +163,7 @@ def _user_colours(study: Study) -> Argb:
     argb = study.trace.nvtx.columns.get("argb")
     if argb is None or not len(argb):
         return np.empty(0, np.uint32)
+    # A translucent range would let the row's ground through and look like less time.
     colours = np.unique(argb[argb != 0].astype(np.uint32) | np.uint32(0xFF000000))
     return colours[:_MAX_COLOURS]
 
@@ -171,6 +174,7 @@ def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
     index = np.full(len(trace.names), UNKNOWN, np.uint16)
 
     def used(*kinds: Kind) -> npt.NDArray[np.int64]:
+        # A mask over the names: sorting the ids of millions of events would take longer than the rest.
         mask = np.zeros(len(trace.names), bool)
         for kind in kinds:
             mask[trace.events[kind].name_id] = True
@@ -184,6 +188,7 @@ def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
         paint(used(kind), group)
     _paint_calls(trace.names.array, used(Kind.API, Kind.SYNC), index)
     _paint_ranges(trace.names.array, used(Kind.NVTX), index)
+    # Work on the GPU last, so that it wins: its colours are those that people compare.
     paint(used(Kind.MEMCPY, Kind.MEMSET), "copy")
     kernels = used(Kind.KERNEL, Kind.GRAPH)
     class_of = study.classes.class_of[kernels]
@@ -203,9 +208,11 @@ def _paint_calls(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray
 
 def _paint_ranges(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray[np.uint16]) -> None:
     texts = names.take(pa.array(ids))
+    # Without arguments and numbers, so that the ranges of one loop have one shade.
     texts = pc.replace_substring_regex(texts, _ARGUMENTS, "")
     texts = pc.replace_substring_regex(texts, r"\d+", "#")
     colour = _FIRST + _GROUPS.index("range") * SHADES + _shade(texts)
+    # Reversed: the first of the words wins where a text has several, "backward of forward".
     for position, words in reversed(_PHASE_WORDS):
         colour[_matches(texts, words)] = position
     index[ids] = colour

@@ -95,14 +95,18 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
     """
     work = _Work(lanes, scale)
     filled = [number for number, lane in enumerate(lanes) if len(lane)]
+    # Lane by lane, since each has buckets of its own size: a dense one is still exact where a sparse one is
+    # read from its grid.
     far = [n for n in filled if scale.ns_per_px >= GRID_FROM_BUCKETS << lanes[n].grid.bits]
     _from_events(work, sorted({*filled} - {*far}))
     first = _from_grids(work, far)
     bars = _placed(work)
     shown = (work.key > 0) | (work.narrow > 0)
+    # Where a bar stands no column is drawn: the bar says it all, and a column beside it would show through.
     shown &= ~_marked(shown.shape, bars.lane, bars.x0, bars.x1)
     _colour_carried(work, far, first, shown)
     colour = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
+    # Of the edges that were summed between, not of the pixels: else a full column would be off by an eighth.
     widths = np.diff(work.edges, axis=1)
     busy = np.divide(work.narrow, np.maximum(widths, 1, out=widths), dtype=np.float64)
     return PixelColumns(busy.astype(np.float32), colour, work.edges), bars
@@ -120,6 +124,8 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
     for number in numbers:
         lane = work.lanes[number]
         low, high = lane.start_ns.searchsorted(view).tolist()
+        # A lane that shows nothing is left out before anything is allocated for it: zoomed in, that is most
+        # of them.
         if low < high or (low and lane.end_ns[low - 1] > view[0]):
             in_view.append((number, lane, low, high))
     if not in_view:
@@ -128,6 +134,7 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
     offset = np.cumsum([1, *(high - low + 1 for _, _, low, high in in_view)])
     start, end = np.empty(offset[-1], np.int64), np.empty(offset[-1], np.int64)
     colour = np.zeros(offset[-1], np.uint16)
+    # Where no event reaches into view its place holds an empty one at the left edge, which adds nothing.
     start[offset - 1] = end[offset - 1] = view[0]
     # The first event that starts at each pixel edge, or later.
     first = np.zeros((len(in_view), width + 1), np.int64)
@@ -142,11 +149,13 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
         else:
             column = exact.searchsorted(starts, side="right")
             np.cumsum(np.bincount(column, minlength=width + 1), out=first[row])
+    # From a position among the lane's events in view to one in the joined arrays.
     first += offset[:-1, None]
     length = end - start
     key = np.maximum(length, 1)
     key <<= COLOUR_BITS
     key |= colour
+    # Rounded up: a shorter event might still fall between the edges of one column and make no bar.
     wide = np.flatnonzero(length >= -(-work.scale.length_ns // width))
     wide_row = np.repeat(np.arange(len(in_view)), np.diff(wide.searchsorted(offset - 1)))
     # From a position in the joined arrays to one in the lane.
@@ -157,12 +166,15 @@ def _from_events(work: _Work, numbers: Sequence[int]) -> None:
     # Wide events are bars: they count in no column, and reach into none.
     length[wide], key[wide], end[wide] = 0, 0, view[0]
     busy = np.zeros(len(length) + 1, np.int64)
+    # Time before each event, over all lanes at once: what lies before a lane cancels in the difference below.
     np.cumsum(length, out=busy[1:])
+    # The event before an edge counts whole in `busy`; what of it lies behind the edge is taken off again.
     over = np.maximum(end[first - 1] - exact, 0)
     work.narrow[rows] = np.diff(busy[first] - over, axis=1)
     # `reduceat` gives an empty column the event of the next one: that is taken out again.
     longest = np.maximum.reduceat(key, first.ravel()).reshape(first.shape)
     longest[:, :-1][first[:, :-1] == first[:, 1:]] = 0
+    # An event that reaches into a column competes for its colour with the part inside it.
     tail = np.flatnonzero(over > 0)
     reaching = (over.ravel()[tail] << COLOUR_BITS) | colour[first.ravel()[tail] - 1]
     flat = longest.ravel()
@@ -186,6 +198,7 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
     snapped: dict[int, Int64] = {}
     for row, number in enumerate(numbers):
         grid = work.lanes[number].grid
+        # Lanes of one trace share few bucket sizes: the edges are snapped once for each.
         if grid.bits not in snapped:
             snapped[grid.bits] = (work.exact + (1 << (grid.bits - 1))) >> grid.bits
         buckets = snapped[grid.bits]
@@ -199,6 +212,8 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
         longest[row] = np.maximum.reduceat(in_window, np.minimum(bucket, len(grid) - 1))[:-1]
     longest[inside[:, :-1] == inside[:, 1:]] = 0
     # No column is longer than this, so at most one such event starts in it, and it is the last that does.
+    # Its edges moved by half a bucket at most on either side, a column is up to one bucket longer than a
+    # pixel.
     bits = np.array([work.lanes[number].grid.bits for number in numbers])
     limit = int(work.scale.ns_per_px) + 1 + (1 << bits)
     rows, column = np.nonzero(longest >= (limit << COLOUR_BITS)[:, None])
@@ -212,6 +227,7 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
             other = event - 1
             key = np.maximum(lane.end_ns[other] - lane.start_ns[other], 1) << COLOUR_BITS | lane.colour[other]
             longest[row, into] = np.where(other >= first[row, into], key, 0)
+        # A bar that began before the window starts in no column of it: it is looked for by itself.
         carried = int(first[row, 0]) - 1
         if carried >= 0:
             reach = int(lane.end_ns[carried])
@@ -232,6 +248,7 @@ def _from_grids(work: _Work, numbers: Sequence[int]) -> Int64:
 def _joined(wide: Sequence[_Wide]) -> _Wide:
     """Join what lanes have, in order of the lanes."""
     lane = np.concatenate([np.empty(0, np.int32), *(w.lane for w in wide)])
+    # Stable: within a lane they come by start already, and bars of a lane must stay so.
     order = lane.argsort(kind="stable")
     at, start, end = (
         np.concatenate([np.empty(0, np.int64), *side])[order]
@@ -244,6 +261,7 @@ def _joined(wide: Sequence[_Wide]) -> _Wide:
 def _leave_out(work: _Work, wide: _Wide) -> None:
     """Take the time of bars out of the columns that grids have summed, else a column stands beside each."""
     edges, lane = work.edges, wide.lane
+    # Its first and last column lose the part that it covers; those between are covered whole and set to 0.
     start = np.maximum(wide.start, edges[lane, 0])
     end = np.minimum(wide.end, edges[lane, -1])
     first, last = (_column_of(t, edges, lane, work.scale) for t in (start, end - 1))
@@ -257,6 +275,8 @@ def _leave_out(work: _Work, wide: _Wide) -> None:
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
     """Return the column that holds each instant: that of its pixel, or the next, where edges have moved."""
+    # Computed, not searched for: edges are a straight line but for the snapping, which moves at most one
+    # column.
     column = np.clip(np.floor(scale.to_px(t)), 0, scale.width - 1).astype(np.int64)
     column -= (edges[lane, column] > t) & (column > 0)
     column += (edges[lane, column + 1] <= t) & (column < scale.width - 1)
@@ -271,6 +291,7 @@ def _marked(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of the columns low:high of lanes, for disjoint runs."""
     width = shape[1] + 1
+    # Plus one where a run begins, minus one where it ends: the running sum marks it, however long it is.
     steps = np.zeros(shape[0] * width, np.int8)
     row, real = lane.astype(np.int64) * width, high > low
     steps[(row + low)[real]] += 1  # disjoint: no two begin, or end, in one place
@@ -281,6 +302,7 @@ def _marked(
 def _placed(work: _Work) -> Bars:
     """Put the bars on device pixels; less than half a pixel in view is no bar."""
     wide, scale = _joined(work.wide), work.scale
+    # Clipped as floats: an end years away would not fit into 32 bits.
     px = (np.clip(scale.to_px(t), 0, scale.width) for t in (wide.start, wide.end))
     x0, x1 = (np.floor(x + 0.5).astype(np.int32) for x in px)
     seen = x1 > x0

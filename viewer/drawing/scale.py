@@ -39,6 +39,8 @@ class Scale:
 
     def to_px(self, t_ns: int | Int64) -> npt.NDArray[np.float64]:
         """Return where instants lie, in device pixels from the window's left edge; float64, any shape."""
+        # Subtracted as integers first: a float64 of the absolute time loses the single nanosecond after 104
+        # days.
         offset = np.asarray(t_ns, np.int64) - self.start_ns
         return np.asarray(offset * (self.width / self.length_ns), np.float64)
 

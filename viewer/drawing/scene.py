@@ -75,6 +75,7 @@ class Scene:
         """Compute now, in any thread, what the first frame with this row would wait for."""
         for drawer in self._drawers.values():
             drawer.prepare(row)
+        # Both forms are laid out now: folding a row must not wait for it.
         for expanded in (False, True):
             row_shape(row, expanded)
 
@@ -105,6 +106,8 @@ class Scene:
 
         It is the same list as long as no row moves.
         """
+        # Everything that moves a band, and nothing else: panning and zooming keep the list, and with it the
+        # frame.
         key = (tuple((p.row.key, p.y, p.height, p.expanded, p.sizes) for p in placed), dpr, origin_y)
         if self._boxes is None or self._boxes[0] != key:
             self._boxes = (key, self._all_boxes(placed, dpr, origin_y))
@@ -119,6 +122,8 @@ class Scene:
             for band in row.bands:
                 y = origin_y + row.y + band.y
                 top, bottom = snap_px(y * dpr) - origin, snap_px((y + band.height) * dpr) - origin
+                # Both edges are rounded, never the height: neighbouring bands leave no gap and share no
+                # pixel.
                 boxes[type(band)].append(BandBox(band, top, max(bottom, top + 1)))
         return boxes
 
@@ -157,6 +162,8 @@ class Scene:
             return None
         time_ns = scale.to_ns(x)
         for band in under.bands:
+            # A pixel of slack above and below: bands are thin, and the pointer often lies on the line between
+            # two.
             if band.y - 1 <= y - under.y < band.y + band.height + 1:
                 hit: HitResult | None = self._drawers[type(band)].hit(under, band, x, time_ns, scale)
                 if hit is not None:

@@ -25,6 +25,7 @@ def csv_text(frame: pd.DataFrame, separator: str = ",") -> str:
 
 
 def _column(values: pd.Series) -> pd.Series:
+    # Each distinct text once; code -1, a missing one, picks the None that stands last.
     if isinstance(values.dtype, pd.CategoricalDtype):
         known = np.array([*map(_cell, values.cat.categories), None], object)
         return pd.Series(known[values.cat.codes.to_numpy()], values.index)

@@ -44,6 +44,7 @@ class StateBands:
             breakdown, coarse = self._study.parts[gpu], self._coarse_breakdown(gpu)
             is_served = coarse is not None and coarse.serves(scale)
             shares = coarse.columns(scale) if coarse and is_served else state_columns(breakdown, scale)
+            # Cut here, for the lane, the overlay and the hit alike: none may call unrecorded time idle.
             shares = recorded_only(shares, scale, self._study.trace.span_ns)
             known = self._columns[gpu] = (scale, shares)
         return known[1]
@@ -75,5 +76,6 @@ class StateBands:
         """Return the category that takes most of the pixel."""
         column = min(max(int(x), 0), scale.width - 1)
         shares = self.columns(band.gpu, scale)[:, column]
+        # All are 0 outside the recording, where `argmax` would say compute.
         part = int(shares.argmax()) if shares.any() else IDLE
         return HitResult(placed, placed.row, time_ns, gpu=band.gpu, part=part, band=band)

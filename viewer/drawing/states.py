@@ -50,12 +50,15 @@ class CoarseBreakdown:
     @classmethod
     def of(cls, breakdown: TimeBreakdown) -> CoarseBreakdown | None:
         """Make the table, None where there are so few intervals that searching is as fast."""
+        # Counted over the categories: that is how many a frame would have to search in.
         if sum(len(intervals) for intervals in breakdown.busy) < COARSE_FROM_INTERVALS:
             return None
         start, end = breakdown.window_ns
+        # A power of two in absolute time: panning moves no bucket, so that columns do not shimmer.
         bits = max((end - start).bit_length() - COARSE_BITS, 0)
         first, last = start >> bits, (end >> bits) + 1
         edges = np.arange(first, last + 1, dtype=np.int64) << bits
+        # Buckets first: a look-up gathers whole rows of four, which lie together in memory.
         spent = breakdown.cumulative(edges)[:_IDLE].T
         # A block is shorter than 2 ** 31 ns, unless one bucket is longer.
         block_bits = max(min(BLOCK_BITS, 31 - bits), 0)
@@ -70,10 +73,12 @@ class CoarseBreakdown:
     def columns(self, scale: Scale) -> npt.NDArray[np.float32]:
         """Return `state_columns` with the pixel edges moved by at most a 64th of a pixel."""
         buckets = (scale.edges() + (1 << self.bits >> 1)) >> self.bits
+        # Before the first and behind the last bucket nothing is busy: the clamped sums differ by zero there.
         number = np.clip(buckets - self.first_bucket, 0, len(self.since_ns) - 1)
         widths = np.diff(buckets << self.bits)
         spent = np.empty((len(CATEGORIES), scale.width), np.int64)
         spent[:_IDLE] = np.diff(self.before_ns[number >> self.block_bits] + self.since_ns[number], axis=0).T
+        # The rest, so that the five sum to 1 in every column, as they do without the table.
         spent[_IDLE] = widths - spent[:_IDLE].sum(axis=0)
         return np.asarray(spent / widths, np.float32)
 
@@ -110,6 +115,7 @@ def recorded_only(
         return shares
     edges = scale.edges()
     start, end = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
+    # Nothing but idle can lie outside the recording, so that only idle is taken from.
     outside = 1 - (np.clip(end, low, high) - np.clip(start, low, high)) / (end - start)
     recorded = shares.copy()
     recorded[_IDLE] = np.maximum(recorded[_IDLE] - outside.astype(np.float32), 0)
@@ -131,15 +137,19 @@ def state_layer(
         return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
     shares = np.stack(fractions)[:, :_IDLE]
     room = (bottom - top).astype(np.float32)[:, None, None]
+    # From the bottom up, so that the border of each part is the sum of those below it.
     above = np.cumsum(shares, axis=1)
     border = np.minimum(np.floor(above * room + np.float32(0.5)), room).astype(np.int32)
     lane, column = np.nonzero((border[:, -1] == 0) & (above[:, -1] > 0))
     if len(lane):
+        # Busy for less than half a pixel: the whole column would vanish, so that one pixel shows the largest
+        # part.
         most = shares[lane, :, column].argmax(axis=1)
         border[lane, :, column] = np.arange(_IDLE)[None, :] >= most[:, None]
     low = np.zeros_like(border)
     low[:, 1:] = border[:, :-1]
     # Both borders packed into one number; a row of `cells` is one category of one lane.
+    # Twelve bits: no lane is as high as 4,096 device pixels.
     cells = np.where(border > low, (low << 12) | border, -1)
     row, x, width, packed = merged_runs(cells.reshape(-1, cells.shape[-1]))
     y0, y1 = packed >> 12, packed & 0xFFF
@@ -178,8 +188,10 @@ def spinning_layer(
     if not fractions:
         return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
     computing = np.stack(fractions)[:, :2].sum(axis=1)
+    # Both are rounded to float32 by themselves: the hatch must not rise above the part that it lies on.
     shares = np.minimum(np.stack(spinning), computing)
     height = np.floor(shares * (bottom - top).astype(np.float32)[:, None] + np.float32(0.5))
+    # Lines at fixed pixels of the window, not of the lane's events: a pan does not make them crawl.
     height[:, np.arange(height.shape[1]) % (HATCH_PX // 2) > 0] = 0
     lane, column = np.nonzero(height)
     rect = np.ones((len(lane), 4), np.float32)
@@ -240,12 +252,14 @@ def overlay_tile(
     if waits is not None:
         _lay(colours, theme.overlay_waiting, on_waiting * waits * _WAITING_STRENGTH)
         variant += 2 * variant[::-1]
+    # Four bytes as one number: picking a pixel's look is one gather instead of four.
     pixels = np.asarray(np.floor(colours * 255 + 0.5), np.uint8).view(np.uint32)[..., 0]
     return pixels[variant, np.arange(width)].view(np.uint8).reshape(*variant.shape, 4)
 
 
 def _lay(picture: npt.NDArray[np.float32], argb: int, alpha: npt.NDArray[np.float32]) -> None:
     """Lay a colour over a premultiplied picture, in place."""
+    # Premultiplied, alpha with the rest: the tile is laid over the rows by the painter in one go.
     picture *= (1 - alpha)[..., None]
     picture += _premultiplied(argb) * alpha[..., None]
 

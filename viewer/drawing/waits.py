@@ -35,11 +35,13 @@ def waiting_px(
     """
     wait_end = bars.x0.copy()
     for number, row in enumerate(rows):
+        # Only rows of kernels can hold collectives: others are skipped without a look at their bars.
         if row.kind.traits.names is not Names.KERNELS or row.events is None:
             continue
         low, high = (int(i) for i in np.searchsorted(bars.lane, (number, number + 1)))
         event, lane = bars.at[low:high], lanes[number]
         wait = waits_of(collectives, row.events, event if lane.position is None else lane.position[event])
+        # Rounded as the bars' own edges are, so that a wait of the whole bar ends exactly on its end.
         end = np.floor(scale.to_px(lane.start_ns[event] + wait) + 0.5).astype(np.int32)
         x0, x1 = bars.x0[low:high], bars.x1[low:high]
         wait_end[low:high] = np.where(wait > 0, np.clip(end, x0, x1), x0)
@@ -56,6 +58,7 @@ def waits_of(collectives: Collectives, events: RowEvents, positions: npt.NDArray
         else events.kind[positions] == _KERNEL
     )
     wait = np.zeros(len(index), np.int64)
+    # -1 is a kernel in no set: nothing is known, and nothing is drawn apart.
     wait[is_kernel] = np.maximum(collectives.wait_ns[index[is_kernel]], 0)
     return wait
 

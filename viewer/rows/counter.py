@@ -39,6 +39,7 @@ class Samples:
 
     def at(self, time_ns: int) -> float | None:
         """Return the value that holds at an instant, None before the first sample and where none is known."""
+        # The last of those at the same time holds: it was written after the others.
         position = int(np.searchsorted(self.times_ns, time_ns, side="right")) - 1
         value = float(self.values[position]) if position >= 0 else math.nan
         return None if math.isnan(value) else value
@@ -55,6 +56,7 @@ class ValueScale:
     @classmethod
     def around(cls, values: Values, unit: str = "") -> ValueScale:
         """Return a linear scale that holds all the values and zero, with round ends: 80 GiB, 300 W, 100 %."""
+        # NaN marks time without a value; one of them would make every extreme NaN.
         known = values[~np.isnan(values)]
         least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         low = -_round_up(-least, unit) if least < 0 else 0.0
@@ -65,6 +67,7 @@ class ValueScale:
         """Return how high values stand, in [0, 1], in the shape of `values`; NaN stays NaN."""
         value = np.asarray(values, np.float64)
         if self.is_log:
+            # What is below the scale stands at its bottom; a zero would have no logarithm.
             height = np.log10(np.maximum(value / self.low, 1.0)) / math.log10(self.high / self.low)
         else:
             height = (value - self.low) / (self.high - self.low)
@@ -81,6 +84,7 @@ def _round_up(value: float, unit: str) -> float:
     if unit == "bytes":
         return float(2 ** math.ceil(math.log2(value)))
     power = 10.0 ** math.floor(math.log10(value))
+    # A hair of slack: a value that is round already must not be rounded up by the error of its logarithm.
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12)))
 
 

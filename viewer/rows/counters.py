@@ -28,6 +28,7 @@ class CounterTable:
             raise ValueError(f"{kind} is no counter")
         self.kind, self.counter, self._study = kind, counter, study
         count = len(study.trace.gpus if counter.owner == "gpu" else study.trace.processes)
+        # Asked for all owners now, since the tree of rows is built before any sample is loaded.
         self.owners = tuple(index for index in range(count) if counter.has_row(study, index))
         self._samples: dict[int, Samples] = {}
         self._scale = counter.scale
@@ -41,6 +42,8 @@ class CounterTable:
     def scale(self) -> ValueScale:
         """Return the one scale of all rows of the kind: they stand one under another to be compared."""
         if self._scale is None:
+            # All owners are loaded for the first row that is drawn: a scale that grew later would move its
+            # neighbours.
             values = [self.samples(owner).values for owner in self.owners]
             self._scale = ValueScale.around(np.concatenate([np.empty(0), *values]), self.counter.unit)
         return self._scale

@@ -94,6 +94,8 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
     table = study.projection(mode)
     table = table[table["process"] == process]
     start, end = table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64)
+    # Projected ranges come by track; one row shows all of them by (start, -end), and of equals the outer
+    # first.
     order = np.lexsort((table["depth"].to_numpy(), -end, start))
     index = table["range"].to_numpy(np.int32)[order]
     start, end = start[order], end[order]
@@ -111,6 +113,7 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
 
 
 def _rows_of(study: Study, gpu: int, kind: Kind) -> Indices:
+    # From the order of the GPU, which is kept anyway: rows of one kind come out by start, without a sort.
     order = study.order(gpu)
     return np.asarray(order.index[order.kind == _KIND_CODE[kind]])
 
@@ -122,6 +125,7 @@ def _groups(study: Study, gpu: int, kinds: tuple[Kind, ...]) -> list[_Group]:
         events, index = study.trace.events[kind], _rows_of(study, gpu, kind)
         if not len(index):
             continue
+        # Sums by code instead of one mask a name: a GPU has hundreds of names and a million events.
         ids, code = coded(events.name_id[index])
         sums = np.zeros(len(ids), np.int64)
         np.add.at(sums, code, events.end_ns[index] - events.start_ns[index])
@@ -149,6 +153,7 @@ def _load(study: Study, groups: list[_Group]) -> RowEvents:
         ids = [group.name_id for group in groups if group.kind is kind]
         # The position of each name among the groups; `len(ids)` for names that are in none of them.
         position = np.full(len(study.trace.names), len(ids), np.min_scalar_type(len(ids)))
+        # One look-up for each event says which group it is in, however many groups there are.
         position[ids] = np.arange(len(ids))
         index = _rows_of(study, groups[0].gpu, kind)
         group = position[study.trace.events[kind].name_id[index]]

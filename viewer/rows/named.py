@@ -41,9 +41,11 @@ class Named:
         if isinstance(self._kind, Kind):
             return self._tables[self._kind].name_id[index]
         kind = self._kind[positions]
+        # A single position: a number is returned, as an array would.
         if not np.ndim(kind):
             return self._tables[_KINDS[int(kind)]].name_id[index]
         names = np.empty(len(index), np.uint32)
+        # Only over the kinds that are there, mostly two: kernels and copies of one stream.
         for code in np.flatnonzero(np.bincount(kind)).tolist():
             mask = kind == code
             names[mask] = self._tables[_KINDS[code]].name_id[index[mask]]

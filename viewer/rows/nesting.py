@@ -26,6 +26,7 @@ def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
         The nesting depth; where events overlap without nesting, the first lane that is free, for all the
         events that hang together with them. None where no two overlap.
     """
+    # The common case, kernels of one stream, is answered without an allocation.
     if not (start_ns[1:] < end_ns[:-1]).any():
         return None
     lane = nesting_depth(start_ns, end_ns)
@@ -37,6 +38,8 @@ def lanes(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8] | None:
     if len(clash):
         reach = np.maximum.accumulate(end_ns)
         cluster = np.concatenate(([0], np.cumsum(start_ns[1:] >= reach[:-1])))
+        # Only clusters in which depth fails are laid out greedily: everywhere else a range keeps the lane of
+        # its depth, and parents stay above children.
         wrong = np.zeros(int(cluster[-1]) + 1, bool)
         wrong[cluster[clash]] = True
         mixed = np.flatnonzero(wrong[cluster])
@@ -51,7 +54,9 @@ def _greedy(start_ns: Int64, end_ns: Int64) -> npt.NDArray[np.uint8]:
     for number in range(LAST_LANE):
         if not len(left):
             break
+        # For each event the next that starts when it has ended: following these fills one lane in one pass.
         free = np.searchsorted(start_ns[left], end_ns[left], side="left")
+        # An empty event would lead to itself and never end.
         after = np.maximum(free, np.arange(1, len(left) + 1)).tolist()
         event, taken = 0, []
         while event < len(after):

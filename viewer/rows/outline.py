@@ -31,10 +31,12 @@ def outline(trace: Trace, process: int) -> RowEvents:
     tracks = [track for thread in trace.threads_of(process) for track in trace.tracks_of(thread.index)]
     best: tuple[int, RowEvents] | None = None
     for track in sorted(tracks, key=lambda t: t.index):
+        # NCCL's own ranges and start/end ranges overlap, and say nothing of what the program does.
         if track.overlapping or is_library_domain(track.domain):
             continue
         events = of_slice(trace, Kind.NVTX, trace.nvtx.of(track.index))
         total = _total(events, _at_depth(events, 0))
+        # Strictly more, by index of the track: the same trace has the same outline every time.
         if best is None or total > best[0]:
             best = total, events
     if best is None:
@@ -72,9 +74,11 @@ def _opened(trace: Trace, events: RowEvents, outer: Positions, depth: int) -> tu
     is_inside = (around >= 0) & (events.end_ns[inner] <= events.end_ns[main[np.maximum(around, 0)]])
     children = inner[is_inside]
     single = len(main) == 1
+    # On average: an iteration with a checkpoint may have a few ranges more than the others.
     too_many = len(children) > (MAX_IN_SINGLE if single else MAX_CHILDREN * len(main))
     if too_many or _total(events, children) < FILLED_SHARE * _total(events, main):
         return outer, False
+    # A range without children stays: taking it out would leave a hole that looks like idle time.
     opened = main[np.unique(around[is_inside])]
     return np.sort(np.concatenate((np.setdiff1d(outer, opened), children))), single
 
@@ -85,6 +89,7 @@ def _main_range(trace: Trace, events: RowEvents, positions: Positions) -> Positi
     if not 0 < len(ids) <= _MAX_NAMES:
         return positions[:0]
     texts, text_of = np.unique([normalise_numbers(t) for t in trace.names.take(ids)], return_inverse=True)
+    # By text, numbers apart: "Iteration 7" and "Iteration 8" are one repeated range.
     sums = np.zeros(len(texts), np.int64)
     np.add.at(sums, text_of[code], events.end_ns[positions] - events.start_ns[positions])
     most = int(sums.argmax())

@@ -35,6 +35,7 @@ def of_several(trace: Trace, parts: Sequence[tuple[Kind, npt.NDArray[np.int32]]]
     index = np.concatenate([index for _, index in parts])[order]
     kind: Kind | npt.NDArray[np.uint8] = parts[0][0]
     if len(parts) > 1:
+        # One byte an event says its table; a row of one table keeps the kind itself and no array.
         codes = np.array([_KINDS.index(k) for k, _ in parts], np.uint8)
         kind = np.repeat(codes, [len(i) for _, i in parts])[order]
     start, end = start[order], end[order]

@@ -12,8 +12,11 @@ def busy_ns(events: RowEvents, within: Intervals) -> int:
     """Return the sum of the events' durations inside a set of time; overlaps count twice."""
     if not len(within):
         return 0
+    # What starts behind the time cannot count; what started before it may still run, so that the cut is on
+    # one side only.
     last = int(events.start_ns.searchsorted(within.end_ns[-1]))
     begun = slice(0, last)
+    # One range is the common filter: clipping to it needs no search.
     if len(within) == 1:
         low = np.maximum(events.start_ns[begun], within.start_ns[0])
         high = np.minimum(events.end_ns[begun], within.end_ns[0])

@@ -25,6 +25,7 @@ def threads_row(trace: Trace, parent: Row, process: int) -> Row | None:
     row = Row(f"{parent.key}/threads", RowKind.THREADS, "Threads", parent=parent, process=process)
     threads = trace.threads_of(process)
     counts = event_counts(trace, [thread.index for thread in threads])
+    # Most events first: the thread that launches is on top, of hundreds that only wait.
     for number in np.lexsort((np.arange(len(threads)), -counts)).tolist():
         if counts[number]:
             row.children.append(_thread_row(trace, row, threads[number]))
@@ -37,6 +38,7 @@ def event_counts(trace: Trace, threads: list[int]) -> Int64:
     tracks = [(n, track.index) for n, thread in enumerate(threads) for track in trace.tracks_of(thread)]
     if tracks:
         position, track = np.array(tracks).T
+        # A thread has several tracks: a plain `+=` by index would count only the last of them.
         np.add.at(counts, position, trace.nvtx.counts(track))
     return counts
 

@@ -55,7 +55,7 @@ class Launches:
             keys, calls = self._calls
             wanted = _keys(self.trace, kind)
             if len(keys):
-                # Binary searches over sorted keys: no pairs are built, and the result stays in order of the events.
+                # Binary searches over sorted keys: no pairs are built, and the order of the events stays.
                 nearest = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
                 self._api_of[kind] = np.where(keys[nearest] == wanted, calls[nearest], np.int32(-1))
             else:
