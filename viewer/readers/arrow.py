@@ -73,6 +73,7 @@ class ArrowTables:
                 rows = pq.ParquetFile(map_file(file)).metadata.num_rows
             else:
                 rows = map_ipc(file, [0]).num_rows
+            # The number stands in the file and may be anything: arrays are made of it before a row is read.
             if not 0 <= rows <= _FEWEST_ROWS + _ROWS_PER_BYTE * file.stat().st_size:
                 raise NotHeldError(f"{rows:,} rows")
             return int(rows)
@@ -110,6 +111,8 @@ class ArrowTables:
             for chunk in self._read(table, [column], is_text=True).column(0).chunks:
                 check(cancelled)
                 chunks.append(as_texts_of(chunk, most))
+                # One limit for the whole column, not one for each chunk: a file may hold any number of
+                # chunks.
                 most -= chunks[-1].nbytes
         return pa.chunked_array(chunks, pa.large_string())
 
@@ -142,6 +145,8 @@ class ArrowTables:
             return {}
         with self._lock, self._guarded(self._files[table]):
             kept = self._kept
+            # Neighbouring rows are asked for one after the other, as the user steps along a stream: a batch
+            # is kept.
             if kept is None or kept[0] != table or not kept[1] <= file_row < kept[1] + kept[2].num_rows:
                 file, columns = self._files[table], range(len(self._schema(table)))
                 self._kept = kept = (table, *_around(file, file_row, columns))
@@ -171,6 +176,7 @@ class ArrowTables:
                 else:
                     schema = ipc_schema(file)
                 names = schema.names
+                # Arrow allows it, but a column asked for by name would then be two, and all rows would shift.
                 if len(set(names)) < len(names):
                     twice = next(name for name in names if names.count(name) > 1)
                     raise NotHeldError(f"column {twice[:40]} twice")
@@ -181,6 +187,7 @@ class ArrowTables:
         """Read and validate some columns; with `is_text` as bytes, which need not be UTF-8."""
         file = self._files[table]
         if file.suffix == ".parquet":
+            # Texts stay a dictionary while they are read: a column repeats few names over millions of rows.
             packed = columns if is_text else None
             read = pq.ParquetFile(map_file(file), read_dictionary=packed).read(columns=columns)
         else:
@@ -189,7 +196,9 @@ class ArrowTables:
         if is_text:
             chunks = [as_binary(chunk) for chunk in read.column(0).chunks]
             read = pa.table({columns[0]: pa.chunked_array(chunks)}) if chunks else read
+        # Before anything looks at a value: an offset out of range crashes the process, no error is raised.
         read.validate(full=True)
+        # Columns of different lengths would pair a start with the end of another row.
         if read.num_rows != self.extent(table):
             raise NotHeldError("rows missing")
         return read
@@ -213,6 +222,7 @@ class ArrowTables:
             for chunk in self._read(table, [field.name]).column(0).chunks:
                 whole, misfits = as_integers(chunk, keeps_bits=field.keeps_bits)
                 misfit |= misfits
+                # Without NULLs no copy is made: these are the largest columns of the file.
                 filled = pc.fill_null(whole, field.null) if whole.null_count else whole
                 out[position : position + len(chunk)] = filled.to_numpy(zero_copy_only=False)
                 position += len(chunk)

@@ -79,12 +79,15 @@ def build(
     raw = {kind: RawEvents.empty(kind) for kind in Kind}
     sorter = EventSorter(raw, keep, cancelled)
     assembly = _Assembly(path, reading, facts, source, raw, sorter, tables)
+    # GPU tables first: they are what is looked at first, and can be shown while the rest is being read.
     _read_gpus(reading, raw, steps)
     with ThreadPoolExecutor(3, "lightbox-beside") as beside:
         tasks = []
         counting = beside.submit(tables.count_unread, cancelled)
         gpus = assembly.gpus_only()
         if early is not None and any(len(raw[kind]) for kind in GPU_KINDS):
+            # Sorting is handed to another thread; numbering has been done in this one, which goes on
+            # interning.
             tasks.append(beside.submit(lambda: early(gpus())))
         nvtx = _read_rest(reading, facts, raw, steps, lambda: beside.submit(assembly.calls()))
         for task in tasks:
@@ -92,6 +95,7 @@ def build(
         unread = counting.result()
     check(cancelled)
     steps.begin("sorting")
+    # Names that NVTX gives win: the program itself chose them.
     facts.thread_names.update(nvtx.thread_names)
     return assembly.whole(nvtx.domains, unread)
 
@@ -131,6 +135,8 @@ class _Assembly:
 
     def whole(self, domains: Mapping[tuple[int, int], str], unread: Mapping[str, int]) -> Trace:
         """Return the complete trace. The raw tables are released, so this can run only once."""
+        # Owners are numbered anew: the host's tables may show processes that had no GPU operation. The tables
+        # that are sorted already are renumbered, not sorted again.
         identity = self._identify(domains)
         names, final = self._intern()
         _note_hidden(self.reading, self.raw[Kind.ON_CPU], identity)
@@ -140,6 +146,7 @@ class _Assembly:
 
     def _identify(self, domains: Mapping[tuple[int, int], str]) -> Owners:
         interner = self.reading.interner
+        # Distinct names only: a few dozen, of millions of calls.
         calls = {int(name): interner.text(int(name)) for name in np.unique(self.raw[Kind.API].name)}
         return identify(self.raw, self.facts, GpuInfo(self.reading.tables), domains, calls)
 

@@ -55,6 +55,8 @@ class CacheWriter:
         # Columns of zeros alone (copies of a file without graphs, say) are stored as their dtype only.
         zeros = {}
         for name, column in events.columns.items():
+            # Most files lack graphs or user colours: a column of zeros would be written, checked and mapped
+            # for nothing.
             if column.any():
                 columns[name] = column
             else:
@@ -78,6 +80,7 @@ class CacheWriter:
         folder = self._folder
         _write(folder / _NAMES, pa.table({"name": trace.names.array}))
         _write(folder / _DIAGNOSTICS, pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
+        # Sorted, so that the same trace gives the same bytes, whatever order a set has.
         session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
         meta: dict[str, Any] = {
             "path": os.fsencode(trace.path.absolute()).decode("utf-8", "surrogateescape"),

@@ -43,6 +43,7 @@ def read_kernels(reading: ReadContext, calls: Calls) -> RawEvents:
     columns, _ = read_spans(reading, table, [*_WHO, *names, Field("graphNodeId", np.uint64)])
     strings = reading.strings
     short = strings.provisional(columns.take("shortName"))
+    # Short names are shared by all instances of a template: they are the second choice.
     name = _or_else(strings.provisional(columns.take("demangledName")), short)
     if (name == 0).any():
         mangled = reading.tables.integers(table, [Field("mangledName", np.uint32, NO_STRING)])
@@ -104,6 +105,7 @@ def read_graphs(reading: ReadContext, calls: Calls) -> RawEvents:
     columns, _ = read_spans(reading, TABLE_OF[Kind.GRAPH], [*_WHO, *fields])
     execs = columns.take("graphExecId")
     graphs = columns.take("graphId")
+    # Some versions leave graphId at 0: the executable graph is then all that tells them apart.
     graphs = np.where(graphs == 0, execs, graphs)
     codes, values = distinct(graphs)
     name = _numbered(reading, [f"CUDA graph {value}" for value in values.tolist()], codes)
@@ -147,6 +149,7 @@ def _finish(
     if not process.all():
         process = _adopt(reading, kind, process, correlation, calls())
     who = (columns.take("deviceId"), columns.take("contextId"), columns.take("streamId"))
+    # Streams repeat over contexts, contexts over processes: only the four together are one stream.
     owner, owners = group(process, *who)
     # Free four columns of the largest table before the next arrays are made.
     del process, who

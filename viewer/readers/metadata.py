@@ -52,6 +52,7 @@ class FileMetadata:
         """Return a process's name without its folders, else its main thread's name."""
         name = self.process_names.get(global_pid, "")
         name = PureWindowsPath(name).name if _WINDOWS.match(name) else PurePosixPath(name).name
+        # The main thread has the pid as its thread id, in the lowest 24 bits.
         main = global_pid | (global_pid >> 24 & 0xFFFFFF)
         return name or self.thread_names.get(main, "") or "process"
 
@@ -119,6 +120,7 @@ def read_diagnostics(tables: Tables, shift_ns: int) -> pd.DataFrame:
     messages = []
     for time, severity, source, text, global_pid in tables.records("DIAGNOSTIC_EVENT", *columns):
         time_ns = time if isinstance(time, int) and abs(time) < FARTHEST_NS else 0
+        # Only a time of day is shifted: most of these count from the session's start already.
         time_ns -= shift_ns if time_ns >= _NORMALISED_FROM else 0
         pid = (global_pid >> 24) & 0xFFFFFF if isinstance(global_pid, int) and global_pid > 0 else 0
         level = severities.get(severity, "info").lower()
@@ -168,15 +170,18 @@ def _shift(tables: Tables, export: Mapping[str, str], start_utc_ns: int | None, 
     samples = sorted(first for first in firsts if isinstance(first, int) and abs(first) < FARTHEST_NS)
     if not samples:
         return 0
+    # The median of the tables' first times: one odd row of one table must not move the whole trace.
     sample = samples[len(samples) // 2]
     text = export.get("EXPORT_CONFIG_TIME_SHIFT", "0")
     declared = int(text) if re.fullmatch(r"-?\d{1,19}", text) else 0
+    # Only where it brings the times nearer to zero: a declared shift need not have been applied.
     if declared and abs(sample - declared) < abs(sample):
         notes.append("the export's times were shifted (--ts-normalize or --ts-shift): taken back")
         return declared
     if sample < _NORMALISED_FROM:
         return 0
     notes.append("the export's times are of day (--ts-normalize): counted from the session's start")
+    # Farther away one of the two clocks was wrong, and everything would lie years from zero.
     if start_utc_ns and abs(sample - start_utc_ns) < 30 * _DAY_NS:
         return start_utc_ns
     return min(time for time in samples if time >= _NORMALISED_FROM)
@@ -211,6 +216,7 @@ def _environment_rank(capture: list[tuple[str, str]]) -> tuple[int, str] | None:
                 environment.setdefault(variable.strip(), _unquoted(text))
     for variable in RANK_VARIABLES:
         text = environment.get(variable, "")
+        # Variables hold anything; a rank is a small number or none at all.
         if text.isdecimal() and len(text) < 10:
             return int(text), variable
     return None
@@ -227,6 +233,7 @@ def _thread_names(tables: Tables, strings: StringTable) -> dict[int, str]:
     """Return the names of threads by globalTid; of several names, the one with the highest priority."""
     rows = tables.records("ThreadNames", "globalTid", "priority", "nameId")
     known = [row for row in rows if isinstance(row[0], int) and isinstance(row[2], int)]
+    # Later ones overwrite earlier ones in the mapping below, so that the highest priority stays.
     known.sort(key=lambda row: row[1] if isinstance(row[1], int) else 0)
     texts = strings.texts(np.array([row[2] for row in known], np.int64))
     return {row[0]: text for row, text in zip(known, texts, strict=True) if text}
@@ -238,5 +245,6 @@ def _mpi_ranks(tables: Tables) -> dict[int, int]:
     for global_tid, global_pid, rank in rows:
         owner = global_tid if isinstance(global_tid, int) else global_pid
         if isinstance(owner, int) and isinstance(rank, int):
+            # The rank is that of the process: any of its threads may have called MPI_Init.
             ranks[owner & PROCESS_MASK] = rank
     return ranks

@@ -95,6 +95,7 @@ def _processes_of(kind: Kind, raw: RawEvents) -> Iterable[int]:
 
 def _processes(tables: Mapping[Kind, RawEvents]) -> list[int]:
     of_kind = {kind: set(_processes_of(kind, raw)) for kind, raw in tables.items()}
+    # Context switches and overhead name every process of the machine: they alone make no process of the job.
     shown = set().union(*(of_kind[kind] for kind in of_kind if kind not in _BACKGROUND))
     return list(shown or set().union(*of_kind.values()))
 
@@ -106,6 +107,7 @@ def _workers(
     workers = {key[0] for kind in GPU_KINDS for key in tables[kind].owners}
     api = tables[Kind.API]
     launches = [name for name, text in call_name.items() if _LAUNCH.match(text)]
+    # A process whose GPU rows were lost still counts: it must not vanish from the ranks.
     launching = np.unique(api.owner[np.isin(api.name, launches)]).tolist()
     return workers | {api.owners[owner][0] & PROCESS_MASK for owner in launching} & set(processes)
 
@@ -141,6 +143,7 @@ def _ranks(processes: list[int], workers: set[int], facts: FileMetadata) -> dict
 def _add_gpus(
     result: Owners, tables: Mapping[Kind, RawEvents], gpu_info: GpuInfo, of_process: Mapping[int, int]
 ) -> None:
+    # Streams that hold something: nsys lists others too, and an empty row says nothing.
     keys = {key for kind in GPU_KINDS for key in tables[kind].owners}
     # By process, then device ordinal: a process's GPUs get consecutive indices, and so do a GPU's streams.
     devices = sorted({(of_process[k[0]], k[1], k[0]) for k in keys})
@@ -163,6 +166,7 @@ def _add_threads(
     result: Owners, tables: Mapping[Kind, RawEvents], facts: FileMetadata, of_process: Mapping[int, int]
 ) -> None:
     kinds = (Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD, Kind.NVTX)
+    # A thread exists where it has events; NVTX alone is enough.
     ids = {key[0] for kind in kinds for key in tables[kind].owners}
     ids = {global_tid for global_tid in ids if global_tid & PROCESS_MASK in of_process}
 

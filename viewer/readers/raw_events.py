@@ -92,6 +92,7 @@ def group(*columns: Column) -> tuple[Codes, list[Key]]:
         codes, values = distinct(column)
         combined = combined * max(len(values), 1) + codes if len(levels) else codes
         levels.append(values)
+    # Once more: of the possible combinations only those that occur get a number.
     codes, seen = distinct(combined) if len(columns) > 1 else (combined, np.arange(len(levels[0])))
     # Unpack each distinct number, last column first: the reverse of how the loop above built it.
     keys = []

@@ -51,6 +51,7 @@ class FileSource:
             tables = self._opened()
             if tables is None or name not in tables.columns(table):
                 return None
+            # The whole column, once: whoever asks for it sorts or filters by it next.
             if (table, name) not in self._columns:
                 read = tables.integers(table, [Field(name)])
                 self._columns[table, name] = read.rows, read.values[name]
@@ -110,6 +111,7 @@ class FileSource:
             self._chains[chains] = tables.integers(chains, fields).values
         columns = self._chains[chains]
         frames = np.flatnonzero(columns["id"] == chain)
+        # Rows of one chain need not be in order in the file.
         frames = frames[np.argsort(columns["stackDepth"][frames], kind="stable")]
         return [tables.string(int(symbol)) or "(unknown)" for symbol in columns["symbol"][frames]]
 

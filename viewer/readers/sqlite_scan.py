@@ -98,6 +98,7 @@ class Scan:
         return [chunk for half in halves for chunk in half if len(chunk)]
 
     def _misfits(self, fields: Sequence[Field]) -> list[str]:
+        # Asked once for the table, after the read: a note names the columns, however many values were odd.
         tests = [f"max(typeof({quoted(f.name)}) NOT IN ('integer', 'null'))" for f in fields]
         [batch] = list(self._batches(tests, self.low, self.high, None))
         return [f.name for f, test in zip(fields, batch.columns, strict=True) if test[0].as_py()]
@@ -120,6 +121,7 @@ class Scan:
             begin = position = 0 if low == self.low else first
             for batch in self._batches(expressions, low, high, cancelled):
                 end = position + batch.num_rows
+                # Pages that form a cycle would be read for ever, and write beyond the half.
                 if end - begin > (first if begin == 0 else second):
                     raise _damaged(self.table)
                 for field, column in zip(fields, batch.columns, strict=True):
@@ -130,6 +132,7 @@ class Scan:
                 position = end
             return position - begin
 
+        # One half for a small table, none for an empty one: the zeros fill up to two.
         counts = [*self._in_halves(fill), 0, 0]
         total = counts[0] + counts[1]
         # Close the gap that missing rowids of the first half left in front of the second.
@@ -145,6 +148,7 @@ class Scan:
         return RawColumns(self._read([_ROWID], ["rowid"], cancelled).rows, values)
 
     def _middle(self) -> int:
+        # Two connections and a thread cost more than a small table takes.
         is_small = self.high - self.low + 1 < HALVES_FROM
         return self.high if is_small else (self.low + self.high) // 2
 
@@ -175,6 +179,7 @@ class Scan:
                     check(cancelled)
                     yield batch
             except (OSError, AdbcError) as error:
+                # ADBC takes a column's type from its first batch and fails at a later value of another.
                 if "mismatch" in str(error):
                     raise _MisfitError from error
                 raise

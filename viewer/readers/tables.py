@@ -117,6 +117,7 @@ def as_texts(chunks: Sequence[pa.Array]) -> pa.ChunkedArray:
 
 def _as_text(chunk: pa.Array) -> pa.Array:
     try:
+        # Large offsets: the texts of one column may be more than 2 GiB together.
         return chunk.cast(pa.large_string())
     except pa.ArrowInvalid:
         log.debug("text that is not UTF-8: its odd bytes are replaced")

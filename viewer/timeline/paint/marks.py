@@ -33,6 +33,7 @@ def line_width(dpr: float) -> int:
 
 def column_of(scale: Scale, time_ns: int) -> int:
     """Return the device column of an instant, clipped to just outside the strip."""
+    # Clipped as a float: years away it would not fit into the 32 bits that Qt takes.
     return snap_px(min(max(scale.x(time_ns), -8.0), scale.width + 8.0))
 
 
@@ -70,6 +71,7 @@ def paint_outside(
 ) -> None:
     """Veil the time outside a filter with the background colour."""
     inside = within.clip(scale.start_ns, scale.end_ns)
+    # What lies outside is the complement: from each end inside to the next start.
     left = np.floor(scale.to_px(np.append(scale.start_ns, inside.end_ns)) + 0.5).astype(int)
     right = np.floor(scale.to_px(np.append(inside.start_ns, scale.end_ns)) + 0.5).astype(int)
     veil = QColor(ground)
@@ -95,12 +97,14 @@ def paint_boundaries(
     """
     first, last = np.searchsorted(times_ns, (scale.start_ns, scale.end_ns + 1))
     seen = times_ns[first:last]
+    # The median of all of them, not of those in view: panning must not make the lines fade and come back.
     apart = float(np.median(np.diff(times_ns))) / scale.ns_per_px / dpr if len(times_ns) > 1 else APART_PX
     if apart < CROWDED_PX:
         return
     width = line_width(dpr)
     strength = min(1.0, 0.25 + 0.75 * (apart - CROWDED_PX) / (APART_PX - CROWDED_PX))
     colour = QColor(theme.boundary)
+    # In quarters: a smooth fade would make a new tile for every step of a zoom.
     colour.setAlpha(round(strength * 4) * 255 // 4)
     if not len(seen):
         return
@@ -227,6 +231,7 @@ def paint_link(
     painter.setPen(QPen(colour, 1.25 * dpr))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for other in others:
+        # An event may stand in several rows: the curve starts at the one that is nearest.
         near = min(own, key=lambda box: abs(box.center().y() - other.center().y()))
         begin = QPointF(near.left(), near.center().y())
         end = QPointF(other.left(), other.center().y())
@@ -244,18 +249,21 @@ def paint_sample_marks(
     # The first and the last instant of each pixel suffice: those between them land on the same pixels.
     first = times_ns.searchsorted(scale.edges())
     first, last = first[:-1], first[1:] - 1
+    # A pixel without a sample has its last before its first.
     ends = np.stack((first, last), axis=1)[last >= first]
     columns = np.floor(scale.to_px(times_ns[ends.ravel()]) + 0.5).astype(int)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.error))
     mark = QPolygonF([QPointF(-side / 2, bottom), QPointF(side / 2, bottom), QPointF(0, bottom - side)])
+    # Each column once; -1 lies left of all, so that the first is kept.
     columns = columns[np.flatnonzero(np.diff(columns, prepend=-1))].tolist()
     number, drawn_at = bisect_left(columns, 0), 0
     while number < len(columns):
         x = columns[number]
         mark.translate(x - drawn_at, 0)
         painter.drawPolygon(mark)
+        # The next one that does not overlap: at most as many marks as fit into the width are drawn.
         number, drawn_at = bisect_left(columns, x + side), x
 
 

@@ -123,13 +123,16 @@ def make_frame(
         Those whose rows are lost: no time of theirs is drawn as idle.
     """
     origin = snap_px(origin_y * dpr)
+    # Both edges are rounded in the window's pixels, then shifted: a row and its header meet at every scale.
     rows = tuple(
         (p.row, snap_px((origin_y + p.y) * dpr) - origin, snap_px((origin_y + p.y + p.height) * dpr) - origin)
         for p in placed
     )
     spans = gpu_spans(scene.study.trace, rows)
     if overlays:
+        # Where rows were lost nothing is known to be idle: the hatch would claim it.
         known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in spans}
+        # One tile for each GPU, however many spans its rows are torn into.
         tiles = {gpu: _tile(scene, gpu, scale, theme, shown, dpr) for gpu, shown in known.items()}
         spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
     return Frame(
@@ -194,6 +197,8 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     painter.fillRect(0, 0, width, frame.height, background)
     line = marks.line_width(frame.dpr)
     for row, top, bottom in frame.rows:
+        # By process, not by row: what belongs together has one ground, and the alternation shows where it
+        # ends.
         if (row.process or 0) % 2:
             painter.fillRect(0, top, width, bottom - top, alternate)
     for span in frame.spans:
@@ -215,6 +220,7 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     for counter in frame.counters:
         ticks = counter.band.row.scale.ticks() if counter.band.row.scale is not None else ()
         for _, share in ticks:
+            # From the bottom, as the curve itself is: the lines lie on the values that they stand for.
             y = counter.bottom - round((counter.bottom - counter.top) * share)
             painter.fillRect(0, y, width, line, strong)
 
@@ -229,6 +235,8 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
         corners[:, 2 + side] += corners[:, side] - 1
     for colour, low, high in draw.runs():
         painter.setBrush(QColor(int(argb[colour])))
+        # The array is handed over as it is: four 32-bit corners are what a QRect is in memory, and no object
+        # is made for a rectangle.
         painter.drawRects(compat.wrapinstance(corners[low:].ctypes.data, QRect), high - low)
 
 
@@ -241,10 +249,12 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
         if box.band.gpu in frame.doubtful:
             why = LOST if box.band.gpu in frame.lost else ""
             marks.paint_doubt(painter, box.top, box.bottom, frame.theme, frame.dpr, why)
+    # Without a filter `kept` is empty, and nothing is veiled.
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, frame.theme.background)
     if frame.iterations is not None and frame.iterations.count:
         for span in frame.spans:
+            # Each GPU's own boundaries: they differ by the skew, which one common line would hide.
             times = frame.iterations.starts[span.gpu]
             marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
 
@@ -262,6 +272,7 @@ def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     pens: dict[int, QColor] = {}
     sizes = {True: _LABEL_PX * dpr, False: _SMALL_LABEL_PX * dpr}
+    # By size: the font is set twice a frame, not once for each name.
     for tall, pixels in sizes.items():
         painter.setFont(font(pixels))
         cap = metrics(pixels).capHeight()
@@ -298,6 +309,7 @@ def _tile(
     pixels = overlay_tile(scene.state_columns(gpu, scale), scale, theme, overlays, waiting, dpr)
     height, width, _ = pixels.shape
     image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_ARGB32_Premultiplied)
+    # QImage does not own the bytes that it is made of: without a copy they would be freed under it.
     return image.copy()
 
 
