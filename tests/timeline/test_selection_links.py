@@ -260,10 +260,10 @@ def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
 def test_selection_between_iterations_says_so():
     study = study_of(training())
     iterations = study.iterations()
-    table = RangeTable(study, (15 * MS, 22 * MS), iterations)
+    table = RangeTable(study, [(15 * MS, 22 * MS)], iterations)
     assert between(table.numbers, iterations) == (0, 1)
     assert "between iterations 0 and 1" in table.where
-    inside = RangeTable(study, (5 * MS, 10 * MS), iterations)
+    inside = RangeTable(study, [(5 * MS, 10 * MS)], iterations)
     assert between(inside.numbers, iterations) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from viewer.analysis.core.parallel import each
 from viewer.analysis.core.prefix_sums import PrefixSums
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.time.measure import GpuSums, RangeNumbers, measure
-from viewer.analysis.time.scope import Scope, iteration_scope, range_scope
+from viewer.analysis.time.scope import Scope, iteration_scope, range_scope, ranges_scope
 from viewer.analysis.time.shared_gpus import SharedGpu, shared_gpus
 from viewer.analysis.time.stream_gaps import StreamGaps, find_stream_gaps
 from viewer.analysis.time.time_breakdown import BusyIntervals, TimeBreakdown, coverage, time_breakdown
@@ -200,13 +201,27 @@ class Study:
         ValueError
             If nothing of the range lies inside the recording.
         """
+        return self.measure_all(((start_ns, end_ns),), iterations, details=details)
+
+    def measure_all(
+        self,
+        windows: Iterable[tuple[int, int]],
+        iterations: Iterations | None = None,
+        *,
+        details: bool = True,
+    ) -> RangeNumbers:
+        """Measure disjoint ranges together, as `measure` measures one; each instant and event counts once."""
         gpus = range(len(self.trace.gpus)) if details and self.loading.is_complete else ()
         sums = (GpuSums(g, self.families(g), self.launches.spans(g), self.stream_gaps(g)) for g in gpus)
-        return measure(self.trace, self.parts, sums, (start_ns, end_ns), iterations)
+        return measure(self.trace, self.parts, sums, windows, iterations)
 
     def range_scope(self, start_ns: int, end_ns: int, what: str = "range") -> Scope:
         """Return a time range to take numbers over, clipped to the recording; see `scope.range_scope`."""
         return range_scope(self.trace, self.parts, start_ns, end_ns, what)
+
+    def ranges_scope(self, windows: Iterable[tuple[int, int]], what: str = "ranges") -> Scope:
+        """Return several disjoint time ranges to take numbers over; see `scope.ranges_scope`."""
+        return ranges_scope(self.trace, self.parts, windows, what)
 
     def default_scope(self, iterations: Iterations | None) -> Scope:
         """Return the steady state where there are iterations, else the trace's window."""

@@ -165,16 +165,19 @@ class ActionTarget(QObject):
         self.filter_box.selectAll()
 
     def keep(self) -> None:
-        """Keep the selected range as a measurement, once."""
-        kept, selection = self.state.measurements, self.state.selection
-        if selection is None:
+        """Keep the selected ranges as measurements, each once."""
+        kept = self.state.measurements
+        known = {(m.start_ns, m.end_ns): m.name for m in kept.items}
+        ranges = sorted(self.state.selections.items)
+        if not ranges:
             return
-        known = next((m for m in kept.items if (m.start_ns, m.end_ns) == selection), None)
-        if known is not None:
-            self.status.say(f"This range is kept already, as {known.name}")
+        new = [window for window in ranges if window not in known]
+        if not new:
+            what = "This range is" if len(ranges) == 1 else "These ranges are"
+            self.status.say(f"{what} kept already, as {', '.join(known[window] for window in ranges)}")
             return
-        kept.keep(*selection)
-        self.status.say(f"Kept as {kept.items[-1].name}")
+        kept.keep_all(new)
+        self.status.say(f"Kept as {', '.join(m.name for m in kept.items[-len(new) :])}")
         self.show_panel(MeasurementsPanel)
 
     def deselect(self) -> None:
@@ -184,7 +187,7 @@ class ActionTarget(QObject):
         if self.state.notes.chosen is not None:
             self.state.notes.choose(None)
             return
-        if self.state.selection is not None:
+        if self.state.selections.items:
             self.state.select(None)
         else:
             self.state.select_event(None)

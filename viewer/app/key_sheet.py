@@ -21,8 +21,10 @@ from viewer.timeline.plain_text import PlainLabel
 
 GESTURES: tuple[tuple[str, str], ...] = (
     ("Drag", "Select a range and measure it"),
-    ("Shift while dragging", "No snapping to events"),
-    ("Drag an edge, or inside", "Change or move the selection"),
+    ("Click GPU state, an iteration", "Select the bar, the iteration"),
+    ("Ctrl + drag, Ctrl + click", "Add to the selection, take away"),
+    ("Shift while dragging", "No snapping"),
+    ("Drag an edge, or the length", "Change or move the selection"),
     ("Double-click the selection", "Zoom into it and deselect"),
     ("Ctrl + wheel", "Zoom at the pointer"),
     ("Wheel", "Move the rows"),
@@ -39,7 +41,8 @@ PLACES: tuple[tuple[str, str], ...] = (
     ("W, S", "Zoom in, out at the pointer"),
     ("A, D", "Move left, right along the time"),
     ("Shift + W, A, S, D", "The same, faster"),
-    ("← →", "Move along the time"),
+    ("← →", "Move the selection's broad edge by a pixel; without a selection along the time"),
+    ("Shift + ← →", "Move the edge to the next event or iteration"),
     ("↑ ↓, Page up, Page down", "Move the rows"),
 )
 NUMBERED = {

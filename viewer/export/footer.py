@@ -54,7 +54,7 @@ def card_block(view: View, width: int) -> Block | None:
     if view.selection is None:
         return None
     try:
-        table = RangeTable(view.study, view.selection, view.iterations, _MOST_GPUS)
+        table = RangeTable(view.study, [view.selection], view.iterations, _MOST_GPUS)
     except ValueError as error:
         raise PictureError(str(error)) from error
     # Refuse rather than crop: a picture without some of its numbers would look complete.

@@ -3,6 +3,7 @@
 from viewer.state.measurements import Measurement, Measurements
 from viewer.state.notes import Note, Notes
 from viewer.state.rows import RowState
+from viewer.state.selections import Selections
 from viewer.state.time_axis import TimeAxis, Window
 from viewer.state.view_state import Hover, ViewState
 
@@ -13,6 +14,7 @@ __all__ = [
     "Note",
     "Notes",
     "RowState",
+    "Selections",
     "TimeAxis",
     "ViewState",
     "Window",

@@ -77,11 +77,16 @@ class History(QObject):
 
     def record(self, edit: Edit) -> None:
         """Remember an edit; those of the same non-empty run (a label that is dragged) are one step."""
-        last = self._done[-1] if self._done else None
-        if last is not None and edit.run and (last.owner, last.run) == (edit.owner, edit.run):
+        if self.continues(edit.owner, edit.run):
             edit = Edit(edit.owner, self._done.pop().before, edit.after, edit.run)
-        self._done.append(edit)
+        if edit.before != edit.after:
+            self._done.append(edit)
         self._undone.clear()
+
+    def continues(self, owner: Edited, run: str) -> bool:
+        """Return whether an edit of this run would be one step with the last one."""
+        last = self._done[-1] if self._done else None
+        return last is not None and bool(run) and (last.owner, last.run) == (owner, run)
 
     @property
     def can_undo(self) -> bool:

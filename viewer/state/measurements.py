@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from viewer.printable import visible, visible_lines
 from viewer.state.history import Edited
+from viewer.state.time_axis import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,12 @@ class Measurements(Edited):
         """Keep a range; without a name it is "Range 3"."""
         name = name or f"Range {len(self.items) + 1}"
         self._edit((*self.items, Measurement(start_ns, end_ns, name)))
+
+    def keep_all(self, ranges: Sequence[Window]) -> None:
+        """Keep several ranges as one edit, "Range 3", "Range 4" and so on."""
+        first = len(self.items) + 1
+        kept = (Measurement(*window, f"Range {number}") for number, window in enumerate(ranges, first))
+        self._edit((*self.items, *kept))
 
     def change(self, position: int, **fields: str) -> None:
         """Change name, colour or note of one measurement."""

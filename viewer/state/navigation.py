@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.analysis.time.measure import clip_window
+from viewer.analysis.time.measure import clip_windows
 from viewer.analysis.time.scope import iteration_scope
-from viewer.drawing.format import format_ns
+from viewer.drawing.format import format_count, format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.time_axis import Window
 from viewer.state.view_state import ViewState
@@ -48,22 +49,37 @@ def _let_through(state: ViewState, start_ns: int, end_ns: int) -> None:
             state.set_filter(None)
 
 
+def zoom_to_selection(state: ViewState, deselect: bool = False) -> None:
+    """Zoom to all that is selected."""
+    if (hull := state.selections.hull) is not None:
+        state.axis.go(*hull)
+        if deselect:
+            state.select(None)
+
+
 def filter_to_selection(state: ViewState) -> None:
-    """Look at the selected range only, and deselect it; without a selection at the whole trace again.
+    """Look at what is selected only, and deselect it; without a selection at the whole trace again.
 
     A selection outside the recording, beside a longer trace that is compared, is left as it is.
     """
     if state.study is None:
         return
-    if state.selection is None:
+    selected = state.selections.items
+    if not selected:
         state.set_filter(None)
     else:
         try:
-            low, high, _ = clip_window(state.study.trace, *state.selection)
+            inside, _ = clip_windows(state.study.trace, selected)
         except ValueError:
             return
-        state.set_filter(state.study.range_scope(low, high, format_ns(high - low)))
+        state.set_filter(state.study.ranges_scope(inside, ranges_text(inside)))
         state.select(None)
+
+
+def ranges_text(ranges: Sequence[Window], what: str = "selections") -> str:
+    """Return "16.90 ms" of one range, and "3 selections, 151.0 ms" of several disjoint ones."""
+    length = format_ns(sum(end - start for start, end in ranges))
+    return length if len(ranges) == 1 else f"{format_count(len(ranges))} {what}, {length}"
 
 
 def filter_to_iteration(state: ViewState) -> None:

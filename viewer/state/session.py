@@ -66,6 +66,7 @@ class Session:
     measurements: tuple[Measurement, ...] = ()
     bookmarks: Mapping[int, Bookmark] = field(default_factory=dict, hash=False)
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    selections: tuple[Window, ...] = ()
 
 
 def take_session(state: ViewState, before: Session | None = None) -> Session:
@@ -88,6 +89,7 @@ def take_session(state: ViewState, before: Session | None = None) -> Session:
         state.measurements.items,
         dict(state.bookmarks.items),
         before.extra if before is not None else {},
+        state.selections.items,
     )
 
 
@@ -107,6 +109,7 @@ def apply_session(state: ViewState, session: Session) -> None:
     state.measurements.load(session.measurements)
     state.notes.load(tuple(_found_again(state, note) for note in session.notes))
     state.bookmarks.load(session.bookmarks)
+    state.selections.load(session.selections)
     state.axis.reset(state.axis.limits, session.window)
 
 
@@ -134,6 +137,7 @@ def carried_over(kept: Session, begun: Session, left: Session) -> Session:
         overlays=choice(kept.overlays, begun.overlays, left.overlays),
         notes=(*kept.notes, *left.notes),
         measurements=(*kept.measurements, *left.measurements),
+        selections=left.selections if left.selections != begun.selections else kept.selections,
         bookmarks={
             **kept.bookmarks,
             **{

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from viewer.printable import visible, visible_lines
@@ -46,6 +47,7 @@ def to_dict(session: Session) -> Plain:
         "schema": SCHEMA,
         "window_ns": list(session.window),
         "overlays": sorted(session.overlays),
+        "selections": [list(window) for window in session.selections],
         "laps": {
             **iterations.extra,
             "marker": iterations.marker,
@@ -113,6 +115,7 @@ def from_dict(stored: object) -> Session:
 def _session(plain: Plain) -> Session:
     rest = _Rest(plain)
     rest.take("schema", _integer)
+    selections = rest.take("selections", _disjoint, ())
     return Session(
         rest.take("window_ns", _window),
         rest.take("rows", _rows, RowChoice()),
@@ -122,6 +125,7 @@ def _session(plain: Plain) -> Session:
         rest.take("measurements", _each(_measurement), ()),
         rest.take("bookmarks", _bookmarks, {}),
         rest.left,
+        selections,
     )
 
 
@@ -212,6 +216,14 @@ def _window(value: Any) -> Window:
     if end <= start:
         raise ValueError("an empty range")
     return start, end
+
+
+def _disjoint(value: Any) -> tuple[Window, ...]:
+    windows = _each(_window)(value)
+    in_order = sorted(windows)
+    if any(after[0] < before[1] for before, after in pairwise(in_order)):
+        raise ValueError("ranges overlap")
+    return windows
 
 
 def _colour(value: Any) -> str:

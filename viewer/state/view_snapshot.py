@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewer.analysis.time.scope import Scope
 from viewer.rows import EventRef
 from viewer.state.navigation import event_window
 from viewer.state.session import Session, apply_session, carried_over, find_event, take_session
@@ -20,15 +21,14 @@ class ViewSnapshot:
     session : Session
     event, span : EventRef and Window, or None
         The selected event and its times.
-    filter, filter_name : Window or None, str
-        The range that is looked at as if it were the whole.
+    filter, filter_name : tuple of Window, str
+        The ranges that are looked at as if they were the whole; () without a filter.
     """
 
     session: Session
-    selection: Window | None
     event: EventRef | None
     span: Window | None
-    filter: Window | None
+    filter: tuple[Window, ...]
     filter_name: str
     listed_key: str
     steps: Steps
@@ -39,14 +39,22 @@ def take_snapshot(state: ViewState) -> ViewSnapshot:
     event, scope = state.chosen, state.filter
     return ViewSnapshot(
         take_session(state),
-        state.selection,
         event,
         event_window(state, event) if event is not None else None,
-        scope.hull if scope is not None else None,
+        _ranges_of(scope),
         scope.what if scope is not None else "",
         state.listed_key,
         state.axis.steps,
     )
+
+
+def _ranges_of(scope: Scope | None) -> tuple[Window, ...]:
+    """Return the ranges of a filter; of iterations, whose boundaries differ by GPU, the hull."""
+    if scope is None:
+        return ()
+    if scope.iterations:
+        return (scope.hull,)
+    return tuple(zip(scope.time.start_ns.tolist(), scope.time.end_ns.tolist(), strict=True))
 
 
 def restore_onto(state: ViewState, begun: Session, left: ViewSnapshot) -> None:
@@ -55,9 +63,8 @@ def restore_onto(state: ViewState, begun: Session, left: ViewSnapshot) -> None:
         return
     apply_session(state, carried_over(take_session(state), begun, left.session))
     window = state.axis.window
-    if left.filter is not None:
-        state.set_filter(state.study.range_scope(*left.filter, left.filter_name))
+    if left.filter:
+        state.set_filter(state.study.ranges_scope(left.filter, left.filter_name))
     state.axis.reset(state.axis.limits, window, left.steps)
-    state.select(left.selection)
     if left.event is not None and left.span is not None:
         state.select_event(find_event(state, left.event, left.span))

@@ -16,6 +16,7 @@ from viewer.state.history import History
 from viewer.state.measurements import Measurements
 from viewer.state.notes import Notes
 from viewer.state.rows import RowState
+from viewer.state.selections import Selections, with_range
 from viewer.state.time_axis import TimeAxis, Window
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ class ViewState(QObject):
         self.history = History(self)
         self.measurements = Measurements(self.history, self)
         self.notes = Notes(self.history, self)
+        self.selections = Selections(self.history, self)
         self.bookmarks = Bookmarks(self)
-        self.selection: Window | None = None
         self.chosen: EventRef | None = None
         self.found: SearchResult | None = None
         self.stall_number: int | None = None
@@ -102,6 +103,7 @@ class ViewState(QObject):
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
         self.axis.changed.connect(self._leave_iteration)
+        self.selections.changed.connect(self.selection_changed)
 
     def leave(self) -> None:
         """Announce that the open trace is about to close; whatever is kept of it is saved after this."""
@@ -111,7 +113,7 @@ class ViewState(QObject):
         """Show another trace, from the start; the events of a row may be listed at once."""
         self.leave()
         self.study = study
-        self.selection = self.chosen = self.hover = self.iteration = None
+        self.chosen = self.hover = self.iteration = None
         self.stall_number = self.found = None
         self.filter = None
         self.marker = 0
@@ -119,6 +121,7 @@ class ViewState(QObject):
         self.history.reset()
         self.measurements.load()
         self.notes.load()
+        self.selections.load()
         self.bookmarks.load({})
         self.rows.reset(roots)
         self.listed_key = listed_key if self.rows.row(listed_key) is not None else ""
@@ -141,14 +144,14 @@ class ViewState(QObject):
         finally:
             self.is_restoring = False
 
+    @property
+    def selection(self) -> Window | None:
+        """The range of time that was selected last; `selections` has all of them."""
+        return self.selections.current
+
     def select(self, selection: Window | None) -> None:
-        """Select a range of time, or none. An empty range is none."""
-        if selection is not None:
-            low, high = min(selection), max(selection)
-            selection = (int(low), int(high)) if high > low else None
-        if selection != self.selection:
-            self.selection = selection
-            self.selection_changed.emit()
+        """Select one range of time, or none. An empty range is none."""
+        self.selections.set(with_range((), selection))
 
     def select_event(self, event: EventRef | None) -> None:
         """Select one event, or none."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from viewer.drawing.hit import HitResult
-from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
-from viewer.timeline.axis_place import AxisPlace
+from viewer.state.selections import END, START, with_range
 from viewer.timeline.key_letters import letter_of
-from viewer.timeline.strip import guard
+from viewer.timeline.snapping import Snapping
+from viewer.timeline.strip import TimeStrip, guard
 
 NOTCH = 1.25
 SNAP_PX = 8
@@ -23,25 +22,10 @@ CLICK_PX = 3
 SCROLL_PX = 48
 FIT_SHARE = 0.6
 EDGE_PAN, EDGE_PAN_MS = 0.2, 20
-
-
-class TimeStrip(Protocol):
-    """The interface that gestures need of a strip."""
-
-    place: AxisPlace
-
-    def width(self) -> int: ...
-    def height(self) -> int: ...
-    def mapTo(self, parent: QWidget, pos: QPoint, /) -> QPoint: ...
-    def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
-    def unsetCursor(self) -> None: ...
-    def time_at(self, x: float) -> int: ...
-    def x_of(self, time_ns: int) -> float: ...
-    def span_ns(self, pixels: float) -> int: ...
-    def row_at(self, y: float) -> Row | None: ...
-    def hit(self, pos: QPointF) -> HitResult | None: ...
-    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None: ...
-    def holds_selection(self, pos: QPointF) -> bool: ...
+NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+ADD = Qt.KeyboardModifier.ControlModifier
+"""The key that adds a range to those that are selected."""
+_ARROWS: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
 @dataclass(slots=True)
@@ -51,7 +35,8 @@ class _Drag:
     start: QPointF
     anchor_ns: int
     window: Window
-    selection: Window | None
+    selections: tuple[Window, ...]
+    others: tuple[Window, ...]
     pos: QPointF
     held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
     scrolled: float = 0.0
@@ -69,8 +54,10 @@ class Gestures(QObject):
         The pointer rests on a strip, no button down.
     left()
         The pointer left the strips, or a drag begins.
-    clicked(QWidget, QPointF), double_clicked(QWidget, QPointF)
-        A click, to which a strip may add its own action (the ruler: an iteration).
+    clicked(QWidget, QPointF, bool)
+        A click, and whether it adds to what is selected (Ctrl).
+    double_clicked(QWidget, QPointF)
+        A double click beside the selection.
     dragging(bool)
         Whether the user is dragging a selection.
     """
@@ -78,13 +65,13 @@ class Gestures(QObject):
     scrolled = Signal(int)
     pointed = Signal(object, object)
     left = Signal()
-    clicked = Signal(object, object)
+    clicked = Signal(object, object, bool)
     double_clicked = Signal(object, object)
     dragging = Signal(bool)
 
-    def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
+    def __init__(self, state: ViewState, snapping: Snapping, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.state = state
+        self.state, self.snapping = state, snapping
         self._drag: _Drag | None = None
         self._space = False
         self._drags = 0
@@ -122,24 +109,31 @@ class Gestures(QObject):
 
     def _press(self, strip: TimeStrip, event: QMouseEvent) -> bool:
         pos, button = event.position(), event.button()
-        selection = self.state.selection
+        selections = self.state.selections
         if button == Qt.MouseButton.MiddleButton or (button == Qt.MouseButton.LeftButton and self._space):
             self._begin("pan", strip, pos, 0)
             strip.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif button == Qt.MouseButton.LeftButton:
-            if selection and (edge := self._edge_at(strip, pos)) is not None:
-                self._begin("edge", strip, pos, selection[1 - edge])
-            elif selection and strip.holds_selection(pos):
-                self._begin("body", strip, pos, 0)
+            if (found := self._edge_at(strip, pos)) is not None:
+                window, edge = found
+                selections.take(window, edge)
+                self._begin("edge", strip, pos, window[1 - edge], selections.others)
+            elif (tagged := strip.tag_at(pos)) is not None:
+                selections.take(tagged, selections.edge)
+                self._begin("body", strip, pos, 0, selections.others)
             else:
-                self._begin("select", strip, pos, self._snapped(strip, pos, event.modifiers()))
+                kept = selections.items if event.modifiers() & ADD else ()
+                self._begin("select", strip, pos, self._snapped(strip, pos, event.modifiers()), kept)
         else:
             return False
         return True
 
-    def _begin(self, kind: str, strip: TimeStrip, pos: QPointF, anchor_ns: int) -> None:
+    def _begin(
+        self, kind: str, strip: TimeStrip, pos: QPointF, anchor_ns: int, others: tuple[Window, ...] = ()
+    ) -> None:
         self._drags += 1
-        self._drag = _Drag(kind, strip, pos, anchor_ns, self.state.axis.window, self.state.selection, pos)
+        window, selections = self.state.axis.window, self.state.selections.items
+        self._drag = _Drag(kind, strip, pos, anchor_ns, window, selections, others, pos)
         self.left.emit()
 
     def _move(self, strip: TimeStrip, event: QMouseEvent) -> bool:
@@ -147,7 +141,7 @@ class Gestures(QObject):
         drag = self._drag
         if drag is None:
             self._hover(strip, pos)
-            near = self.state.selection is not None and self._edge_at(strip, pos) is not None
+            near = self._edge_at(strip, pos) is not None
             strip.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
             return True
         drag.pos, drag.held = pos, event.modifiers()
@@ -168,10 +162,18 @@ class Gestures(QObject):
     def _select_to(self, drag: _Drag) -> None:
         if drag.kind == "body":
             shift = drag.strip.span_ns(drag.pos.x() - drag.start.x())
-            low, high = drag.selection or drag.window
-            self.state.select((low + shift, high + shift))
+            low, high = drag.selections[-1]
+            window = low + shift, high + shift
         else:
-            self.state.select((drag.anchor_ns, self._snapped(drag.strip, drag.pos, drag.held)))
+            moved_ns = self._snapped(drag.strip, drag.pos, drag.held)
+            window = drag.anchor_ns, moved_ns
+            self.state.selections.edge = END if moved_ns >= drag.anchor_ns else START
+        self.state.selections.set(with_range(drag.others, window), self._run)
+
+    @property
+    def _run(self) -> str:
+        """The name of the drag, whose steps are one edit."""
+        return f"drag {self._drags}"
 
     def _pan_at_edge(self) -> None:
         """Move the window while the user drags a selection beyond its edge."""
@@ -196,7 +198,7 @@ class Gestures(QObject):
         elif drag.kind in ("select", "edge", "body"):
             hit = strip.hit(event.position())
             self.state.select_event(hit.event if hit else None)
-            self.clicked.emit(strip, event.position())
+            self.clicked.emit(strip, event.position(), bool(event.modifiers() & ADD))
         self._under = (strip, event.position())
         self._set_hover(strip, event.position())
         if not drag.moved:
@@ -210,11 +212,13 @@ class Gestures(QObject):
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._fit(strip.hit(pos))
             return True
-        selection = self.state.selection
-        if selection and selection[0] <= strip.time_at(pos.x()) <= selection[1]:
-            self.zoom_to_selection(deselect=True)
-        else:
+        at = strip.time_at(pos.x())
+        held = next((window for window in self.state.selections.items if window[0] <= at <= window[1]), None)
+        if held is None or strip.iteration_at(pos) is not None:
             self.double_clicked.emit(strip, pos)
+        else:
+            self.state.axis.go(*held)
+            self.state.select(None)
         return True
 
     def _fit(self, hit: HitResult | None) -> None:
@@ -284,19 +288,21 @@ class Gestures(QObject):
         time_ns = strip.time_at(pos.x())
         self.state.set_hover(Hover(time_ns, row, hit.event if hit else None))
 
-    def _edge_at(self, strip: TimeStrip, pos: QPointF) -> int | None:
-        selection = self.state.selection
-        if selection is None:
-            return None
-        away = [abs(strip.x_of(t) - pos.x()) for t in selection]
-        nearest = away.index(min(away))
-        return nearest if away[nearest] <= EDGE_PX else None
+    def _edge_at(self, strip: TimeStrip, pos: QPointF) -> tuple[Window, int] | None:
+        """Return the selected range whose edge is under the pointer, and which edge it is."""
+        edges = [
+            (abs(strip.x_of(t) - pos.x()), window, edge)
+            for window in reversed(self.state.selections.items)
+            for edge, t in enumerate(window)
+        ]
+        away, window, edge = min(edges, key=lambda item: item[0], default=(EDGE_PX + 1.0, (0, 0), END))
+        return (window, edge) if away <= EDGE_PX else None
 
     def _snapped(self, strip: TimeStrip, pos: QPointF, held: Qt.KeyboardModifier) -> int:
         time_ns: int = strip.time_at(pos.x())
         if held & Qt.KeyboardModifier.ShiftModifier:
             return time_ns
-        snapped: int | None = strip.snap(pos.y(), time_ns, strip.span_ns(SNAP_PX))
+        snapped = self.snapping.near(strip.placed_at(pos.y()), time_ns, strip.span_ns(SNAP_PX))
         return time_ns if snapped is None else snapped
 
     # Keys
@@ -327,20 +333,13 @@ class Gestures(QObject):
         start, end = self.state.axis.window
         self.state.axis.pan(round((end - start) * share))
 
-    def zoom_to_selection(self, deselect: bool = False) -> None:
-        """Zoom to the selected range."""
-        if self.state.selection is not None:
-            self.state.axis.go(*self.state.selection)
-            if deselect:
-                self.state.select(None)
-
     def cancel(self) -> bool:
         """Cancel the drag and restore the previous selection; return whether there was a drag."""
         drag, self._drag = self._drag, None
         self._edge_pan.stop()
         if drag is None:
             return False
-        self.state.select(drag.selection)
+        self.state.selections.set(drag.selections, self._run)
         self.dragging.emit(False)
         return True
 
@@ -362,10 +361,14 @@ class Gestures(QObject):
             return True
         if self.key(event):
             return True
-        if event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if key in _ARROWS and self.state.selection is not None and held in (NONE, SHIFT):
+            self.snapping.nudge(_ARROWS[key], snap=held == SHIFT)
+            return True
+        if held:
             return False
-        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self.pan(-0.1 if key == Qt.Key.Key_Left else 0.1)
+        if key in _ARROWS:
+            self.pan(0.1 * _ARROWS[key])
         elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
             self.scrolled.emit(-SCROLL_PX if key == Qt.Key.Key_Up else SCROLL_PX)
         elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):

@@ -6,14 +6,18 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
+from viewer.drawing.hit import HitResult
+from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import AxisPixels, Scale, snap_px
 from viewer.drawing.theme import LIGHT, Theme
-from viewer.state import ViewState
+from viewer.rows import Row
+from viewer.state import ViewState, Window
 from viewer.timeline.axis_place import AxisPlace
 
 log = logging.getLogger("viewer.timeline")
@@ -133,6 +137,26 @@ class OnTimeAxis:
         """Return the length that so many logical pixels cover."""
         start, end = self.window_ns()
         return round(pixels * (end - start) / self.place.pixels.width_px)
+
+
+class TimeStrip(Protocol):
+    """The interface that gestures and cards need of a strip."""
+
+    place: AxisPlace
+
+    def width(self) -> int: ...
+    def height(self) -> int: ...
+    def mapTo(self, parent: QWidget, pos: QPoint, /) -> QPoint: ...
+    def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
+    def unsetCursor(self) -> None: ...
+    def time_at(self, x: float) -> int: ...
+    def x_of(self, time_ns: int) -> float: ...
+    def span_ns(self, pixels: float) -> int: ...
+    def row_at(self, y: float) -> Row | None: ...
+    def hit(self, pos: QPointF) -> HitResult | None: ...
+    def placed_at(self, y: float) -> PlacedRow | None: ...
+    def tag_at(self, pos: QPointF) -> Window | None: ...
+    def iteration_at(self, pos: QPointF) -> int | None: ...
 
 
 class Strip(OnTimeAxis, QWidget):

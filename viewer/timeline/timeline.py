@@ -16,13 +16,15 @@ from viewer.state.navigation import go_to_iteration
 from viewer.timeline.axis_place import HEADER_WIDTH, SPLITTER, AxisPlace
 from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.cards import Cards
-from viewer.timeline.gestures import Gestures, TimeStrip
+from viewer.timeline.cards.clicks import select_clicked
+from viewer.timeline.gestures import Gestures
 from viewer.timeline.headers.pinned import EDGE_GAP, EDGE_SHADOW, PinnedEdge, PinnedHeaders
 from viewer.timeline.headers.row_headers import RowHeaders
 from viewer.timeline.notes.controller import NoteController
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.selection_links import SelectionLinks
-from viewer.timeline.strip import log
+from viewer.timeline.snapping import Snapping
+from viewer.timeline.strip import TimeStrip, log
 from viewer.timeline.strips import overview, ruler
 from viewer.timeline.strips.canvas import Canvas
 from viewer.timeline.strips.empty_text import no_gpu_text, no_row_text
@@ -70,8 +72,8 @@ class Timeline(QWidget):
         self.scene: Scene | None = None
         self.prepared: Scene | None = None
         self._pointed: Hover | None = None
-        self._selected: Window | None = None
-        self.gestures = Gestures(state, self)
+        self._selected: tuple[Window, ...] = ()
+        self.gestures = Gestures(state, Snapping(state, self), self)
         self.background_results = BackgroundResults(state, self)
         self.links = SelectionLinks(state, self.background_results, self)
         self.overview_corner, self.overview = OverviewCorner(state, self), Overview(state, self.place, self)
@@ -266,11 +268,12 @@ class Timeline(QWidget):
                 self._update_between(hover.time_ns, hover.time_ns)
 
     def _follow_selection(self) -> None:
-        before, self._selected = self._selected, self.state.selection
-        if before is None or self._selected is None or before == self._selected:
+        before, after = self._selected, self.state.selections.items
+        self._selected = after
+        if not before or not after or before[:-1] != after[:-1] or before == after:
             self._update_marks()
         else:
-            ends = zip(before, self._selected, strict=True)
+            ends = zip(before[-1], after[-1], strict=True)
             moved = [t for pair in ends if pair[0] != pair[1] for t in pair]
             self.ruler.update()
             self._update_between(min(moved), max(moved))
@@ -301,18 +304,13 @@ class Timeline(QWidget):
     # Clicks
 
     def _open(self, strip: TimeStrip, pos: QPointF) -> None:
-        if strip is self.ruler and (iteration := self.ruler.iteration_at(pos)) is not None:
+        if (iteration := strip.iteration_at(pos)) is not None:
+            self.state.select(None)
             go_to_iteration(self.state, iteration)
 
-    def _click(self, strip: TimeStrip, pos: QPointF) -> None:
-        if strip is self.ruler and (iteration := self.ruler.iteration_at(pos)) is not None:
-            self.state.set_iteration(iteration)
-        elif (
-            number := self.cards.stall_at(strip, pos)
-        ) is not None and self.background_results.stalls is not None:
-            row = self.background_results.stalls.table.iloc[number]
-            self.state.choose_stall(number)
-            self.state.select((int(row["start_ns"]), int(row["end_ns"])))
+    def _click(self, strip: TimeStrip, pos: QPointF, add: bool) -> None:
+        stalls, number = self.background_results.stalls, self.cards.stall_at(strip, pos)
+        select_clicked(self.state, strip, pos, self.canvas.scale(), stalls, number, add)
 
     # Geometry
 

@@ -131,6 +131,88 @@ def test_a_range_stands_beside_the_iteration_of_its_middle():
     assert study.measure(44, 48, iterations).iteration is None
 
 
+def test_several_ranges_add_up_and_an_event_across_two_counts_once():
+    maker = TraceMaker(session_ns=100).kernel(0, 60, "long").kernel(5, 8, "short", stream=8)
+    maker.kernel(20, 24, "gap", stream=8).kernel(30, 90, "late", stream=9).kernel(70, 70, "empty", stream=8)
+    study = Study(maker.trace(), BUILTIN)
+    ranges = [(30, 40), (2, 10), (62, 72)]
+    card = study.measure_all(ranges)
+    assert card.windows == ((2, 10), (30, 40), (62, 72))
+    assert (card.length_ns, card.start_ns, card.end_ns) == (28, 2, 72)
+    assert card.kernels == 4
+    single = [study.measure(*window) for window in ranges]
+    assert card.parts_ns.tolist() == sum(one.parts_ns for one in single).tolist()
+    assert {f.name: f.sum_ns for f in card.families} == {"long": 18, "late": 20, "short": 3}
+    assert card.gpus[0].stream_gaps.empty_ns == sum(one.gpus[0].stream_gaps.empty_ns for one in single)
+
+
+def test_several_ranges_are_clipped_and_those_outside_left_out():
+    study = two_streams()
+    card = study.measure_all([(40, 70), (60, 90), (1, 3)])
+    assert (card.windows, card.clipped) == (((1, 3), (40, 50)), True)
+    with pytest.raises(ValueError, match="recording runs from 0 to 50"):
+        study.measure_all([(60, 70), (80, 90)])
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_counts_of_several_ranges_equal_a_plain_count(count):
+    chance = random.Random(count)
+    maker = TraceMaker(session_ns=6000)
+    kernels = []
+    for number in range(3000):
+        start = chance.randrange(5000)
+        end = start + chance.choice([0, 1, 7, 60, 900])
+        kernels.append((start, end))
+        maker.kernel(start, end, f"k{number % 3}", stream=number % 5)
+    study = Study(maker.trace(), BUILTIN)
+    for _ in range(20):
+        edges = sorted(chance.sample(range(6000), 2 * count))
+        ranges = list(zip(edges[::2], edges[1::2], strict=True))
+        wanted = sum(
+            any(start < high and max(end, start + 1) > low for low, high in ranges) for start, end in kernels
+        )
+        assert study.measure_all(ranges).kernels == wanted
+
+
+def test_several_ranges_are_a_share_of_the_iterations_around_them():
+    from viewer.analysis.time.iteration_bounds import make_iterations
+
+    study = two_streams()
+    starts = np.array([[0, 10, 30, 40]], np.int64)
+    iterations = make_iterations("step", ("0", "1", "2"), starts, np.array([True]))
+    same = study.measure_all([(12, 14), (20, 23)], iterations).iteration
+    assert (same.counted, same.share, same.iterations) == ((1,), 0.25, (1,))
+    apart = study.measure_all([(12, 14), (32, 37)], iterations).iteration
+    assert (apart.counted, apart.iterations) == ((1, 2), (1, 2))
+    assert apart.share == pytest.approx(7 / 30)
+    assert study.measure_all([(12, 14), (44, 48)], iterations).iteration is None
+
+
+@pytest.mark.parametrize(
+    ("category", "at", "wanted"),
+    [
+        ("compute_only", 3, (0, 8)),
+        ("hidden_comm", 9, (8, 10)),
+        ("copy_only", 18, (16, 20)),
+        ("idle", 25, (20, 30)),
+        ("idle", 45, (40, 50)),
+        ("idle", 3, None),
+    ],
+)
+def test_the_bar_of_a_category_is_whole(category, at, wanted):
+    study = two_streams()
+    assert study.parts[0].interval_in(category, at, at + 1, study.trace.span_ns) == wanted
+
+
+def test_of_the_bars_in_a_pixel_the_one_with_most_time_is_taken():
+    maker = TraceMaker(session_ns=100).kernel(10, 20).kernel(23, 30).kernel(36, 80)
+    study = Study(maker.trace(), BUILTIN)
+    assert study.parts[0].interval_in("idle", 19, 37, study.trace.span_ns) == (30, 36)
+    assert study.parts[0].interval_in("compute_only", 18, 30, study.trace.span_ns) == (23, 30)
+    assert study.parts[0].interval_in("idle", 2, 12, study.trace.span_ns) == (0, 10)
+    assert study.parts[0].interval_in("idle", 85, 90, study.trace.span_ns) == (80, 100)
+
+
 def test_classes_are_sums_and_unions_of_what_is_inside():
     maker = (
         TraceMaker().kernel(0, 10, "gemm").kernel(5, 20, "gemm", stream=8).kernel(12, 12, "flash_fwd_kernel")

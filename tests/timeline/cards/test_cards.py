@@ -126,14 +126,16 @@ def test_selection_card_shows_parts_and_share_of_the_iteration(panel):
     state = state_of(training())
     card = SelectionCard(panel)
     window = (12 * MS, 17 * MS)
-    card.show_range(state.study, window, state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
+    card.show_range(state.study, (window,), state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
     assert card.isVisible()
     assert (card.numbers.parts_ns.sum(axis=1) == 5 * MS).all()
     assert card.numbers.iteration.share == pytest.approx(0.25)
     assert card.table.where == "25.0 % of iteration 0"
     assert QRect(0, 0, 900, 600).contains(card.geometry())
     card.grab()
-    card.show_range(state.study, (0, 62 * MS), state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600))
+    card.show_range(
+        state.study, ((0, 62 * MS),), state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600)
+    )
     assert card.table.where == "3.1 × the length of iteration 1 · touches iterations 0 to 2"
 
 
@@ -143,7 +145,7 @@ def test_card_goes_below_the_rows_where_it_fits(panel):
     bounds, span = QRect(0, 0, 1400, 600), QRect(100, 10, 150, 2)
     for top in (300, 550):
         free = QRect(0, top, 1400, 600 - top)
-        card.show_range(state.study, (12 * MS, 17 * MS), None, span, bounds, free)
+        card.show_range(state.study, ((12 * MS, 17 * MS),), None, span, bounds, free)
         assert free.contains(card.geometry()) is (top == 300)
         assert bounds.contains(card.geometry())
 
@@ -152,7 +154,7 @@ def test_card_stands_left_of_a_range_at_the_right_edge(panel):
     state = state_of(training())
     card = SelectionCard(panel)
     bounds = QRect(0, 0, 1400, 600)
-    card.show_range(state.study, (12 * MS, 17 * MS), None, QRect(1200, 10, 150, 2), bounds)
+    card.show_range(state.study, ((12 * MS, 17 * MS),), None, QRect(1200, 10, 150, 2), bounds)
     assert card.geometry().right() < 1200
 
 
@@ -182,15 +184,15 @@ def test_a_card_without_room_beside_it_covers_least_of_the_span():
 
 def test_parts_that_no_gpu_has_take_no_room(qapp):
     state = state_of(training())
-    whole = RangeTable(state.study, state.axis.limits, state.iterations)
-    hole = RangeTable(state.study, (17 * MS, 20 * MS), state.iterations)
+    whole = RangeTable(state.study, [state.axis.limits], state.iterations)
+    hole = RangeTable(state.study, [(17 * MS, 20 * MS)], state.iterations)
     assert hole.numbers.all_ns[:4].sum() == 0
     assert hole.size().width() < whole.size().width()
 
 
 def test_a_table_is_made_to_fit_where_there_is_little_room(qapp):
     state = state_of(training(ranks=9))
-    table = RangeTable(state.study, state.axis.limits, state.iterations)
+    table = RangeTable(state.study, [state.axis.limits], state.iterations)
     assert table.size("hint").height() > 160
     assert table.size().width() > 500
     table.fit(500, 160)
@@ -213,7 +215,7 @@ def test_what_is_said_of_a_range_is_not_cut_where_a_second_line_has_room(panel):
     state = state_of(training(ranks=4))
     card = SelectionCard(panel)
     card.show_range(
-        state.study, (2 * MS, 62 * MS), state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600)
+        state.study, ((2 * MS, 62 * MS),), state.iterations, QRect(10, 10, 50, 2), QRect(0, 0, 900, 600)
     )
     said = dict(card.table._notes)
     lines = " ".join(line for _, line in card.table._note_lines)
@@ -225,7 +227,7 @@ def test_what_is_said_of_a_range_is_not_cut_where_a_second_line_has_room(panel):
 def test_second_lines_go_before_anything_is_left_out(qapp):
     state = state_of(training(ranks=4))
     about = (("Of which", "16.18 ms in other CUDA calls · " * 5), ("Inside", "layer 0"))
-    table = RangeTable(state.study, (2 * MS, 62 * MS), state.iterations, about=about)
+    table = RangeTable(state.study, [(2 * MS, 62 * MS)], state.iterations, about=about)
     high = table.size().height()
     assert [label for label, _ in table._note_lines] == ["Of which", "", "Inside"]
     table.fit(900, high - 1)

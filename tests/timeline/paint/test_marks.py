@@ -120,8 +120,10 @@ def test_ruler_knows_the_iterations(on_screen):
     timeline = on_screen(Timeline(state_of(skewed()), "raster"), 900, 400)
     state, ruler = timeline.state, timeline.ruler
     state.axis.go(0, 130 * MS)
-    assert ruler.snap(5, 35 * MS + 1000, 5000) == 35 * MS
-    assert ruler.snap(5, 45 * MS, 5000) is None
+    near = timeline.gestures.snapping.near
+    assert near(None, 35 * MS + 1000, 5000) == 35 * MS
+    assert near(None, 45 * MS + 1000, 5000) == 45 * MS, "an edge of an event, over the whole height"
+    assert near(None, 47 * MS + 500_000, 5000) is None
     chip = QPoint(round(ruler.x_of(40 * MS)), 8)
     assert ruler.iteration_at(QPointF(chip)) == 1
     QTest.mouseClick(ruler, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, chip)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,19 @@ class PrefixSums:
         running = self._running(start_ns)
         runs = (self._end[running] > start_ns) & (self._code[running] < len(self.keys))
         return begun + int(np.count_nonzero(runs))
+
+    def count_in(self, windows: Sequence[tuple[int, int]]) -> int:
+        """Return how many events touch any of some windows: disjoint, by start; each event counts once."""
+        total = sum(self.count(start, end) for start, end in windows)
+        # An event touches a run of neighbouring windows. It was counted once too often for each pair of
+        # neighbours that it touches: it starts before the end of the one and runs at the start of the other.
+        for (_, end), (start, _) in pairwise(windows):
+            running = self._running(start)
+            begun = int(np.searchsorted(self._start, end, side="left"))
+            both = slice(running.start, max(running.start, min(running.stop, begun)))
+            runs = (self._end[both] > start) & (self._code[both] < len(self.keys))
+            total -= int(np.count_nonzero(runs))
+        return total
 
     def sums(self, start_ns: int, end_ns: int) -> Int64:
         """Return the time of each key inside [start, end), events clipped to it, shape (k,), ns."""

@@ -36,12 +36,25 @@ class Steady:
 class IterationShare:
     """The length of a range as a share of that of the iteration around its middle.
 
-    `iteration` is that iteration, `iterations` are all that the range touches.
+    Of several ranges it is their length together, over that of the iterations around their middles, each of
+    which counts once.
+
+    Attributes
+    ----------
+    counted : tuple of int
+        The iterations around the middles, which `share` is of.
+    iterations : tuple of int
+        All from the first to the last that a range touches.
     """
 
-    iteration: int
+    counted: tuple[int, ...]
     share: float
     iterations: tuple[int, ...]
+
+    @property
+    def iteration(self) -> int:
+        """The iteration around the middle of the first range."""
+        return self.counted[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,16 +154,25 @@ class Iterations:
 
     def share(self, start_ns: int, end_ns: int) -> IterationShare | None:
         """Return the length of a range over that of the iteration around its middle, None outside all."""
-        # The middle, not the start: who drags over an iteration starts a little before it, in its neighbour.
-        iteration = self.iteration_at((start_ns + end_ns) // 2)
-        if iteration is None or not self.duration_ns[iteration]:
+        return self.share_of(((start_ns, end_ns),))
+
+    def share_of(self, windows: Sequence[tuple[int, int]]) -> IterationShare | None:
+        """Return the length of disjoint ranges, by start, over that of the iterations around their middles.
+
+        None where the middle of one lies outside all iterations.
+        """
+        # Not the starts: who drags over an iteration starts a little before it, in its neighbour.
+        around = [self.iteration_at((start + end) // 2) for start, end in windows]
+        counted = tuple(sorted({iteration for iteration in around if iteration is not None}))
+        whole = int(self.duration_ns[list(counted)].sum()) if counted else 0
+        if None in around or not whole:
             return None
-        # The range may begin before the first iteration and end after the last.
-        first = self.iteration_at(max(start_ns, self.start_ns(0)))
-        last = self.iteration_at(min(end_ns, self.end_ns(self.count - 1)) - 1)
-        low, high = (iteration if first is None else first), (iteration if last is None else last)
-        share = (end_ns - start_ns) / int(self.duration_ns[iteration])
-        return IterationShare(iteration, share, tuple(range(low, max(low, high) + 1)))
+        # The ranges may begin before the first iteration and end after the last.
+        first = self.iteration_at(max(windows[0][0], self.start_ns(0)))
+        last = self.iteration_at(min(windows[-1][1], self.end_ns(self.count - 1)) - 1)
+        low, high = (counted[0] if first is None else first), (counted[-1] if last is None else last)
+        share = sum(end - start for start, end in windows) / whole
+        return IterationShare(counted, share, tuple(range(low, max(low, high) + 1)))
 
     def table(self, breakdowns: Sequence[TimeBreakdown]) -> pd.DataFrame:
         """Return one row per iteration and GPU.

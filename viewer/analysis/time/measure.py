@@ -53,12 +53,12 @@ class GpuNumbers:
 
 @dataclass(frozen=True, slots=True)
 class RangeNumbers:
-    """A time range on all GPUs (docs/definitions.md, section 1).
+    """A time range, or several that are disjoint, on all GPUs (docs/definitions.md, section 1).
 
     Attributes
     ----------
-    start_ns, end_ns : int
-        The range, clipped to the recording; `clipped` tells whether that changed it.
+    windows : tuple of (int, int)
+        The ranges, by start, clipped to the recording, ns; `clipped` tells whether that changed them.
     parts_ns : ndarray of int64, shape (gpus, 5)
         In order of `CATEGORIES`; each row sums to the length.
     spinning_ns : ndarray of int64, shape (gpus,)
@@ -66,11 +66,10 @@ class RangeNumbers:
     families : tuple of Family
         The three with most time over all GPUs.
     iteration : IterationShare or None
-        The range as a share of the iteration around its middle, where there is one.
+        The ranges as a share of the iterations around their middles; None where one lies outside all.
     """
 
-    start_ns: int
-    end_ns: int
+    windows: tuple[tuple[int, int], ...]
     clipped: bool
     parts_ns: Int64
     spinning_ns: Int64
@@ -79,9 +78,19 @@ class RangeNumbers:
     iteration: IterationShare | None
 
     @property
+    def start_ns(self) -> int:
+        """The start of the first range, ns."""
+        return self.windows[0][0]
+
+    @property
+    def end_ns(self) -> int:
+        """The end of the last range, ns."""
+        return self.windows[-1][1]
+
+    @property
     def length_ns(self) -> int:
-        """The length of the range, ns."""
-        return self.end_ns - self.start_ns
+        """The length of the ranges together, ns."""
+        return sum(end - start for start, end in self.windows)
 
     @property
     def all_ns(self) -> Int64:
@@ -133,6 +142,27 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
     return start, end, (start, end) != (start_ns, end_ns)
 
 
+def clip_windows(
+    trace: Trace, windows: Iterable[tuple[int, int]]
+) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """Return disjoint windows by start, clipped to the recording, in ns, and whether that changed any.
+
+    Those of which nothing was recorded are left out.
+
+    Raises
+    ------
+    ValueError
+        If nothing of all of them lies inside the recording.
+    """
+    low, high = trace.span_ns
+    asked = sorted(windows)
+    inside = [(max(start, low), min(end, high)) for start, end in asked]
+    inside = [(start, end) for start, end in inside if end > start]
+    if not inside:
+        clip_window(trace, *(asked[0] if asked else (0, 0)))
+    return tuple(inside), inside != asked
+
+
 def parts_of(breakdowns: Sequence[TimeBreakdown], start_ns: int, end_ns: int) -> Int64:
     """Return the five categories of every GPU in [start, end), shape (gpus, 5), ns."""
     # Shape (gpus, 5, 2), also without any GPU: what lies before the start and before the end.
@@ -164,10 +194,10 @@ def measure(
     trace: Trace,
     breakdowns: Sequence[TimeBreakdown],
     sums: Iterable[GpuSums],
-    window: tuple[int, int],
+    windows: Iterable[tuple[int, int]],
     iterations: Iterations | None = None,
 ) -> RangeNumbers:
-    """Measure a range of time on all GPUs (docs/definitions.md, section 1).
+    """Measure a range of time, or several, on all GPUs (docs/definitions.md, section 1).
 
     Parameters
     ----------
@@ -176,40 +206,47 @@ def measure(
     sums : iterable of GpuSums
         Of the GPUs whose kernels, launches and stream gaps are wanted; without any, the parts alone are
         measured, which costs well under a millisecond, and `gpus` and `families` are empty.
-    window : (int, int)
-        The range [start, end), ns.
+    windows : iterable of (int, int)
+        The ranges [start, end), disjoint, ns.
     iterations : Iterations, optional
-        Those that the range is compared with.
+        Those that the ranges are compared with.
 
     Raises
     ------
     ValueError
-        If nothing of the range lies inside the recording.
+        If nothing of the ranges lies inside the recording.
     """
-    start, end, clipped = clip_window(trace, *window)
+    inside, clipped = clip_windows(trace, windows)
     family_ns: dict[int, int] = {}
     gpus = []
     for of_gpu in sums:
         families, stream = of_gpu.families, of_gpu.stream_gaps.stream
         # By the id of the short name, which all GPUs share: families of the same name add up over them.
-        ns_of = dict(zip(families.keys.tolist(), families.sums(start, end).tolist(), strict=True))
+        sums_of = np.sum([families.sums(*window) for window in inside], axis=0)
+        ns_of = dict(zip(families.keys.tolist(), sums_of.tolist(), strict=True))
         for name_id, ns in ns_of.items():
             family_ns[name_id] = family_ns.get(name_id, 0) + ns
         gpus.append(
             GpuNumbers(
                 of_gpu.gpu,
-                families.count(start, end),
-                sum(spans.count(start, end) for spans in of_gpu.launched),
+                families.count_in(inside),
+                sum(spans.count_in(inside) for spans in of_gpu.launched),
                 _longest_families(trace.names, ns_of),
-                of_gpu.stream_gaps.totals(start, end),
+                of_gpu.stream_gaps.totals_in(inside),
                 None if stream is None else trace.streams[stream].stream_id,
             )
         )
+    parts = np.sum([parts_of(breakdowns, *window) for window in inside], axis=0)
     return RangeNumbers(
-        start, end, clipped, parts_of(breakdowns, start, end),
-        np.array([int(b.spinning.covered(start, end)) for b in breakdowns], np.int64), tuple(gpus),
-        _longest_families(trace.names, family_ns), iterations.share(start, end) if iterations else None,
+        inside, clipped, parts, _spinning(breakdowns, inside), tuple(gpus),
+        _longest_families(trace.names, family_ns), iterations.share_of(inside) if iterations else None,
     )  # fmt: skip
+
+
+def _spinning(breakdowns: Sequence[TimeBreakdown], windows: Sequence[tuple[int, int]]) -> Int64:
+    """Return the time of each GPU in windows in which its compute only waits, shape (gpus,), ns."""
+    starts, ends = np.array(windows, np.int64).T
+    return np.array([int(b.spinning.covered(starts, ends).sum()) for b in breakdowns], np.int64)
 
 
 def class_numbers(

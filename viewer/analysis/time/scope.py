@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewer.analysis.core.intervals import Intervals, union, window
+from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.core.units import duration_text
 from viewer.analysis.time.iteration_bounds import Iterations
-from viewer.analysis.time.measure import clip_window
+from viewer.analysis.time.measure import clip_windows
 from viewer.analysis.time.time_breakdown import IDLE, TimeBreakdown
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64
+
+_MOST_SPANS = 3
+"""How many ranges a note spells out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +104,29 @@ def range_scope(
     ValueError
         If nothing of it lies inside the recording, or it is empty.
     """
-    start, end, clipped = clip_window(trace, start_ns, end_ns)
-    notes = [f"Range clipped to the recording: {_span(start, end)}."] if clipped else []
-    # One object for all GPUs: with thousands of them the same interval is not made thousands of times.
-    time = window(start, end)
+    return ranges_scope(trace, breakdowns, ((start_ns, end_ns),), what)
+
+
+def ranges_scope(
+    trace: Trace,
+    breakdowns: Sequence[TimeBreakdown],
+    windows: Iterable[tuple[int, int]],
+    what: str = "ranges",
+) -> Scope:
+    """Return several disjoint time ranges, the same on every GPU, clipped to the recording.
+
+    Raises
+    ------
+    ValueError
+        If nothing of them lies inside the recording.
+    """
+    inside, clipped = clip_windows(trace, windows)
+    where = ", ".join(_span(start, end) for start, end in inside[:_MOST_SPANS])
+    where += f" and {len(inside) - _MOST_SPANS} more" if len(inside) > _MOST_SPANS else ""
+    notes = [f"Range clipped to the recording: {where}."] if clipped else []
+    starts, ends = np.array(inside, np.int64).T
+    # One object for all GPUs: with thousands of them the same intervals are not made thousands of times.
+    time = union(starts, ends)
     scope = Scope(f"{what}, clipped to the recording" if clipped else what, (time,) * len(trace.gpus), time)
     # Idle from end to end is worth a line only where the trace holds operations that lie elsewhere.
     has_operations = any(len(trace.events[kind]) for kind in GPU_KINDS)

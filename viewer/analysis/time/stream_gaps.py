@@ -5,7 +5,8 @@ See docs/definitions.md, section 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -66,6 +67,11 @@ class StreamGaps:
         compute, communication, copy = (int(s.covered(start_ns, end_ns)) for s in self.states)
         empty = end_ns - start_ns - sum(int(own.sums(start_ns, end_ns).sum()) for own in self.own)
         return StreamGapNumbers(empty, compute, communication, copy, empty - compute - communication - copy)
+
+    def totals_in(self, windows: Sequence[tuple[int, int]]) -> StreamGapNumbers:
+        """Return what fills the compute stream's gaps inside disjoint windows, added up."""
+        each = (astuple(self.totals(*window)) for window in windows)
+        return StreamGapNumbers(*map(sum, zip(*each, strict=True)))
 
 
 def find_stream_gaps(trace: Trace, classes: KernelClasses, covered: BusyIntervals, gpu: int) -> StreamGaps:

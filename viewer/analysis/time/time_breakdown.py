@@ -122,6 +122,33 @@ class TimeBreakdown:
         pieces = [self._idle(low, high) if p == IDLE else self.busy[p].clip(low, high) for p in positions]
         return reduce(or_, pieces)
 
+    def interval_in(
+        self, category: str, low_ns: int, high_ns: int, span_ns: tuple[int, int]
+    ) -> tuple[int, int] | None:
+        """Return the maximal interval of a category that has most time in [low, high), in ns, whole.
+
+        None where the category has no time there. Idle time ends with `window_ns`, as stalls do; what lies
+        before and after it, up to the recording's `span_ns`, are intervals of their own.
+        """
+        pieces = self.intervals(category, start_ns=low_ns, end_ns=high_ns)
+        if not len(pieces):
+            return None
+        inside = int(pieces.start_ns[np.argmax(pieces.lengths)])
+        if (position := CATEGORIES.index(category)) != IDLE:
+            covered = self.busy[position]
+            found = int(np.searchsorted(covered.start_ns, inside, side="right")) - 1
+            return int(covered.start_ns[found]), int(covered.end_ns[found])
+        low, high = span_ns
+        for edge in self.window_ns:
+            low, high = (max(low, edge), high) if edge <= inside else (low, min(high, edge))
+        for covered in self.busy:
+            following = int(np.searchsorted(covered.start_ns, inside, side="right"))
+            if following > 0:
+                low = max(low, int(covered.end_ns[following - 1]))
+            if following < len(covered):
+                high = min(high, int(covered.start_ns[following]))
+        return low, high
+
     def next_stall(
         self, categories: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
     ) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import guard
 
 if TYPE_CHECKING:
-    from viewer.timeline.gestures import TimeStrip
+    from viewer.timeline.strip import TimeStrip
     from viewer.timeline.strips.canvas import Canvas
     from viewer.timeline.strips.gl_canvas import GlCanvas
     from viewer.timeline.strips.overview import Overview
@@ -102,12 +102,12 @@ class Cards(QObject):
     def place_selection(self) -> None:
         """Show the selection's card where it covers least, or hide it where the selection is out of view."""
         state, canvas = self._state, self._strips.canvas
-        selection, study = state.selection, state.study
-        start, end = state.axis.window
-        if study is None or selection is None or selection[1] <= start or selection[0] >= end:
+        study, (start, end) = state.study, state.axis.window
+        in_view = [item for item in state.selections.items if item[1] > start and item[0] < end]
+        if study is None or not in_view:
             self.selection.dismiss()
             return
-        left, right = (int(canvas.x_of(t)) for t in selection)
+        left, right = (int(canvas.x_of(t)) for t in in_view[-1])
         bounds = self._bounds()
         span = QRect(
             QPoint(bounds.left() + max(left, 0), bounds.top()),
@@ -116,7 +116,7 @@ class Cards(QObject):
         with guard("the selection card", self.selection.dismiss):
             self.selection.show_range(
                 study,
-                selection,
+                state.selections.items,
                 state.iterations,
                 span,
                 bounds,
@@ -157,8 +157,8 @@ class Cards(QObject):
 
     def _is_selected(self, strip: TimeStrip, pos: QPointF) -> bool:
         """Return whether a point lies in the selection, whose own card tells more than the cut."""
-        selection = self._state.selection
-        return selection is not None and selection[0] <= strip.time_at(pos.x()) <= selection[1]
+        at = strip.time_at(pos.x())
+        return any(start <= at <= end for start, end in self._state.selections.items)
 
     def _about_selection(self, study: Study) -> Lines:
         """Return the facts about the selection where it is a stall."""

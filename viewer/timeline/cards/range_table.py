@@ -17,6 +17,7 @@ from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.format import format_count, format_ns, format_share, iteration_share_text
 from viewer.drawing.theme import Theme
 from viewer.state import Window
+from viewer.state.navigation import ranges_text
 from viewer.timeline.cards.card_text import gpu_names
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, advance, cropped, wrapped
@@ -41,7 +42,7 @@ _Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
 
 
 class RangeTable:
-    """The numbers of one range and their layout; sizes are in logical pixels.
+    """The numbers of a range, or of several together, and their layout; sizes are in logical pixels.
 
     Categories that no GPU has are left out, and so is "no kernel running" where that is the idle time.
 
@@ -63,14 +64,15 @@ class RangeTable:
     def __init__(
         self,
         study: Study,
-        selection: Window,
+        ranges: Sequence[Window],
         iterations: Iterations | None,
         most_gpus: int = _MAX_GPUS,
         *,
         details: bool = True,
         about: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.numbers = study.measure(*selection, iterations, details=details)
+        self.numbers = study.measure_all(ranges, iterations, details=details)
+        self.title = ranges_text(self.numbers.windows)
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         self._notes = list(about) or [*_spinning(self.numbers), *_notes(self.numbers, details)]
@@ -119,7 +121,7 @@ class RangeTable:
     @property
     def _head_width(self) -> float:
         """The offset from the left edge at which the text beside the length begins."""
-        return advance(format_ns(self.numbers.length_ns), 14, STRONG) + 18
+        return advance(self.title, 14, STRONG) + 18
 
     @property
     def _note_lines(self) -> list[tuple[str, str]]:
@@ -143,9 +145,8 @@ class RangeTable:
     def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
         """Paint the table into `rect`, which is as large as `size` says."""
         numbers = self.numbers
-        title = format_ns(numbers.length_ns)
         base = rect.top() + 12.0
-        marks.paint_text(painter, title, rect.left(), base, 14, theme.text, STRONG)
+        marks.paint_text(painter, self.title, rect.left(), base, 14, theme.text, STRONG)
         x = rect.left() + self._head_width
         where = cropped(self.where, rect.right() - x, _TEXT)
         marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
@@ -314,7 +315,11 @@ def _where(numbers: RangeNumbers, iterations: Iterations | None) -> str:
     share = numbers.iteration
     if share is None or iterations is None:
         return "outside the iterations" if iterations else ""
-    text = iteration_share_text(share.share, f"iteration {share.iteration}")
+    counted = len(share.counted)
+    which = f"iteration {share.iteration}" if counted == 1 else f"{counted} iterations"
+    text = iteration_share_text(share.share, which)
+    if len(numbers.windows) > 1:
+        return text
     if (pair := between(numbers, iterations)) is not None:
         text += f" · between iterations {pair[0]} and {pair[1]}"
     elif len(share.iterations) > 1:

@@ -16,7 +16,7 @@ from viewer.timeline.cards.card import MARGIN, Card
 from viewer.timeline.cards.range_table import RangeTable
 
 _SLOW_S, _PAUSE_MS = 0.001, 60
-_HINT = "Enter keeps the measurement · Shift while dragging: no snapping"
+_HINT = "Enter keeps the measurement · Ctrl+drag adds a range · Shift+drag: no snapping"
 
 
 class SelectionCard(Card):
@@ -26,7 +26,7 @@ class SelectionCard(Card):
         super().__init__(parent)
         self.table: RangeTable | None = None
         self._cost_s = 0.0
-        self._shown_range: tuple[Study, Window, Iterations | None] | None = None
+        self._shown_range: tuple[Study, tuple[Window, ...], Iterations | None] | None = None
         self._about: tuple[tuple[str, str], ...] = ()
         self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
@@ -35,18 +35,18 @@ class SelectionCard(Card):
     def show_range(
         self,
         study: Study,
-        window: Window,
+        ranges: tuple[Window, ...],
         iterations: Iterations | None,
         span: QRect,
         bounds: QRect,
         free: QRect | None = None,
         about: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Show the numbers of a range beside the place where it is selected (`show_beside`).
+        """Show the numbers of ranges beside the place where they are selected (`show_beside`).
 
         `about` are the facts about it where it is a stall.
         """
-        wanted = (study, window, iterations)
+        wanted = (study, ranges, iterations)
         known = self._shown_range == wanted and self._about == about
         place = (span, bounds, free)
         self._shown_range, self._about = wanted, about

@@ -11,11 +11,11 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.state import Note, ViewState
-from viewer.timeline.gestures import TimeStrip
 from viewer.timeline.notes.canvas_menu import note_in_mind, note_menu, place_menu
 from viewer.timeline.notes.note_editor import NoteEditor
 from viewer.timeline.notes.note_gestures import NotedStrip, NoteGestures
 from viewer.timeline.notes.note_layer import DRAFT
+from viewer.timeline.strip import TimeStrip
 
 
 class NoteCanvas(NotedStrip, TimeStrip, Protocol):

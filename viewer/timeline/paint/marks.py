@@ -14,7 +14,7 @@ from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
-from viewer.state import Measurement, Window
+from viewer.state import Measurement, Selections, Window
 from viewer.timeline.paint.fonts import MEDIUM, font, metrics
 from viewer.trace.events import Int64
 
@@ -47,6 +47,19 @@ def paint_selection(
     painter.fillRect(left, 0, max(right - left, 1), height, QColor.fromRgba(theme.selection))
     width = line_width(dpr)
     for x in (left, right):
+        painter.fillRect(x - width // 2, 0, width, height, QColor(theme.selection_edge))
+
+
+def paint_selections(
+    painter: QPainter, scale: Scale, selections: Selections, height: int, theme: Theme, dpr: float
+) -> None:
+    """Paint all selected ranges; the edge that the arrow keys move is the broader one."""
+    for window in selections.items:
+        if window[1] >= scale.start_ns and window[0] <= scale.end_ns:
+            paint_selection(painter, scale, window, height, theme, dpr)
+    if selections.current is not None:
+        width = 3 * line_width(dpr)
+        x = column_of(scale, selections.current[selections.edge])
         painter.fillRect(x - width // 2, 0, width, height, QColor(theme.selection_edge))
 
 

@@ -14,7 +14,7 @@ from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scene import Scene
 from viewer.rows import Row
-from viewer.state import ViewState
+from viewer.state import ViewState, Window
 from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.notes.note_layer import NoteLayer
 from viewer.timeline.paint import marks
@@ -57,14 +57,13 @@ class RowLayer(NoteLayer):
         x = self.place.pixels.device_x(pos.x())
         return self.scene.hit(self.placed, x, pos.y(), self.scale())
 
-    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
-        """Return the edge of an event of the row at `y` that is near an instant."""
-        row = self.row_at(y)
-        return self.scene.snap(row, time_ns, tolerance_ns) if self.scene and row else None
+    def tag_at(self, pos: QPointF) -> Window | None:
+        """Return None: a drag on rows always begins another selection."""
+        return None
 
-    def holds_selection(self, pos: QPointF) -> bool:
-        """Return False: a drag on rows always begins another selection."""
-        return False
+    def iteration_at(self, pos: QPointF) -> int | None:
+        """Return None: iterations have their labels on the ruler."""
+        return None
 
     def frame(self, grid: DeviceGrid) -> Frame | None:
         """Compute what the window shows."""
@@ -90,7 +89,7 @@ class RowLayer(NoteLayer):
         """Paint kept ranges, selection, the selected event with its other end, and the cut."""
         state, theme, scale, d = self.state, self.theme, self.scale(), grid.dpr
         marks.paint_measurements(painter, scale, state.measurements.items, grid.rows, d)
-        marks.paint_selection(painter, scale, state.selection, grid.rows, theme, d)
+        marks.paint_selections(painter, scale, state.selections, grid.rows, theme, d)
         ends = self.links.ends if self.links else None
         if ends is not None and state.study is not None:
             paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)

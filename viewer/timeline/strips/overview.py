@@ -87,8 +87,8 @@ class Overview(Strip):
         painter.fillRect(QRectF(0, 0, left, height), veil)
         painter.fillRect(QRectF(right, 0, grid.columns - right, height), veil)
         marks.paint_measurements(painter, scale, self.state.measurements.items, height, d)
-        if self.state.selection:
-            a, b = (marks.column_of(scale, t) for t in self.state.selection)
+        for window in self.state.selections.items:
+            a, b = (marks.column_of(scale, t) for t in window)
             painter.fillRect(a, 0, max(b - a, marks.line_width(d)), height, QColor.fromRgba(theme.selection))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.accent), max(1.0, d)))

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.drawing.format import format_instant, format_ns
 from viewer.drawing.hit import HitResult
+from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.drawing.ticks import ticks
@@ -198,7 +199,7 @@ class Ruler(Strip):
     def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(state, place, parent)
         self.setFixedHeight(HEIGHT)
-        self._tag = QRectF()
+        self._tags: list[tuple[Window, QRectF]] = []
 
     def row_at(self, y: float) -> Row | None:
         """There are no rows on a ruler."""
@@ -208,17 +209,13 @@ class Ruler(Strip):
         """There are no events on a ruler."""
         return None
 
-    def snap(self, y: float, time_ns: int, tolerance_ns: int) -> int | None:
-        """Return the boundary of an iteration near an instant."""
-        edges = marks.iteration_edges(self.state.iterations)
-        if not len(edges):
-            return None
-        nearest = int(edges[np.argmin(np.abs(edges - time_ns))])
-        return nearest if abs(nearest - time_ns) <= tolerance_ns else None
+    def placed_at(self, y: float) -> PlacedRow | None:
+        """There are no rows on a ruler."""
+        return None
 
-    def holds_selection(self, pos: QPointF) -> bool:
-        """Whether the pointer is on the selection's tag, by which it is moved as a whole."""
-        return self._tag.contains(pos)
+    def tag_at(self, pos: QPointF) -> Window | None:
+        """Return the selection whose tag is under the pointer, by which it is moved as a whole."""
+        return next((window for window, tag in reversed(self._tags) if tag.contains(pos)), None)
 
     def iteration_at(self, pos: QPointF) -> int | None:
         """Return the iteration whose label is under the pointer."""
@@ -244,16 +241,21 @@ class Ruler(Strip):
         theme, d, scale = self.theme, grid.dpr, self.scale()
         kept = self.state.measurements.items
         marks.paint_measurements(painter, scale, kept, grid.rows, d)
-        selection = self.state.selection
-        marks.paint_selection(painter, scale, selection, grid.rows, theme, d)
+        selections = self.state.selections
+        marks.paint_selections(painter, scale, selections, grid.rows, theme, d)
         ends = (0.0, float(grid.columns))
         if (hover := self.state.hover) is not None:
             x = marks.column_of(scale, hover.time_ns)
             marks.paint_cut(painter, x, grid.rows, theme, d)
             text = format_instant(hover.time_ns, scale.ns_per_px)
             marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
-        tag = paint_length(painter, scale, selection, theme, d)
-        self._tag = QRectF(grid.axis.logical_x(tag.left()), tag.top() / d, tag.width() / d, tag.height() / d)
+        self._tags = [(window, self._paint_length(painter, grid, window)) for window in selections.items]
+
+    def _paint_length(self, painter: QPainter, grid: DeviceGrid, window: Window) -> QRectF:
+        """Paint the tag of a selection; return where it is, in logical pixels."""
+        d = grid.dpr
+        tag = paint_length(painter, self.scale(), window, self.theme, d)
+        return QRectF(grid.axis.logical_x(tag.left()), tag.top() / d, tag.width() / d, tag.height() / d)
 
 
 class RulerCorner(QWidget):
