@@ -10,25 +10,20 @@ import numpy as np
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import union
-from viewer.analysis.launches.attribution import Mask
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.alignment import offsets
 from viewer.analysis.recording.clocks import Clock
 from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.losses import lost_rows
 from viewer.analysis.recording.reported import about_recording
+from viewer.analysis.recording.stopped_calls import stopped_calls
 from viewer.printable import counted
 from viewer.trace import GPU_KINDS, Kind, Trace
-from viewer.trace.events import MIGRATION_CAUSES, Int64
+from viewer.trace.events import MIGRATION_CAUSES
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
-FEW_ROWS = 0.9
-FEW_ROWS_CAPTURED = 0.02
-"""Launches while a graph is captured run nothing: with captures only an all but empty GPU counts as lost."""
-
-_LAUNCHING = "LaunchKernel"
 _PUTS_WORK = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch|Mem(cpy|set|Prefetch))")
-_CAPTURING = "StreamBeginCapture"
 _FAR_OUTSIDE_NS = 1_000_000_000
 
 
@@ -43,7 +38,8 @@ def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
     trace = launches.trace
     found = [
         *_no_gpu_rows(trace),
-        *_lost_rows(trace),
+        *lost_rows(launches, clocks),
+        *stopped_calls(trace),
         *_shifted_clocks(trace, clocks, offsets(clocks, launches, classes)),
         *_contradictions(trace, clocks),
         *_aligned(trace),
@@ -98,63 +94,6 @@ def _launching_calls(trace: Trace) -> int:
         if returned is not None:
             rows = rows[returned == 0]
     return len(rows)
-
-
-def _lost_rows(trace: Trace) -> Iterator[Finding]:
-    """Yield the processes that have launches without kernels, and not as many kernels without launches."""
-    if not any(len(trace.events[kind]) for kind in GPU_KINDS):
-        return
-    used = np.flatnonzero(np.bincount(trace.api.name_id, minlength=len(trace.names)))
-    texts = trace.names.take(used)
-    launching, capturing = (np.zeros(len(trace.names), bool) for _ in range(2))
-    launching[used] = [_LAUNCHING in text for text in texts]
-    capturing[used] = [_CAPTURING in text for text in texts]
-    for process in trace.processes:
-        if not trace.api.counts([thread.index for thread in trace.threads_of(process.index)]).any():
-            continue
-        launched, captures = _launched(trace, process.index, launching, capturing)
-        recorded = _correlations(trace, process.index)
-        count, with_kernel = len(launched), int(np.isin(launched, recorded).sum())
-        if (
-            count < 10
-            or max(with_kernel, len(recorded)) >= (FEW_ROWS_CAPTURED if captures else FEW_ROWS) * count
-        ):
-            continue
-        where = trace.process_label(process.index)
-        yield Finding(
-            "lost-rows",
-            "error",
-            f"{where}: {count:,} kernel launches, but kernels for {with_kernel:,} of them "
-            f"({100 * with_kernel / count:.1f} %)",
-            f"GPU events of {where} were lost while recording: its lanes are empty because rows are missing, "
-            "not because it was idle. Its parts, and what compares ranks, are wrong.",
-            where,
-            next((g.index for g in trace.gpus_of(process.index)), None),
-            process=process.index,
-        )
-
-
-def _launched(trace: Trace, process: int, launching: Mask, capturing: Mask) -> tuple[Int64, bool]:
-    """Return the correlation ids of a process's kernel launches, and whether it captures graphs.
-
-    `launching` and `capturing` are the masks of the names that do, shape (names,) each.
-    """
-    api = trace.api
-    rows = api.rows_of([t.index for t in trace.threads_of(process)])
-    names = api.name_id[rows]
-    launched = np.unique(np.asarray(api.columns["correlation"][rows[launching[names]]], np.int64))
-    return launched, bool(capturing[names].any())
-
-
-def _correlations(trace: Trace, process: int) -> Int64:
-    """Return the correlation ids of the kernels and graphs that a process ran."""
-    streams = [s.index for gpu in trace.gpus_of(process) for s in trace.streams_of(gpu.index)]
-    pieces = [
-        np.asarray(events.columns["correlation"][events.rows_of(streams)], np.int64)
-        for kind in (Kind.KERNEL, Kind.GRAPH)
-        if len(events := trace.events[kind])
-    ]
-    return np.concatenate([np.empty(0, np.int64), *pieces])
 
 
 def _shifted_clocks(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) -> Iterator[Finding]:

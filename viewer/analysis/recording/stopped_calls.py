@@ -1,0 +1,92 @@
+"""Finds where a process's CUDA calls stop while its ranges go on: rows were lost.
+
+See docs/definitions.md, section 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from viewer.analysis.launches.attribution import Indices, ranges_of
+from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.losses import calls_of
+from viewer.trace import Trace
+from viewer.trace.events import Int64
+from viewer.trace.names import normalise_numbers
+
+_GAPS = 8
+_LEAST_BEFORE, _LEAST_WITHOUT, _WITH_CALLS = 3, 2, 0.9
+"""A range with at least so many instances that hold calls, nearly all of them, and so many without."""
+
+
+def stopped_calls(trace: Trace) -> Iterator[Finding]:
+    """Yield the processes whose CUDA calls stop while a range goes on that held some before."""
+    for process in trace.processes:
+        calls = calls_of(trace, process.index)
+        if len(calls) and (found := _stopped(trace, process.index, calls)) is not None:
+            yield found
+
+
+def _stopped(trace: Trace, process: int, calls: Indices) -> Finding | None:
+    """Return the finding of a process: its last stop, else that in one of its longest gaps between calls."""
+    api = trace.api
+    start = np.sort(api.start_ns[calls])
+    end = int(api.end_ns[calls].max())
+    wide = np.argsort(np.diff(start), kind="stable")[::-1][:_GAPS] if len(start) > 1 else np.empty(0, np.intp)
+    gaps = [(end, int(np.iinfo(np.int64).max))]
+    gaps += [(int(start[gap]), int(start[gap + 1])) for gap in wide.tolist()]
+    for low, high in gaps:
+        for thread in trace.threads_of(process):
+            for track in trace.tracks_of(thread.index):
+                rows = ranges_of(trace, track.index)
+                if found := _repeats_without(trace, rows, start, low, high):
+                    return _goes_on(trace, process, low, high, *found)
+    return None
+
+
+def _repeats_without(
+    trace: Trace, rows: Indices, calls: Int64, low: int, high: int
+) -> tuple[str, int] | None:
+    """Return the name of a range that lies in [low, high) without calls and held some before, and how often.
+
+    `calls` are the starts of the process's calls, sorted; none lies inside [low, high).
+    """
+    nvtx = trace.nvtx
+    rows = rows[nvtx.columns["is_open"][rows] == 0] if len(rows) else rows
+    inside = (nvtx.start_ns[rows] > low) & (nvtx.end_ns[rows] < high)
+    if int(inside.sum()) < _LEAST_WITHOUT:
+        return None
+    used, code = np.unique(nvtx.name_id[rows], return_inverse=True)
+    texts: dict[str, int] = {}
+    kind_of_name = np.array(
+        [texts.setdefault(normalise_numbers(t), len(texts)) for t in trace.names.take(used)]
+    )
+    kind = kind_of_name[code.reshape(-1)]
+    held = np.searchsorted(calls, nvtx.end_ns[rows]) > np.searchsorted(calls, nvtx.start_ns[rows])
+    in_gap = np.bincount(kind[inside], minlength=len(texts))
+    outside = np.bincount(kind[~inside], minlength=len(texts))
+    with_calls = np.bincount(kind[~inside & held], minlength=len(texts))
+    goes_on = (in_gap >= _LEAST_WITHOUT) & (outside >= _LEAST_BEFORE) & (with_calls >= _WITH_CALLS * outside)
+    if not goes_on.any():
+        return None
+    most = int(np.where(goes_on, in_gap, 0).argmax())
+    return list(texts)[most], int(in_gap[most])
+
+
+def _goes_on(trace: Trace, process: int, low: int, high: int, name: str, times: int) -> Finding:
+    where = trace.process_label(process)
+    until = "to the end" if high == np.iinfo(np.int64).max else f"to {high / 1e9:,.3f} s"
+    return Finding(
+        "stopped-calls",
+        "error",
+        f"{where}: its CUDA calls stop at {low / 1e9:,.3f} s, but its range “{name}” goes on {times:,} times",
+        f"CUDA events of {where} were lost while recording, from {low / 1e9:,.3f} s {until}: its lanes are "
+        "empty there because rows are missing, not because it was idle. Its idle time is an upper bound; its "
+        "parts, and what compares ranks, are wrong.",
+        where,
+        next((g.index for g in trace.gpus_of(process)), None),
+        time_ns=low,
+        process=process,
+    )
