@@ -18,7 +18,7 @@ from viewer.panels.notes_panel import NotesPanel
 from viewer.panels.panel import CANCELLED
 from viewer.readers import Cancelled
 from viewer.rows import EventRef, RowKind
-from viewer.state import Note
+from viewer.state import Listing, Note
 from viewer.state.bookmarks import set_bookmark
 from viewer.state.measurement_table import measurement_frame
 from viewer.trace import Kind
@@ -154,7 +154,7 @@ def test_what_is_in_hand_stays_there(steps, step):
     assert state.chosen == event
     assert state.filter.hull == hull
     assert (state.axis.window, state.axis.limits, state.axis.steps) == (seen, limits, steps_back)
-    assert state.listed_key == row.key
+    assert state.listing == Listing(row.key)
 
 
 def test_rows_that_are_chosen_before_all_are_read_are_chosen_among_all(steps):

@@ -4,7 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
 
 from tests.panels.make import looking_at, row_of
 from viewer.drawing.times import TimeError
@@ -126,7 +127,7 @@ def test_name_duration_class_and_range_filter(state, demo_study):
     assert set(events.kinds) > {Kind.KERNEL}
     low, high = demo_study.trace.window_ns
     scope = demo_study.range_scope(low, (low + high) // 2)
-    order = listed(events, scope=scope).order
+    order = listed(events, scopes=(scope,)).order
     assert set(order) == set(np.flatnonzero(events.events.start_ns < (low + high) // 2))
 
 
@@ -203,7 +204,7 @@ def test_brushing_the_histogram_is_the_filter_by_duration(panel, qtbot):
     show(panel, qtbot, row)
     panel.chart.brushed.emit((10_000, 100_000))
     qtbot.waitUntil(lambda: not panel._worker.is_busy)
-    assert panel.duration.text() == "10us..100us"
+    assert panel.filters.duration.text() == "10us..100us"
     lengths = panel.events.durations(panel.table.event_model.order)
     assert len(lengths)
     assert 10_000 <= lengths.min() <= lengths.max() <= 100_000
@@ -215,9 +216,9 @@ def test_brushing_the_histogram_is_the_filter_by_duration(panel, qtbot):
 def test_a_wrong_duration_is_marked_and_the_list_stays(panel, qtbot):
     row = row_of(panel.state, "kernels")
     show(panel, qtbot, row)
-    panel.duration.setText("fast")
+    panel.filters.duration.setText("fast")
     panel._list()
-    assert panel.duration.toolTip()
+    assert panel.filters.duration.toolTip()
     assert panel.table.event_model.rowCount() == len(row.events)
 
 
@@ -248,9 +249,15 @@ def test_columns_can_be_chosen(panel, qtbot):
     assert "registers" not in keys
     panel.table.set_column_shown("registers", True)
     panel.table.set_column_shown("stream", False)
+    panel.table.scrollToBottom()
+    below = panel.table.verticalScrollBar().value()
     keys = [c.key for c in panel.table.shown_columns()]
     assert "registers" in keys
     assert "stream" not in keys
+    qtbot.waitUntil(lambda: not panel._worker.is_busy)
+    seen = [c.key for i, c in enumerate(panel.table.event_model.columns) if not panel.table.isColumnHidden(i)]
+    assert seen == keys
+    assert panel.table.verticalScrollBar().value() == below > 0
 
 
 def test_an_event_of_a_process_is_shown_in_its_own_row(panel, qtbot):
@@ -282,4 +289,102 @@ def test_columns_that_stand_in_the_file_alone_are_read_beside_the_window(
     monkeypatch.setattr(source, "column", watched)
     show(panel, qtbot, panel.state.rows.roots[0])
     qtbot.waitUntil(lambda: panel.table.event_model.rowCount() > 0)
+    assert not known, "columns that nobody sees are not read"
+    panel.table.set_column_shown("registers", True)
+    panel.table.set_column_shown("return_value", True)
+    qtbot.waitUntil(lambda: not panel._worker.is_busy)
+    panel.table.grab()
+    assert known == {(Kind.KERNEL, "registersPerThread"), (Kind.API, "returnValue")}
     assert readers == {False}
+
+
+def click_title(panel, qtbot, key):
+    header = panel.table.horizontalHeader()
+    number = [c.key for c in panel.table.event_model.columns].index(key)
+    at = QPoint(header.sectionViewportPosition(number) + header.sectionSize(number) // 2, 10)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    qtbot.waitUntil(lambda: not panel._worker.is_busy)
+
+
+def test_clicks_on_a_title_sort_from_the_largest_and_never_unsort(panel, qtbot):
+    show(panel, qtbot, row_of(panel.state, "stream"))
+    for descending in (True, False, True, False):
+        click_title(panel, qtbot, "duration_ns")
+        assert (panel.wanted.sort, panel.wanted.descending) == ("duration_ns", descending)
+        steps = np.diff(panel.events.durations(panel.table.event_model.order))
+        assert (steps <= 0 if descending else steps >= 0).all()
+    click_title(panel, qtbot, "start_ns")
+    assert (panel.wanted.sort, panel.wanted.descending) == ("start_ns", False)
+    click_title(panel, qtbot, "name")
+    assert (panel.wanted.sort, panel.wanted.descending) == ("name", False)
+
+
+def test_sorting_goes_to_the_top_and_the_selected_event_stays_selected(panel, qtbot):
+    row = row_of(panel.state, "stream")
+    show(panel, qtbot, row)
+    lengths = row.events.end_ns - row.events.start_ns
+    shortest = int(np.argmin(lengths))
+    panel.state.select_event(row.events.ref(shortest, row.key))
+    panel.table.scrollToBottom()
+    click_title(panel, qtbot, "duration_ns")
+    assert panel.table.verticalScrollBar().value() == 0
+    assert panel.table.position(0) == int(np.argmax(lengths))
+    assert panel.table.position(panel.table.currentIndex().row()) == shortest
+    panel.table.scrollToBottom()
+    panel.filters.duration.setText(">0")
+    qtbot.waitUntil(lambda: panel.wanted.least_ns == 1 and not panel._worker.is_busy)
+    assert panel.table.verticalScrollBar().value() == 0
+
+
+def test_a_click_in_the_table_moves_no_window_and_a_double_click_does(panel, qtbot):
+    row = row_of(panel.state, "stream")
+    show(panel, qtbot, row)
+    before = panel.state.axis.window
+    viewport = panel.table.viewport()
+    at = panel.table.visualRect(panel.table.event_model.index(2, 1)).center()
+    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=at)
+    assert panel.state.axis.window == before
+    assert panel.state.chosen == row.events.ref(2, row.key)
+    qtbot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=at)
+    start, end = panel.state.axis.window
+    assert (start, end) != before
+    assert start < row.events.start_ns[2] < end
+
+
+@pytest.mark.parametrize("kind", ["process", "gpu", "memory", "stream", "api"])
+def test_every_number_is_seen_whole(panel, qtbot, kind):
+    show(panel, qtbot, row_of(panel.state, kind))
+    qtbot.wait(0)
+    table, model = panel.table, panel.table.event_model
+    for sort in ("start_ns", "duration_ns"):
+        click_title(panel, qtbot, sort)
+        click_title(panel, qtbot, sort)
+        for top in (0, model.rowCount() // 2, model.rowCount() - 1):
+            table.scrollTo(model.index(top, 0))
+            table.grab()
+            QApplication.processEvents()
+            rows = range(max(top - 5, 0), min(top + 5, model.rowCount()))
+            for number, column in enumerate(model.columns):
+                if column.number and not table.isColumnHidden(number):
+                    cells = [model.index(row, number) for row in rows]
+                    widest = max(table.sizeHintForIndex(cell).width() for cell in cells)
+                    assert widest <= table.columnWidth(number), (column.key, [c.data() for c in cells])
+
+
+def test_names_take_the_room_that_is_left(panel, qtbot):
+    panel.resize(2200, 300)
+    show(panel, qtbot, row_of(panel.state, "stream"))
+    QApplication.processEvents()
+    table = panel.table
+    assert table.horizontalHeader().length() == table.viewport().width()
+    wide = table.columnWidth(0)
+    panel.resize(2400, 300)
+    QApplication.processEvents()
+    assert table.columnWidth(0) > wide
+    table.set_column_shown("grid_x", True)
+    QApplication.processEvents()
+    assert table.horizontalHeader().length() == table.viewport().width()
+    table.horizontalHeader().resizeSection(1, 300)
+    QApplication.processEvents()
+    assert table.columnWidth(1) == 300
+    assert table.horizontalHeader().length() == table.viewport().width()

@@ -107,5 +107,5 @@ def test_the_sort_mark_stands_beside_the_title(qtbot):
         header.paintSection(painter, QRect(0, 0, header.sectionSize(section), header.height()), section)
         painter.end()
         header.initStyleOptionForIndex(option, section)
-        assert option.text == f"{title} ▴"
+        assert option.text == f"{title} ▾"
         assert option.sortIndicator == QStyleOptionHeader.SortIndicator.None_

@@ -31,8 +31,9 @@ from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.find_bar import FindBar
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.panel import Panel
-from viewer.rows import Row
+from viewer.rows import EventRef, Row
 from viewer.state import ViewState
+from viewer.timeline.event_menu import stream_of_event, switch_stream_pins
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Trace
 
@@ -128,6 +129,22 @@ class ActionTarget(QObject):
         """Pin the current row, or unpin it."""
         rows = self.state.rows
         self._with_row(lambda row: rows.set_pinned(row.key, row.key not in rows.pinned))
+
+    def switch_stream_pins(self) -> None:
+        """Pin the stream of the current row, else of the selected event, on all GPUs, or unpin it."""
+        state, row = self.state, self.current_row()
+        stream = row.stream if row is not None else None
+        if stream is None and state.chosen is not None:
+            stream = stream_of_event(state, state.chosen)
+        if stream is None or state.study is None:
+            self.status.say("Point at the row of a stream first, or select what ran on it")
+        else:
+            switch_stream_pins(state, state.study.trace.streams[stream].stream_id)
+
+    def with_event(self, act: Callable[[ViewState, EventRef], object]) -> None:
+        """Do something with the selected event."""
+        if self.state.chosen is not None:
+            act(self.state, self.state.chosen)
 
     def hide_row(self) -> None:
         """Hide the current row."""

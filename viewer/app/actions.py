@@ -15,6 +15,7 @@ from viewer.panels.table_view import DenseTable
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.definitions_dialog import MEANING, show_definitions
+from viewer.timeline.event_menu import copy_name, list_instances, zoom_to_event
 from viewer.timeline.gestures import NOTCH
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ def _gpus(w: ActionTarget) -> bool:
 
 def _selection(w: ActionTarget) -> bool:
     return w.state.selection is not None
+
+
+def _event_chosen(w: ActionTarget) -> bool:
+    return w.state.study is not None and w.state.chosen is not None
 
 
 def _iterations(w: ActionTarget) -> bool:
@@ -231,6 +236,8 @@ _EDIT = (
             lambda w: w.state.history.can_undo),
     Action("redo", "Redo edit", "Edit", lambda w: w.state.history.redo(), ("Ctrl+Shift+Z",),
             lambda w: w.state.history.can_redo),
+    Action("copy-name", "Copy the name of the selected event", "Edit", lambda w: w.with_event(copy_name),
+            ("Ctrl+Shift+N",), _event_chosen),
     Action("note", "Write a note", "Edit", lambda w: w.timeline.notes.write(), ("M",), _trace,
             group="notes"),
     Action("delete-note", "Delete the note", "Edit", lambda w: w.state.notes.delete_chosen(), ("Del",),
@@ -251,6 +258,8 @@ _VIEW = (
             ("-",), _trace),
     Action("zoom-selection", "Zoom into the selection", "View",
             lambda w: navigation.zoom_to_selection(w.state), ("Z",), _selection),
+    Action("zoom-event", "Zoom to the selected event", "View", lambda w: w.with_event(zoom_to_event),
+            ("Ctrl+Return",), _event_chosen),
     Action("zoom-deselect", "Zoom into the selection and deselect", "View",
             lambda w: navigation.zoom_to_selection(w.state, deselect=True), ("Shift+Z",), _selection),
     Action("filter", "Filter to the selection", "View", lambda w: navigation.filter_to_selection(w.state),
@@ -273,7 +282,11 @@ _VIEW = (
     _preset("compute + communication", "Compute + communication of every GPU", "F7"),
     _preset("everything", "Everything", "F8"),
     Action("pin", "Pin the row", "View", lambda w: w.switch_pin(), ("Ctrl+P",), _trace, group="rows"),
+    Action("pin-stream", "Pin the stream on all GPUs", "View", lambda w: w.switch_stream_pins(), ("Shift+P",),
+            _gpus, group="rows"),
     Action("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _trace, group="rows"),
+    Action("instances", "All instances of the selected event", "View",
+            lambda w: w.with_event(list_instances), ("Shift+T",), _event_chosen, group="rows"),
     Action("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _trace, group="rows"),
     Action("show-all", "Show all hidden rows", "View",
             lambda w: w.state.rows.set_hidden(set(w.state.rows.hidden), False), ("Shift+H",),

@@ -140,7 +140,7 @@ class MainWindow(QMainWindow):
         ):  # fmt: skip
             changed.connect(self.refresh)
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
-        state.listed.connect(lambda _: self.target.show_panel(EventsPanel))
+        state.listed.connect(lambda: self.target.show_panel(EventsPanel))
         state.event_changed.connect(self.refresh)
         state.found_changed.connect(self.refresh)
         self.find_bar.left.connect(self.timeline.canvas.setFocus)

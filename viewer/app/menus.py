@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 from viewer.app.actions import COMMANDS, MENUS
 from viewer.app.settings import Settings
 from viewer.state import ViewState
-from viewer.timeline.headers.row_menu import rows_of_stream, stream_ids
+from viewer.state.places import rows_of_stream, stream_ids
 from viewer.timeline.plain_text import without_key
 
 RECENT_PLACE, STREAMS_PLACE = "demo", "pin"

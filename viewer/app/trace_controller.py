@@ -20,6 +20,7 @@ from viewer.printable import visible
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.state.view_snapshot import restore_onto, take_snapshot
+from viewer.state.view_state import Listing
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Trace
 
@@ -228,7 +229,7 @@ class TraceController(QObject):
         elif is_more:
             first_view, self._first_view = self._first_view, None
             assert first_view is not None
-            self._take(loaded, left.listed_key)
+            self._take(loaded, left.listing)
             state.rows.show_first()
             messages += self._sessions.begin(loaded.fingerprint, opened)
             restore_onto(state, first_view.session, left)
@@ -261,7 +262,7 @@ class TraceController(QObject):
         left, before = take_snapshot(state), self._first_view
         if shown is None:
             self.leave()
-        self._take(loaded, left.listed_key if shown is not None else "")
+        self._take(loaded, left.listing if shown is not None else None)
         state.rows.show_first()
         self._first_view = _FirstView(take_session(state), self._session)
         if shown is not None and before is not None:
@@ -281,9 +282,9 @@ class TraceController(QObject):
         study = self._state.study
         return study if study is not None and study.trace.path == trace.path else None
 
-    def _take(self, loaded: LoadedTrace, listed_key: str = "") -> None:
+    def _take(self, loaded: LoadedTrace, listing: Listing | None = None) -> None:
         self._timeline.prepared = loaded.scene
-        self._state.set_study(loaded.study, loaded.roots, listed_key)
+        self._state.set_study(loaded.study, loaded.roots, listing)
 
     def read_rest(self) -> None:
         """Load the open trace again."""

@@ -25,8 +25,6 @@ from viewer.rows.tree import build_rows
 from viewer.trace import Kind
 from viewer.trace.names import short_name
 
-_FIRST = ("start_ns", "end_ns")
-
 
 @dataclass(frozen=True)
 class EventQuery:
@@ -67,7 +65,7 @@ def print_events(study: Study, asked: EventQuery) -> None:
     for note in scope.notes if scope else ():
         typer.echo(visible(f"lightbox: {note}"), err=True)
     least, most = parse_durations(asked.durations)
-    wanted = Wanted(asked.text, least, most, scope=scope)
+    wanted = Wanted(asked.text, least, most, scopes=(scope,) if scope else ())
     roots = build_rows(study)
     listings = []
     for pattern in asked.patterns:
@@ -100,7 +98,7 @@ class _Listed:
 def _listed(events: EventSet, wanted: Wanted, asked: EventQuery) -> _Listed:
     columns = columns_for(events)
     column = _column(columns, asked.sort)
-    descending = column is not None and column.number and column.key not in _FIRST
+    descending = column is not None and column.largest_first
     wanted = replace(wanted, sort=column.key if column else "", descending=descending)
     result = list_events(events, columns, wanted, lambda: False)
     order = result.order if result else np.empty(0, np.int32)

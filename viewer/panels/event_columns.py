@@ -49,6 +49,8 @@ class EventColumn:
         Spells an array of ids for files and for sorting; None where files get the values themselves.
     number : bool
         Right-aligned, sorted from the largest.
+    is_place : bool
+        A number that tells where, not how much: sorted from the smallest.
     shown : bool
         Whether the column is visible by default.
     """
@@ -62,6 +64,12 @@ class EventColumn:
     number: bool = True
     shown: bool = True
     tip: str = ""
+    is_place: bool = False
+
+    @property
+    def largest_first(self) -> bool:
+        """Whether the first sorting by this column begins with the largest."""
+        return self.number and not self.is_place
 
     def sort_keys(self, events: EventSet, positions: Positions) -> Values:
         """Return numbers whose order is that of the column's values, shape (len(positions),)."""
@@ -98,12 +106,17 @@ class EventColumn:
 
 
 def columns_for(events: EventSet) -> tuple[EventColumn, ...]:
-    """Return the columns that some kind of event has; "gpu" is visible only in rows of several GPUs."""
+    """Return the columns that some kind of event has.
+
+    Visible by default are "gpu" only in rows of several GPUs, and those of copies only where no kernel is:
+    beside kernels they would be nearly empty, and leave no room for names.
+    """
     kinds = set(events.kinds)
     present = (c for c in COLUMNS if kinds & set(c.kinds))
-    return tuple(
-        replace(c, shown=False) if c.key == "gpu" and events.row.gpu is not None else c for c in present
-    )
+    hidden = {"gpu"} if events.row.gpu is not None else set()
+    if Kind.KERNEL in kinds:
+        hidden |= {c.key for c in COLUMNS if set(c.kinds) <= set(_COPIES)}
+    return tuple(replace(c, shown=False) if c.key in hidden else c for c in present)
 
 
 def _table(name: str, missing: int = NONE) -> Callable[[EventSet, Positions], Values]:
@@ -173,6 +186,8 @@ _STREAM = dict.fromkeys(
         [NONE if s.name == UNIFIED_NAME else s.stream_id for s in trace.streams], np.int64
     ),
 )
+gpu_of, stream_of = _owner(_GPU), _owner(_STREAM)
+"""The GPU of each event as its index in the trace, and the number of its stream; NONE where it has none."""
 _THREAD: dict[Kind, _OfOwner] = {
     **dict.fromkeys((Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD), _itself),
     Kind.NVTX: lambda trace: np.array([t.thread for t in trace.tracks], np.int64),
@@ -212,7 +227,7 @@ def _depth(events: EventSet, positions: Positions) -> Values:
 def _name(events: EventSet, name_id: Any) -> str:
     """Return a kernel's name without its return type and leading namespaces; other names unchanged."""
     text = events.study.trace.names[int(name_id)]
-    if "::" not in text or Kind.KERNEL not in events.kinds:
+    if not ("::" in text or text.startswith("void ")) or Kind.KERNEL not in events.kinds:
         return text or "(no name)"
     telling = base_name(text).rsplit("::", 1)[-1]
     return text[text.find(telling) :] if telling in text else text
@@ -310,13 +325,13 @@ COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("name", "Name", _ALL, lambda e, p: e.events.name_id[p],
                 _name, _names, number=False),
     EventColumn("start_ns", "Start", _ALL, lambda e, p: e.events.start_ns[p],
-                _instant, tip="From the trace's zero"),
+                _instant, tip="From the trace's zero", is_place=True),
     EventColumn("duration_ns", "Duration", _ALL, lambda e, p: e.durations(p), _length),
     EventColumn("class", "Class", _ALL, lambda e, p: e.groups(p), _group_label,
                 _spell(_group), number=False,
                 tip="The class of a kernel by the rules (Tools > Settings), else what kind of event it is"),
-    EventColumn("gpu", "GPU", GPU_KINDS, _owner(_GPU), _gpu_name, _spell(_gpu_name), number=False),
-    EventColumn("stream", "Stream", GPU_KINDS, _owner(_STREAM), _plain),
+    EventColumn("gpu", "GPU", GPU_KINDS, gpu_of, _gpu_name, _spell(_gpu_name), number=False),
+    EventColumn("stream", "Stream", GPU_KINDS, stream_of, _plain, is_place=True),
     EventColumn("bytes", "Size", _COPIES, _table("bytes"), _size),
     EventColumn("throughput_gb_s", "Throughput", _COPIES, _rate,
                 _speed,
@@ -335,9 +350,9 @@ COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("domain", "Domain", (Kind.NVTX,), _owner({Kind.NVTX: _itself}), _domain, _spell(_domain),
                 number=False),
     EventColumn("depth", "Depth", (Kind.NVTX, Kind.API), _depth, _plain,
-                tip="How many events of the row enclose it"),
+                tip="How many events of the row enclose it", is_place=True),
     EventColumn("end_ns", "End", _ALL, lambda e, p: e.events.end_ns[p],
-                _instant, shown=False),
+                _instant, shown=False, is_place=True),
     *_sides("grid", "Grid"),
     *_sides("block", "Block"),
     EventColumn("registers", "Registers", (Kind.KERNEL,), _file("registersPerThread", (Kind.KERNEL,)), _count,
@@ -347,5 +362,5 @@ COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("return_value", "Returned", (Kind.API,), _file("returnValue", (Kind.API,)), _returned,
                 shown=False, tip=_READ),
     EventColumn("correlation", "Correlation", (*GPU_KINDS, Kind.API), _table("correlation"), _plain,
-                shown=False),
+                shown=False, is_place=True),
 )  # fmt: skip

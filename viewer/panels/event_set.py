@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.study import Study
@@ -32,6 +34,8 @@ GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 
 HOLDERS = tuple(kind for kind in RowKind if kind.traits.holds_rows)
 """Kinds of rows that list the events of the rows under them; their own events are only a preview."""
+WHOLE_TRACE = Row("", RowKind.OTHERS, "All rows")
+"""Stands for all rows of a trace where events have to belong to one."""
 
 Positions = npt.NDArray[np.int32]
 Values = npt.NDArray[np.generic]
@@ -131,7 +135,43 @@ def gather(study: Study, row: Row) -> EventSet:
     """Return the events of a row and of all rows under it, each once."""
     if row.kind not in HOLDERS and row.events is not None:
         return EventSet(study, row, row.events)
-    pieces = _operations(study, row) + _calls(study, row)
+    return _in_order(study, row, _operations(study, row) + _calls(study, row))
+
+
+def gather_named(study: Study, row: Row | None, kind: Kind, name: str) -> EventSet:
+    """Return the events of one table with one name: of a row and the rows under it, for None of the trace."""
+    position = pc.index(study.trace.names.array, pa.scalar(name, study.trace.names.array.type)).as_py()
+    if row is not None and row.kind not in HOLDERS and row.events is not None:
+        events = row.events
+        mask = np.asarray(events.name_id) == position
+        mask &= events.kind == (kind if isinstance(events.kind, Kind) else KINDS.index(kind))
+        return EventSet(study, row, _taken(events, np.flatnonzero(mask)))
+    table = study.trace.events[kind]
+    if row is None:
+        held = np.flatnonzero(table.name_id == position).astype(np.int32)
+    else:
+        below = (index for of, index in _operations(study, row) + _calls(study, row) if of is kind)
+        held = next(below, np.empty(0, np.int32))
+        held = held[table.name_id[held] == position]
+    return _in_order(study, row or WHOLE_TRACE, [(kind, held)] if len(held) else [])
+
+
+def _taken(events: RowEvents, at: npt.NDArray[np.intp]) -> RowEvents:
+    """Return some events of a row, in the same order."""
+    is_slice = isinstance(events.index, slice)
+    return RowEvents(
+        events.start_ns[at],
+        events.end_ns[at],
+        np.asarray(events.name_id)[at],
+        events.kind if isinstance(events.kind, Kind) else events.kind[at],
+        (at + events.index.start).astype(np.int32) if is_slice else events.index[at],  # type: ignore[union-attr, index]
+        None if events.depth is None else events.depth[at],
+        None if events.argb is None else events.argb[at],
+    )
+
+
+def _in_order(study: Study, row: Row, pieces: list[tuple[Kind, npt.NDArray[np.int32]]]) -> EventSet:
+    """Return events of several tables as one set, by start."""
     if not pieces:
         none = np.empty(0, np.int64)
         events = RowEvents(none, none, np.empty(0, np.uint32), Kind.KERNEL, np.empty(0, np.int32))

@@ -2,121 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QItemSelectionModel,
     QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.panels.event_columns import EventColumn
+from viewer.panels.event_model import PAGE, EventModel
 from viewer.panels.event_set import EventSet, Positions
+from viewer.panels.name_cell import NameCell
 from viewer.panels.table_view import DenseTable
-from viewer.timeline.plain_text import tip
 
-PAGE = 128
-NAME_WIDTH = 340
-_MAX_WIDTH = 220
-_Index = QModelIndex | QPersistentModelIndex
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_DISPLAY, _ALIGNMENT, _DECORATION, _TIP = (
-    int(role)
-    for role in (
-        Qt.ItemDataRole.DisplayRole,
-        Qt.ItemDataRole.TextAlignmentRole,
-        Qt.ItemDataRole.DecorationRole,
-        Qt.ItemDataRole.ToolTipRole,
-    )
-)
-
-
-class EventModel(QAbstractTableModel):
-    """Events in some order; texts are formatted one page of `PAGE` rows at a time."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.events: EventSet | None = None
-        self.columns: tuple[EventColumn, ...] = ()
-        self.order: Positions = np.empty(0, np.int32)
-        self._colours: npt.NDArray[np.uint32] | None = None
-        self._pages: dict[tuple[int, int], list[str]] = {}
-
-    def show(self, events: EventSet | None, columns: tuple[EventColumn, ...], order: Positions) -> None:
-        """List these events in this order."""
-        self.beginResetModel()
-        self.events, self.columns, self.order = events, columns, order
-        self._pages.clear()
-        self.endResetModel()
-
-    def set_colours(self, colours: npt.NDArray[np.uint32] | None) -> None:
-        """Set the ARGB colour of every name of the trace, shape (names,), for the swatch beside it."""
-        self._colours = colours
-
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(self.order)
-
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(self.columns)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        # Qt calls this some six times per cell while scrolling: compare ints, and do no work for other roles.
-        if role == _DISPLAY:
-            return self._text(index.row(), index.column())
-        if role == _ALIGNMENT:
-            return _RIGHT if self.columns[index.column()].number else _LEFT
-        if role == _DECORATION and index.column() == 0:
-            return self._colour(index.row())
-        if role == _TIP and index.column() == 0 and self.events is not None:
-            return tip(
-                self.events.study.trace.names[int(self.events.events.name_id[self.order[index.row()]])]
-            )
-        return None
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal or section >= len(self.columns):
-            return None
-        column = self.columns[section]
-        if role == _DISPLAY:
-            return column.title
-        if role == _ALIGNMENT:
-            return _RIGHT if column.number else _LEFT
-        return tip(column.tip or column.title) if role == _TIP else None
-
-    def _text(self, row: int, column: int) -> str:
-        # Keyed by column and page, not by cell: one vectorised `values` call then serves 128 rows.
-        key = (column, row // PAGE)
-        page = self._pages.get(key)
-        if page is None:
-            page = self._pages[key] = self._page(column, row // PAGE)
-        return page[row % PAGE]
-
-    def _page(self, column: int, page: int) -> list[str]:
-        assert self.events is not None
-        positions = self.order[page * PAGE : (page + 1) * PAGE]
-        shown = self.columns[column]
-        return [shown.text(self.events, value) for value in shown.values(self.events, positions)]
-
-    def _colour(self, row: int) -> QColor | None:
-        if self.events is None or self._colours is None:
-            return None
-        position = self.order[row]
-        # A range's own colour wins; 0 means that it has none. Alpha is forced: a range may lack it.
-        own = self.events.events.argb
-        argb = int(own[position]) | 0xFF000000 if own is not None and own[position] else None
-        return QColor.fromRgba(argb or int(self._colours[self.events.events.name_id[position]]))
+LEAST_NAME = 200
+"""How many pixels the names have at least, also where the other columns then do not fit."""
+_WIDEST_WORDS = 220
+_GAP = 6
+_SORT_MARK = 16
+"""Room beside a title for the mark of the order."""
 
 
 class EventTable(DenseTable):
@@ -133,7 +44,7 @@ class EventTable(DenseTable):
     copy_requested()
         Ctrl+C.
     columns_changed()
-        The user showed or hid a column.
+        The user wants other columns: they are shown with the next list, once they have been read.
     """
 
     sort_requested = Signal(str, bool)
@@ -147,11 +58,17 @@ class EventTable(DenseTable):
         self.event_model = EventModel(self)
         self.setModel(self.event_model)
         self.setIconSize(QSize(9, 9))
+        self.setItemDelegateForColumn(0, NameCell(self))
         self._shown_keys: dict[str, bool] = {}
-        self._is_following = self._is_fitted = False
+        self._is_following = self._is_fitted = self._is_fitting = False
+        self._set_by_hand: set[int] = set()
+        self.fill_event_menu: Callable[[QMenu, int], None] = lambda _menu, _position: None
         self.selectionModel().currentRowChanged.connect(self._step)
         header = self.horizontalHeader()
         header.sortIndicatorChanged.connect(self._ask_to_sort)
+        header.sectionResized.connect(self._note_width)
+        # Queued: a page is formatted while the view paints, when no column may change its width.
+        self.event_model.paged.connect(self._widen, Qt.ConnectionType.QueuedConnection)
         self.doubleClicked.connect(lambda index: self.opened.emit(self.position(index.row())))
 
     def list_events(
@@ -160,6 +77,8 @@ class EventTable(DenseTable):
         """List these events; keep widths and sort mark while the columns are the same."""
         same = columns == self.event_model.columns
         self._is_fitted = self._is_fitted and same
+        if not same:
+            self._set_by_hand.clear()
         self.event_model.show(events, columns, order)
         if not same:
             # Blocked: the reset of the sort mark would request a new sort, which lists the events again.
@@ -167,7 +86,7 @@ class EventTable(DenseTable):
             header.blockSignals(True)
             header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
             header.blockSignals(False)
-            self._hide_columns()
+        self._hide_columns()
         if len(order) and not self._is_fitted:
             self._is_fitted = True
             self._fit()
@@ -176,8 +95,8 @@ class EventTable(DenseTable):
         """Return the position in the set of the event in a row."""
         return int(self.event_model.order[row])
 
-    def follow(self, position: int | None) -> None:
-        """Select the row of an event, if it is listed."""
+    def follow(self, position: int | None, scroll: bool = True) -> None:
+        """Select the row of an event, if it is listed, and scroll to it or stay."""
         # -1 matches no position, so None selects nothing.
         rows = np.flatnonzero(self.event_model.order == (-1 if position is None else position))
         if not len(rows):
@@ -187,9 +106,10 @@ class EventTable(DenseTable):
             return
         # `_step` must not answer this change: the selection would move the timeline that it follows.
         self._is_following = True
+        self.setAutoScroll(scroll)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
-        self.scrollTo(index)
+        self.setAutoScroll(True)
         self._is_following = False
 
     def selected(self) -> Positions:
@@ -200,14 +120,23 @@ class EventTable(DenseTable):
         return np.concatenate(pieces) if pieces else order[:0]
 
     def shown_columns(self) -> tuple[EventColumn, ...]:
-        """Return the visible columns."""
-        return tuple(c for i, c in enumerate(self.event_model.columns) if not self.isColumnHidden(i))
+        """Return the columns that the user wants to see."""
+        return self.shown_of(self.event_model.columns)
+
+    def shown_of(self, columns: tuple[EventColumn, ...]) -> tuple[EventColumn, ...]:
+        """Return those of some columns that the user wants to see."""
+        return tuple(c for c in columns if self._shown_keys.get(c.key, c.shown))
 
     def definition_of(self, row: int, column: int) -> str:
         return f"events.{self.event_model.columns[column].key}"
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
-        menu.addAction("Copy", self.copy_requested.emit)
+        if index.isValid():
+            position = self.position(index.row())
+            menu.addAction("Go to it", lambda: self.opened.emit(position))
+            self.fill_event_menu(menu, position)
+            menu.addSeparator()
+        menu.addAction("Copy rows", self.copy_requested.emit)
 
     def open_columns(self, at: QPoint) -> None:
         """Let the user choose the columns."""
@@ -220,17 +149,14 @@ class EventTable(DenseTable):
         for number, column in enumerate(self.event_model.columns):
             action = menu.addAction(column.title)
             action.setCheckable(True)
-            action.setChecked(not self.isColumnHidden(number))
+            action.setChecked(column in self.shown_columns())
             action.setEnabled(number > 0)
             action.toggled.connect(lambda on, key=column.key: self.set_column_shown(key, on))
 
     def set_column_shown(self, key: str, shown: bool) -> None:
-        """Show or hide a column, also in later lists that have it."""
+        """Want a column shown or hidden, from the next list on that has it."""
         self._shown_keys[key] = shown
-        self._hide_columns()
-        for number, column in enumerate(self.event_model.columns):
-            if column.key == key and shown:
-                self.resizeColumnToContents(number)
+        self._is_fitted = False
         self.columns_changed.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -251,13 +177,59 @@ class EventTable(DenseTable):
         self.sort_requested.emit(key, order == Qt.SortOrder.DescendingOrder)
 
     def _hide_columns(self) -> None:
+        shown = self.shown_columns()
+        self._is_fitting = True
         for number, column in enumerate(self.event_model.columns):
-            self.setColumnHidden(number, not self._shown_keys.get(column.key, column.shown))
+            self.setColumnHidden(number, column not in shown)
+        self._is_fitting = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the names the room that is left."""
+        super().resizeEvent(event)
+        self._stretch_names()
 
     def _fit(self) -> None:
-        # Measure 50 rows only: all of them may be millions.
-        self.horizontalHeader().setResizeContentsPrecision(50)
-        for number in range(len(self.event_model.columns)):
-            self.resizeColumnToContents(number)
-            widest = NAME_WIDTH if number == 0 else _MAX_WIDTH
-            self.setColumnWidth(number, min(self.columnWidth(number) + 6, widest))
+        """Make each column as wide as its title and the texts of the first and the last page."""
+        model, header = self.event_model, self.horizontalHeader()
+        self._is_fitting = True
+        for number in range(1, len(model.columns)):
+            if not self.isColumnHidden(number) and number not in self._set_by_hand:
+                self.setColumnWidth(number, header.sectionSizeHint(number) + _SORT_MARK)
+        self._is_fitting = False
+        last = model.rowCount() - 1
+        for number in range(1, len(model.columns)):
+            if last >= 0 and not self.isColumnHidden(number):
+                for page in {0, last // PAGE}:
+                    self._widen(number, model.longest(number, page))
+        self._stretch_names()
+
+    def _widen(self, number: int, row: int) -> None:
+        """Make a column as wide as the text in a row; words are cut beyond some width."""
+        model = self.event_model
+        if number == 0 or number in self._set_by_hand or self.isColumnHidden(number):
+            return
+        if number >= len(model.columns) or row >= model.rowCount():
+            # Another list is shown by now.
+            return
+        width = self.sizeHintForIndex(model.index(row, number)).width() + _GAP
+        if not model.columns[number].number:
+            width = min(width, _WIDEST_WORDS)
+        if width > self.columnWidth(number):
+            self._is_fitting = True
+            self.setColumnWidth(number, width)
+            self._is_fitting = False
+            self._stretch_names()
+
+    def _stretch_names(self) -> None:
+        """Give the names the width that the other columns leave."""
+        if self.event_model.columns and 0 not in self._set_by_hand:
+            others = self.horizontalHeader().length() - self.columnWidth(0)
+            self._is_fitting = True
+            self.setColumnWidth(0, max(LEAST_NAME, self.viewport().width() - others))
+            self._is_fitting = False
+
+    def _note_width(self, number: int, _before: int, width: int) -> None:
+        """Keep the width that the user gave a column."""
+        if not self._is_fitting and width:
+            self._set_by_hand.add(number)
+            self._stretch_names()

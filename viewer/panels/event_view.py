@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.core.intervals import union
 from viewer.analysis.launches.launches import UNKNOWN
 from viewer.analysis.time.scope import Scope
 from viewer.drawing.times import TimeError, parse_ns
-from viewer.panels.event_columns import EventColumn
+from viewer.panels.event_columns import EventColumn, gpu_of, stream_of
 from viewer.panels.event_set import GROUPS, EventSet, Positions
 
 if TYPE_CHECKING:
@@ -37,8 +38,12 @@ class Wanted:
         Durations, both inclusive.
     group : str
         One of `GROUPS`, "" for all.
-    scope : Scope or None
-        Only events that touch its time.
+    stream : int or None
+        The number of a stream.
+    scopes : tuple of Scope
+        Only events that touch the time of each, as it is on their own GPU.
+    selection : tuple of (int, int)
+        Only events that touch one of these ranges, ns; () for all.
     sort : str
         The key of the column to sort by, "" for the order in time.
     descending : bool
@@ -48,7 +53,9 @@ class Wanted:
     least_ns: int = 0
     most_ns: int = _LONGEST
     group: str = ""
-    scope: Scope | None = None
+    stream: int | None = None
+    scopes: tuple[Scope, ...] = ()
+    selection: tuple[tuple[int, int], ...] = ()
     sort: str = ""
     descending: bool = False
 
@@ -133,9 +140,6 @@ def list_events(
                 else -np.maximum(keys.astype(np.int64), UNKNOWN + 1)
             )
         positions = positions[np.argsort(keys, kind="stable")]
-    # The first access to a column that only the file has reads all of it: do that here, off the main thread.
-    for column in columns:
-        column.values(events, positions[:1])
     return Listed(positions, int(lengths.sum()), histogram)
 
 
@@ -168,12 +172,32 @@ def _passing(events: EventSet, wanted: Wanted) -> Positions:
         texts = events.study.trace.names.take(ids)
         passing[ids] = [all(w in text for w in words) for text in map(str.casefold, texts)]
         mask &= passing[name_id]
+    everything = np.arange(len(events), dtype=np.int32)
     if wanted.group:
-        groups = events.groups(np.arange(len(events), dtype=np.int32))
-        mask &= groups == GROUPS.index(wanted.group)
-    if wanted.scope is not None:
-        # An event of no length counts as 1 ns, else it would touch no scope.
-        start = events.events.start_ns
-        end = np.maximum(events.events.end_ns, start + 1)
-        mask &= wanted.scope.of(events.row.gpu).covered(start, end) > 0
+        mask &= events.groups(everything) == GROUPS.index(wanted.group)
+    if wanted.stream is not None:
+        mask &= stream_of(events, everything) == wanted.stream
+    # An event of no length counts as 1 ns, else it would touch no time.
+    start = events.events.start_ns
+    end = np.maximum(events.events.end_ns, start + 1)
+    if wanted.selection:
+        low, high = np.array(wanted.selection, np.int64).T
+        mask &= union(low, high).covered(start, end) > 0
+    for scope in wanted.scopes:
+        mask &= _touches(events, scope, start, end)
     return np.flatnonzero(mask).astype(np.int32)
+
+
+def _touches(
+    events: EventSet, scope: Scope, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which events touch a scope, on their own GPU; what belongs to no GPU in its joint time."""
+    if events.row.gpu is not None or not scope.iterations:
+        # A range is the same on all GPUs.
+        return scope.of(events.row.gpu).covered(start, end) > 0
+    gpu = gpu_of(events, np.arange(len(events), dtype=np.int32))
+    mask = np.zeros(len(events), bool)
+    for number in np.unique(gpu).tolist():
+        rows = np.flatnonzero(gpu == number)
+        mask[rows] = scope.of(number if number >= 0 else None).covered(start[rows], end[rows]) > 0
+    return mask

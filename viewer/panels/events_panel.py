@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QPoint, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSplitter,
-    QVBoxLayout,
-)
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QSplitter, QVBoxLayout
 
-from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_ns
 from viewer.drawing.palette import Palette
@@ -27,21 +19,25 @@ from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme
 from viewer.drawing.times import TimeError
 from viewer.panels.duration_chart import DurationChart
-from viewer.panels.event_columns import EventColumn, columns_for
-from viewer.panels.event_set import HOLDERS, EventSet, gather
+from viewer.panels.event_columns import NONE, EventColumn, columns_for, stream_of
+from viewer.panels.event_filters import EventFilters
+from viewer.panels.event_set import HOLDERS, EventSet, gather, gather_named
 from viewer.panels.event_table import EventTable
-from viewer.panels.event_view import Listed, Wanted, frame_of, list_events, parse_durations
-from viewer.panels.one_line import Choice, OneLine
+from viewer.panels.event_view import Listed, Wanted, frame_of, list_events
+from viewer.panels.name_cell import without_middle
+from viewer.panels.one_line import OneLine
 from viewer.panels.panel import Panel
 from viewer.printable import counted
 from viewer.rows import EventRef, Row
-from viewer.state import ViewState
+from viewer.state import ALL_ROWS, Listing, ViewState
 from viewer.state.jobs import IsCancelled, Worker
 from viewer.state.places import home_row
-from viewer.timeline.plain_text import PlainLabel, tip
+from viewer.timeline.event_menu import fill_event_menu
+from viewer.timeline.plain_text import PlainLabel, tip, without_key
+from viewer.trace import GPU_KINDS
 
-TYPING_PAUSE_MS = 150
-EVERYTHING = "All classes"
+NAME_ROOM = 190
+"""How many pixels of the one listed name its button shows."""
 FOUND_SHARE, FITTED_SHARE = 0.1, 0.96
 _HINT = (
     "Right-click a row of the timeline, or press T on it, and choose Show in Events:\n"
@@ -50,7 +46,7 @@ _HINT = (
 
 
 class EventsPanel(Panel):
-    """Lists the events of `ViewState.listed_key`."""
+    """Lists the events of `ViewState.listing`."""
 
     title = "Events"
 
@@ -58,37 +54,31 @@ class EventsPanel(Panel):
         super().__init__(state)
         self.events: EventSet | None = None
         self.wanted = Wanted()
+        self._listing: Listing | None = None
+        self._before: Listing | None = None
         self._palette: Palette | None = None
         self._fitted: int | None = None
         self._listed_ns = 0
+        self._is_new = False
+        self._shown_wanted: Wanted | None = None
         self._worker, self._exporter = Worker(self), Worker(self)
         self.where, self.total = OneLine(), PlainLabel()
-        self.text, self.duration, self.group = QLineEdit(), QLineEdit(), Choice()
+        self.filters = EventFilters(state)
+        self.one_name = QPushButton()
         self.table, self.chart = EventTable(), DurationChart()
         self._build()
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._sum_later = QTimer(self, singleShot=True, interval=0)
         self._connect()
 
     def _build(self) -> None:
         self.where.setObjectName("soft")
-        self.text.setPlaceholderText("Name")
-        self.text.setAccessibleName("Only events whose name holds these words")
-        self.duration.setPlaceholderText(">10us, 1ms..5ms")
-        self.duration.setAccessibleName("Only events of these durations")
-        self.group.setAccessibleName("Only events of this class")
-        self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        for field, width in ((self.text, 200), (self.duration, 170)):
-            field.setClearButtonEnabled(True)
-            field.setMaximumWidth(width)
-            field.setMinimumWidth(width * 3 // 4)
+        self.one_name.hide()
         self.columns_button = QPushButton("Columns")
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
-        for widget in (self.text, self.duration, self.group):
+        for widget in (self.one_name, self.filters, self.total):
             head.addWidget(widget)
-        head.addWidget(self.total)
         head.addWidget(self.where, 1)
         for button in (self.columns_button, self.copy_button, self.save_button):
             head.addWidget(button)
@@ -106,11 +96,9 @@ class EventsPanel(Panel):
 
     def _connect(self) -> None:
         state = self.state
-        self._pause.timeout.connect(self._list)
         self._sum_later.timeout.connect(self._add_up)
-        self.text.textChanged.connect(self._pause.start)
-        self.duration.textChanged.connect(self._pause.start)
-        self.group.activated.connect(lambda _: self._list())
+        self.filters.changed.connect(self._list)
+        self.one_name.clicked.connect(self._list_all_names)
         self.chart.brushed.connect(self._brush)
         self.columns_button.clicked.connect(
             lambda: self.table.open_columns(self.columns_button.mapToGlobal(QPoint(0, 0)))
@@ -119,93 +107,120 @@ class EventsPanel(Panel):
         self.save_button.clicked.connect(self.save)
         self.table.copy_requested.connect(self.copy)
         self.table.sort_requested.connect(lambda *_: self._list())
+        self.table.columns_changed.connect(self._list)
         self.table.stepped.connect(self._select)
         self.table.opened.connect(self.show_event)
+        self.table.fill_event_menu = self._fill_menu
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._sum_later.start())
         self._worker.busy_changed.connect(lambda _: self._add_up())
-        state.listed.connect(lambda _: self.invalidate())
+        state.listed.connect(self.invalidate)
         state.event_changed.connect(self._follow)
-        state.filter_changed.connect(self._follow_filter)
+        state.filter_changed.connect(self._list)
 
     def set_theme(self, theme: Theme) -> None:
         """Set the colours."""
         self.chart.set_theme(theme)
+        self.filters.set_theme(theme)
         super().set_theme(theme)
         self._colour()
 
     def refresh(self) -> None:
-        """Collect the events of the listed row."""
-        row = self.state.rows.row(self.state.listed_key) if self.state.listed_key else None
-        study = self.state.study
-        if row is None or study is None:
+        """Collect the events that are to be listed."""
+        state, listing, study = self.state, self.state.listing, self.state.study
+        row = state.rows.row(listing.key) if listing is not None else None
+        if listing is None or study is None:
             self._worker.cancel()
-            self.events = self._palette = None
+            self.events = self._palette = self._listing = self._before = None
             self.table.list_events(None, (), np.empty(0, np.int32))
             self.badge_changed.emit("")
             self.show_empty(_HINT if study else "Open a trace to list its events.")
             return
-        if self.events is not None and self.events.row is row and self.events.study is study:
+        events = self.events
+        is_same_trace = events is not None and events.study is study
+        if is_same_trace and listing == self._listing and (row is None or events.row is row):
             return
+        if self._listing is not None and listing.name and not self._listing.name:
+            self._before = self._listing
+        self._listing = listing
         self.show_empty("")
-        self.where.setText(f"Gathering {row.text_path}…")
-        self._worker.start(lambda _: _gathered(study, row), self._take)
+        where = row.text_path if row is not None else "All GPUs" if listing.kind in GPU_KINDS else "All rows"
+        self.where.setText(f"Gathering {where}…")
+        self._worker.start(lambda _: _gathered(study, row, listing), partial(self._take, where))
 
-    def _take(self, gathered: tuple[EventSet, Palette]) -> None:
-        self.events, self._palette = gathered
+    def _take(self, where: str, gathered: _Gathered) -> None:
+        self.events, self._palette = gathered.events, gathered.palette
+        name = self._listing.name if self._listing is not None else ""
         self._colour()
-        self.where.setText(self.events.row.text_path)
-        self.where.setToolTip(tip(self.events.row.text_path))
-        present = self.events.present
-        self.group.clear()
-        self.group.addItem(EVERYTHING, "")
-        for name in present:
-            self.group.addItem(CLASS_LABELS.get(name, name), name)
-        self.group.setVisible(len(present) > 1)
+        self.where.setText(where)
+        self.where.setToolTip(tip(where))
+        self.one_name.setVisible(bool(name))
+        advance = self.fontMetrics().horizontalAdvance
+        shown = without_middle(name, lambda text: advance(text) <= NAME_ROOM)
+        self.one_name.setText(without_key(f"{shown}  ✕"))
+        self.one_name.setToolTip(tip(f"Only {name}\nClick to list events of all names"))
+        self.filters.offer(self.events, gathered.streams, bool(name))
         columns = columns_for(self.events)
         if columns != self.table.event_model.columns:
             self.table.list_events(self.events, columns, np.empty(0, np.int32))
+        self._is_new = True
+        self._shown_wanted = None
         self._list()
+
+    def _list_all_names(self) -> None:
+        """List the events of all names again: those of the row, or what was listed before all rows."""
+        state, listing = self.state, self._listing
+        if listing is not None and listing.key != ALL_ROWS:
+            state.list_events(listing.key)
+        elif self._before is not None and state.rows.row(self._before.key) is not None:
+            state.list_events(self._before.key)
+        elif self.events is not None and len(self.events):
+            # Nothing was listed before: the row of the first event stands for all rows.
+            ref = self.events.events.ref(0)
+            if (row := home_row(state, ref.kind, ref.index)) is not None:
+                state.list_events(row.key)
 
     def _list(self) -> None:
         """Filter and sort again in a background thread."""
-        self._pause.stop()
         events = self.events
         if events is None:
             return
         try:
-            least, most = parse_durations(self.duration.text())
-        except TimeError as error:
-            self.duration.setToolTip(tip(str(error)))
-            self._mark_wrong(True)
+            wanted = self.filters.wanted()
+        except TimeError:
             return
-        self._mark_wrong(False)
         header = self.table.horizontalHeader()
         columns = columns_for(events)
         section = header.sortIndicatorSection()
         sort = columns[section].key if 0 <= section < len(columns) else ""
-        group = self.group.currentData() or ""
-        self.wanted = Wanted(
-            self.text.text(), least, most, group, self.state.filter, sort,
-            header.sortIndicatorOrder().name == "DescendingOrder",
-        )  # fmt: skip
-        work = partial(list_events, events, columns, self.wanted)
-        self._worker.start(work, partial(self._show, events, columns))
+        is_descending = header.sortIndicatorOrder() is Qt.SortOrder.DescendingOrder
+        self.wanted = replace(wanted, sort=sort, descending=is_descending)
+        shown, wanted = self.table.shown_of(columns), self.wanted
 
-    def _mark_wrong(self, wrong: bool) -> None:
-        colour = f"#{self.theme.error & 0xFFFFFF:06x}"
-        self.duration.setStyleSheet(f"QLineEdit {{ border-color: {colour}; }}" if wrong else "")
-        if not wrong:
-            self.duration.setToolTip("")
+        def work(asked: IsCancelled) -> Listed | None:
+            listed = list_events(events, columns, wanted, asked)
+            if listed is not None:
+                # The first access to a column that only the file has reads all of it: do that here.
+                for column in shown:
+                    column.values(events, listed.order[:1])
+            return listed
+
+        self._worker.start(work, partial(self._show, events, columns))
 
     def _show(self, events: EventSet, columns: tuple[EventColumn, ...], listed: Listed | None) -> None:
         if listed is None or events is not self.events:
             return
+        top = self.table.verticalScrollBar().value() if self.wanted == self._shown_wanted else 0
+        self._shown_wanted = self.wanted
         self.table.list_events(events, columns, listed.order)
         self.chart.show_histogram(listed.histogram)
         self.chart.show_brush(self.wanted.least_ns, self.wanted.most_ns)
         self.badge_changed.emit(format_count(len(listed.order)))
         self._listed_ns = listed.total_ns
-        self._follow()
+        # The top of a sorted or filtered list is what was asked for: the selected event must not scroll it
+        # away. A row that is listed anew shows the event in its place.
+        self.table.verticalScrollBar().setValue(top)
+        self._follow(scroll=self._is_new and not self.wanted.sort)
+        self._is_new = False
         self._add_up()
 
     def _colour(self) -> None:
@@ -216,7 +231,8 @@ class EventsPanel(Panel):
         self.table.viewport().update()
 
     def _brush(self, durations: tuple[int, int] | None) -> None:
-        self.duration.setText("" if durations is None else f"{_typed(durations[0])}..{_typed(durations[1])}")
+        text = "" if durations is None else f"{_typed(durations[0])}..{_typed(durations[1])}"
+        self.filters.duration.setText(text)
         self._list()
 
     def _add_up(self) -> None:
@@ -275,14 +291,14 @@ class EventsPanel(Panel):
         row = home_row(self.state, ref.kind, ref.index)
         return replace(ref, row_key=row.key if row else "")
 
-    def _follow(self) -> None:
+    def _follow(self, scroll: bool = True) -> None:
         chosen = self.state.chosen
         if self.events is not None and chosen is not None and self.isVisible():
-            self.table.follow(self.events.position_of(chosen.kind, chosen.index))
+            self.table.follow(self.events.position_of(chosen.kind, chosen.index), scroll)
 
-    def _follow_filter(self) -> None:
-        if self.events is not None and self.wanted.scope is not self.state.filter:
-            self._list()
+    def _fill_menu(self, menu: QMenu, position: int) -> None:
+        if self.events is not None:
+            fill_event_menu(menu, self.state, self._ref(self.events, position))
 
     # Copy and save
 
@@ -309,10 +325,24 @@ class EventsPanel(Panel):
         self._exporter.start(work, take)
 
 
-def _gathered(study: Study, row: Row) -> tuple[EventSet, Palette]:
-    events = gather(study, row)
+@dataclass(frozen=True)
+class _Gathered:
+    """The events of a list, the colours of names, and the numbers of the streams that have events."""
+
+    events: EventSet
+    palette: Palette
+    streams: list[int]
+
+
+def _gathered(study: Study, row: Row | None, listing: Listing) -> _Gathered:
+    if listing.kind is not None:
+        events = gather_named(study, row, listing.kind, listing.name)
+    else:
+        assert row is not None
+        events = gather(study, row)
     _ = events.present
-    return events, Palette(study)
+    numbers = np.unique(stream_of(events, np.arange(len(events), dtype=np.int32))).tolist()
+    return _Gathered(events, Palette(study), [number for number in numbers if number != NONE])
 
 
 def _typed(ns: int) -> str:

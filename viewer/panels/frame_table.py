@@ -24,6 +24,9 @@ TITLE_GAP = 30
 MEASURED_ROWS = 200
 """How many rows decide the widths of the columns."""
 
+_PLACES = ("start_ns", "lap")
+"""Columns of numbers that tell where, not how much: sorted from the smallest first."""
+
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -140,6 +143,9 @@ class FrameModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.InitialSortOrderRole:
+            largest_first = column.number and column.key not in _PLACES
+            return Qt.SortOrder.DescendingOrder if largest_first else Qt.SortOrder.AscendingOrder
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:

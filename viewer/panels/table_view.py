@@ -21,9 +21,10 @@ from viewer.timeline.definitions_dialog import MEANING, show_definitions
 _PADDING = 8
 """Beside titles, as the style sheet says."""
 _CUT = "…"
+# Qt means by "up" that the largest comes first; people read a mark that points down so.
 _MARKS = {
-    QStyleOptionHeader.SortIndicator.SortUp: " ▴",
-    QStyleOptionHeader.SortIndicator.SortDown: " ▾",
+    QStyleOptionHeader.SortIndicator.SortDown: " ▴",
+    QStyleOptionHeader.SortIndicator.SortUp: " ▾",
 }
 
 
@@ -64,17 +65,22 @@ class CellDelegate(QStyledItemDelegate):
         if option.rect.isEmpty() or not isinstance(view, QAbstractItemView):
             return
         option.rect = _in_view(option.rect, view.viewport())
-        if option.displayAlignment & Qt.AlignmentFlag.AlignRight:
-            style = view.style()
-            room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, view).width()
-            room -= 2 * (style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, option, view) + 1)
-            if option.fontMetrics.horizontalAdvance(option.text) > room:
-                option.text = _CUT
+        if option.displayAlignment & Qt.AlignmentFlag.AlignRight and (
+            option.fontMetrics.horizontalAdvance(option.text) > text_room(option)
+        ):
+            option.text = _CUT
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         whole = QStyleOptionViewItem(option)
         whole.rect = QRect()
         return super().sizeHint(whole, index)
+
+
+def text_room(option: QStyleOptionViewItem) -> int:
+    """Return how many pixels a cell has for its text, beside its mark and margins."""
+    style, view = option.widget.style(), option.widget
+    room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, view).width()
+    return room - 2 * (style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, option, view) + 1)
 
 
 def _in_view(rect: QRect, viewport: QWidget) -> QRect:
@@ -83,7 +89,7 @@ def _in_view(rect: QRect, viewport: QWidget) -> QRect:
 
 
 class DenseTable(QTableView):
-    """A QTableView with low rows and row selection; header clicks sort, and the third click unsorts."""
+    """A QTableView with low rows and row selection; clicks on a title sort, one way and then the other."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,7 +107,6 @@ class DenseTable(QTableView):
         header = self.horizontalHeader()
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
-        header.setSortIndicatorClearable(True)
         header.setHighlightSections(False)
         header.setTextElideMode(Qt.TextElideMode.ElideNone)
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
@@ -128,6 +133,8 @@ class DenseTable(QTableView):
     def _open_header_menu(self, at: QPoint) -> None:
         header = self.horizontalHeader()
         menu = self._menu(-1, header.logicalIndexAt(at))
+        if header.isSortIndicatorShown() and header.sortIndicatorSection() >= 0:
+            menu.addAction("Unsort", lambda: header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder))
         self.fill_header_menu(menu)
         menu.popup(header.mapToGlobal(at))
 

@@ -5,10 +5,12 @@ from viewer.state.notes import Note, Notes
 from viewer.state.rows import RowState
 from viewer.state.selections import Selections
 from viewer.state.time_axis import TimeAxis, Window
-from viewer.state.view_state import Hover, ViewState
+from viewer.state.view_state import ALL_ROWS, Hover, Listing, ViewState
 
 __all__ = [
+    "ALL_ROWS",
     "Hover",
+    "Listing",
     "Measurement",
     "Measurements",
     "Note",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from viewer.rows import EventRef, Row, RowKind
 from viewer.state.navigation import event_window, show_range
 from viewer.state.view_state import ViewState
 from viewer.trace import GPU_KINDS, Kind
+from viewer.trace.model import UNIFIED_NAME
 
 _OF_THREAD = {table: kind for kind in RowKind if (table := kind.traits.table) is not None}
 """The kind of row that shows a table of a thread."""
@@ -37,10 +40,36 @@ def go_to_event(state: ViewState, kind: Kind, index: int, row: Row | None = None
     """Select an event, bring it into view, and unfold what hides its row (`row`, else its home)."""
     row = row or home_row(state, kind, index)
     ref = EventRef(kind, index, row.key if row else "")
-    state.select_event(ref)
+    show_event(state, ref)
     show_range(state, *event_window(state, ref))
+
+
+def show_event(state: ViewState, event: EventRef) -> None:
+    """Select an event, and show and unfold its row: the one it names, else its home."""
+    row = state.rows.row(event.row_key) or home_row(state, event.kind, event.index)
+    state.select_event(replace(event, row_key=row.key if row else ""))
     if row is not None:
         state.reveal(row.key)
+
+
+def stream_ids(state: ViewState) -> list[int]:
+    """Return the stream numbers that occur on any GPU, in order; unified memory has none."""
+    trace = state.study.trace if state.study else None
+    streams = [trace.streams[r.stream] for r in _stream_rows(state)] if trace else []  # type: ignore[index]
+    return sorted({stream.stream_id for stream in streams if stream.name != UNIFIED_NAME})
+
+
+def rows_of_stream(state: ViewState, stream_id: int) -> list[str]:
+    """Return the keys of the rows of a stream number over all GPUs."""
+    if state.study is None:
+        return []
+    streams = state.study.trace.streams
+    return [r.key for r in _stream_rows(state) if streams[r.stream].stream_id == stream_id]  # type: ignore[index]
+
+
+def _stream_rows(state: ViewState) -> list[Row]:
+    rows = (row for root in state.rows.roots for row in root.walk())
+    return [row for row in rows if row.kind == RowKind.STREAM and row.stream is not None]
 
 
 def reveal_gpu(state: ViewState, gpu: int) -> None:

@@ -167,6 +167,16 @@ class RowState(QObject):
             return
         self.changed.emit()
 
+    def pin_all(self, keys: Iterable[str], pinned: bool) -> None:
+        """Pin rows below the ruler, after those that are pinned already, or take them off."""
+        keys = [key for key in keys if (key in self.pinned) != pinned]
+        if pinned:
+            self.pinned += keys
+        else:
+            self.pinned = [key for key in self.pinned if key not in keys]
+        if keys:
+            self.changed.emit()
+
     def move_pinned(self, key: str, position: int) -> None:
         """Move a pinned row to `position` among the pinned ones."""
         if key in self.pinned:

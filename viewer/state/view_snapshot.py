@@ -9,7 +9,7 @@ from viewer.rows import EventRef
 from viewer.state.navigation import event_window
 from viewer.state.session import Session, apply_session, carried_over, find_event, take_session
 from viewer.state.time_axis import Steps, Window
-from viewer.state.view_state import ViewState
+from viewer.state.view_state import Listing, ViewState
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ViewSnapshot:
     span: Window | None
     filter: tuple[Window, ...]
     filter_name: str
-    listed_key: str
+    listing: Listing | None
     steps: Steps
 
 
@@ -43,7 +43,7 @@ def take_snapshot(state: ViewState) -> ViewSnapshot:
         event_window(state, event) if event is not None else None,
         _ranges_of(scope),
         scope.what if scope is not None else "",
-        state.listed_key,
+        state.listing,
         state.axis.steps,
     )
 

@@ -18,12 +18,33 @@ from viewer.state.notes import Notes
 from viewer.state.rows import RowState
 from viewer.state.selections import Selections, with_range
 from viewer.state.time_axis import TimeAxis, Window
+from viewer.trace import Kind
 
 if TYPE_CHECKING:
     from viewer.analysis.find import SearchResult
     from viewer.analysis.iterations.markers import Candidate
     from viewer.analysis.study import Loading, Study
     from viewer.analysis.time.iteration_bounds import Iterations
+
+ALL_ROWS = "*"
+"""Stands for all rows where a row's key is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the Events dock lists: the events of a row and of those under it, of one name or of all.
+
+    Attributes
+    ----------
+    key : str
+        The row's key, `ALL_ROWS` for the whole trace (of one name only).
+    kind, name : Kind or None, str
+        The table and the exact name of the events; None and "" for all.
+    """
+
+    key: str
+    kind: Kind | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +82,8 @@ class ViewState(QObject):
         The results of another search are shown, or none.
     stall_changed()
         Another stall of `Study.stalls` is selected.
-    listed(str)
-        The user wants the events of this row key as a list.
+    listed()
+        The user wants other events as a list.
     revealed(str)
         Scroll to this row key.
     """
@@ -78,7 +99,7 @@ class ViewState(QObject):
     filter_changed = Signal()
     found_changed = Signal()
     stall_changed = Signal()
-    listed = Signal(str)
+    listed = Signal()
     revealed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -95,7 +116,7 @@ class ViewState(QObject):
         self.chosen: EventRef | None = None
         self.found: SearchResult | None = None
         self.stall_number: int | None = None
-        self.listed_key = ""
+        self.listing: Listing | None = None
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
         self.iteration: int | None = None
@@ -109,8 +130,10 @@ class ViewState(QObject):
         """Announce that the open trace is about to close; whatever is kept of it is saved after this."""
         self.leaving.emit()
 
-    def set_study(self, study: Study | None, roots: tuple[Row, ...] = (), listed_key: str = "") -> None:
-        """Show another trace, from the start; the events of a row may be listed at once."""
+    def set_study(
+        self, study: Study | None, roots: tuple[Row, ...] = (), listing: Listing | None = None
+    ) -> None:
+        """Show another trace, from the start; some of its events may be listed at once."""
         self.leave()
         self.study = study
         self.chosen = self.hover = self.iteration = None
@@ -124,7 +147,7 @@ class ViewState(QObject):
         self.selections.load()
         self.bookmarks.load({})
         self.rows.reset(roots)
-        self.listed_key = listed_key if self.rows.row(listed_key) is not None else ""
+        self.listing = listing if listing is not None and self._has_rows_of(listing) else None
         trace = study.trace if study else None
         self.axis.reset(*((trace.extent_ns, trace.window_ns) if trace else ((0, 1), (0, 1))))
         self.study_changed.emit()
@@ -272,14 +295,23 @@ class ViewState(QObject):
             self.found = found
             self.found_changed.emit()
 
-    def list_events(self, key: str) -> None:
-        """Ask for the events of a row, and of all under it, as a list."""
-        if self.rows.row(key) is not None:
-            self.listed_key = key
-            self.listed.emit(key)
+    def list_events(self, key: str, kind: Kind | None = None, name: str = "") -> None:
+        """Ask for the events of a row, and of all under it, as a list: of one name and table, or all."""
+        listing = Listing(key, kind, name)
+        if self._has_rows_of(listing):
+            self.listing = listing
+            self.listed.emit()
+
+    def _has_rows_of(self, listing: Listing) -> bool:
+        return self.rows.row(listing.key) is not None or (
+            listing.key == ALL_ROWS and listing.kind is not None
+        )
 
     def reveal(self, key: str) -> None:
-        """Unfold what hides a row, and scroll to it."""
+        """Unfold and show what hides a row, and scroll to it; a filter of rows that hides it is cleared."""
         if (row := self.rows.row(key)) is not None:
+            self.rows.set_hidden([r.key for r in row.path()], False)
+            if not all(self.rows.is_shown(r) for r in row.path()):
+                self.rows.set_filter("")
             self.rows.set_expanded([r.key for r in row.path()[:-1]], True)
             self.revealed.emit(key)

@@ -101,6 +101,18 @@ def short_name(name: str) -> str:
     return last or name
 
 
+_COLLECTIVE = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send_?recv|reduce|gather|scatter|send|recv",
+    re.IGNORECASE,
+)
+
+
+def collective_in(name: str) -> tuple[int, int] | None:
+    """Return where the word for a collective stands in a name, as [first, last); None without one."""
+    match = _COLLECTIVE.search(name)
+    return match.span() if match else None
+
+
 def strip_arguments(text: str) -> str:
     """Return an NVTX text without PyTorch's per-call arguments (``aten::mm, op_id = 7`` is ``aten::mm``)."""
     return _ARGUMENTS.sub("", text)

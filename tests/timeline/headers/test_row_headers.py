@@ -11,6 +11,7 @@ from viewer.drawing.layout import PlacedRow, row_height, shown_rows
 from viewer.drawing.theme import LIGHT
 from viewer.rows import Row, RowKind
 from viewer.state import navigation
+from viewer.state.places import rows_of_stream, stream_ids
 from viewer.timeline.headers.paint_header import (
     DETAIL_PX,
     INDENT,
@@ -22,7 +23,7 @@ from viewer.timeline.headers.paint_header import (
 )
 from viewer.timeline.headers.pinned import PinnedHeaders
 from viewer.timeline.headers.row_headers import RowHeaders
-from viewer.timeline.headers.row_menu import row_menu, rows_of_stream, stream_ids
+from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.paint.fonts import metrics
 
 LEFT = Qt.MouseButton.LeftButton

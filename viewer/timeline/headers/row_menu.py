@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.rows import Row, RowKind
-from viewer.state import ViewState
+from viewer.state import ALL_ROWS, ViewState
+from viewer.state.places import rows_of_stream
 from viewer.timeline.definitions_dialog import MEANING, show_definitions
+from viewer.timeline.event_menu import add_pin_stream
+from viewer.timeline.plain_text import without_key
+from viewer.trace import Kind
 from viewer.trace.model import UNIFIED_NAME
-
-
-def stream_ids(state: ViewState) -> list[int]:
-    """Return the stream numbers that occur on any GPU, in order; unified memory has none."""
-    trace = state.study.trace if state.study else None
-    streams = [trace.streams[r.stream] for r in _stream_rows(state)] if trace else []  # type: ignore[index]
-    return sorted({stream.stream_id for stream in streams if stream.name != UNIFIED_NAME})
-
-
-def rows_of_stream(state: ViewState, stream_id: int) -> list[str]:
-    """Return the keys of the rows of a stream number over all GPUs."""
-    if state.study is None:
-        return []
-    streams = state.study.trace.streams
-    return [r.key for r in _stream_rows(state) if streams[r.stream].stream_id == stream_id]  # type: ignore[index]
-
-
-def _stream_rows(state: ViewState) -> list[Row]:
-    rows = (row for root in state.rows.roots for row in root.walk())
-    return [row for row in rows if row.kind == RowKind.STREAM and row.stream is not None]
 
 
 def _definition_of(row: Row) -> str:
@@ -39,22 +24,34 @@ def _definition_of(row: Row) -> str:
     return "busy" if row.kind in (RowKind.GPU, RowKind.PROCESS) else ""
 
 
+def _one_name(state: ViewState, row: Row) -> str:
+    """Return the full name of the kernels of a row that shows one name."""
+    if state.study is None or row.events is None or not len(row.events):
+        return ""
+    return state.study.trace.names[int(row.events.name_id[0])]
+
+
 def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     """Return the menu of what can be done with a row."""
     rows = state.rows
     menu = QMenu(parent)
     pinned = row.key in rows.pinned
     menu.addAction("Unpin row" if pinned else "Pin row", lambda: rows.set_pinned(row.key, not pinned))
+    if row.kind is RowKind.STREAM and row.stream is not None:
+        add_pin_stream(menu, state, row.stream)
     menu.addAction("Show in Events", lambda: state.list_events(row.key))
-    if name := _definition_of(row):
-        menu.addAction(MEANING, lambda: show_definitions(parent, name))
+    if row.kind is RowKind.KERNEL_NAME and (name := _one_name(state, row)):
+        menu.addAction("All instances on all GPUs", lambda: state.list_events(ALL_ROWS, Kind.KERNEL, name))
+        menu.addAction("Copy name", lambda: QGuiApplication.clipboard().setText(name))
+    if meaning := _definition_of(row):
+        menu.addAction(MEANING, lambda: show_definitions(parent, meaning))
     menu.addSeparator()
     menu.addAction("Hide row", lambda: rows.set_hidden([row.key], True))
     if row.kind == RowKind.STREAM and row.stream is not None and state.study is not None:
         stream = state.study.trace.streams[row.stream]
         what = stream.label if stream.name == UNIFIED_NAME else f"stream {stream.label}"
         menu.addAction(
-            f"Hide {what} on all GPUs",
+            without_key(f"Hide {what} on all GPUs"),
             lambda: rows.set_hidden(rows_of_stream(state, stream.stream_id), True),
         )
     show_all = menu.addAction("Show all hidden rows", lambda: rows.set_hidden(set(rows.hidden), False))

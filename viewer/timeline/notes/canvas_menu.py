@@ -12,6 +12,7 @@ from viewer.rows import EventRef
 from viewer.state import Note, ViewState
 from viewer.state.navigation import event_window
 from viewer.state.notes import COLOURS
+from viewer.timeline.event_menu import fill_event_menu
 from viewer.timeline.plain_text import without_key
 from viewer.trace.names import short_name
 
@@ -63,11 +64,14 @@ def place_menu(
         Further commands of the window; disabled ones are left out.
     """
     menu = QMenu(parent)
+    event = hit.event if hit is not None else None
+    if event is not None and state.study is not None:
+        fill_event_menu(menu, state, event)
+        menu.addSeparator()
     menu.addAction("Add note here", lambda: write(note_here(time_ns, row_key)))
     if state.selection is not None:
         low, high = state.selection
         menu.addAction("Add note on the selection", lambda: write(Note(low, high)))
-    event = hit.event if hit is not None else None
     if event is not None and state.study is not None:
         menu.addAction(
             without_key(f"Add note on {_name(state, event)}"), lambda: write(note_on_event(state, event))
