@@ -10,6 +10,7 @@ from viewer.app.dialogs import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.frame_table import FrameTable
 from viewer.rows import RowKind
+from viewer.state import Hover
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 NONE = Qt.KeyboardModifier.NoModifier
@@ -100,6 +101,32 @@ def test_stalls_forth_and_back(window):
     assert exposed == state.selection[1] - state.selection[0]
     press(window, Qt.Key.Key_Escape)
     assert state.selection is None
+
+
+def test_what_is_idle_on_several_gpus_is_one_stop_and_is_counted(window):
+    state = window.state
+    state.axis.go(*state.axis.limits)
+    said = []
+    for _ in range(4):
+        press(window, Qt.Key.Key_G)
+        said.append((state.selection, window.status.currentMessage()))
+    assert [text.split("  ·")[0] for _, text in said] == [
+        "Idle stall 1 of 2: 7.000 ms on 2 GPUs at once",
+        "Idle stall 2 of 2: 7.000 ms on 2 GPUs at once",
+        "No later idle stall that would be seen at this zoom",
+        "No later idle stall that would be seen at this zoom",
+    ]
+    assert said[0][0] == (15 * MS, 22 * MS)
+    state.set_filter(state.study.range_scope(30 * MS, 60 * MS, "late"))
+    press(window, Qt.Key.Key_G, SHIFT)
+    state.select(None)
+    press(window, Qt.Key.Key_G)
+    assert window.status.currentMessage().startswith("Idle stall 1 of 1: ")
+    row = next(r for r in state.rows.roots[0].walk() if r.gpu is not None)
+    state.set_hover(Hover(31 * MS, row))
+    state.select(None)
+    press(window, Qt.Key.Key_G)
+    assert window.status.currentMessage().startswith(f"Idle stall 1 of 1 of {row.text_path}: 7.000 ms  ·")
 
 
 def test_filter_to_the_selection_and_back(window):

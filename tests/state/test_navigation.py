@@ -69,8 +69,8 @@ def test_the_gpu_under_the_pointer_is_walked(state):
     state.set_hover(Hover(0, row))
     state.axis.go(*state.axis.limits)
     assert navigation.step_stall(state, "exposed_comm", 1)
-    first = state.study.parts[row.gpu].next_stall(("exposed_comm",), -1, 1)
-    assert state.selection == first
+    first = state.study.parts[row.gpu].intervals("exposed_comm")
+    assert state.selection == (first.start_ns[0], first.end_ns[0])
 
 
 def test_events_of_a_row_one_after_another(state):

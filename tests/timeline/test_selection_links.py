@@ -94,8 +94,35 @@ def test_key_steps_and_docks_take_a_stall_in_hand_too(shown):
     assert state.stall_number == timeline.links.stall_number == number
     assert stall_about(stalls, number)[0][0] == "Exposed communication"
     state.select((start, end + 1))
-    assert timeline.links.stall_number is None
+    assert timeline.links.stall_number is state.stall_number is None
     assert timeline.links.ends is None
+
+
+def test_the_card_of_exposed_communication_says_who_came_last(shown):
+    maker = TraceMaker(session_ns=100 * MS)
+    for rank, arrives in enumerate((10, 30, 16)):
+        for step in range(3):
+            at = step * 30 * MS
+            maker.kernel(at, at + arrives * MS // 2, "gemm", process=rank)
+            name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+            maker.kernel(at + arrives * MS // 2, at + 20 * MS, name, stream=20, process=rank)
+    timeline = shown(maker.trace())
+    state, collectives = timeline.state, timeline.background_results.collectives
+    assert collectives is not None
+    state.axis.go(0, 60 * MS)
+    at = middle(timeline, RowKind.PROCESS, 7 * MS)
+    last = []
+    for gpu, time_ns in ((0, 7 * MS), (1, 18 * MS)):
+        stalls = timeline.background_results.stalls
+        number = stalls.at(gpu, time_ns)
+        row = stalls.table.iloc[number]
+        state.select((int(row["start_ns"]), int(row["end_ns"])))
+        last.append(dict(stall_about(stalls, number, collectives)).get("Last to arrive"))
+    assert last == [state.study.trace.gpu_label(1), f"{state.study.trace.gpu_label(1)}, this GPU itself"]
+    QTest.mouseClick(timeline.canvas, LEFT, NONE, at)
+    assert dict(timeline.cards.selection.table.about)["Last to arrive"] == state.study.trace.gpu_label(1)
+    state.selections.toggle((50 * MS, 55 * MS))
+    assert timeline.cards.selection.table.about == ()
 
 
 def test_both_ends_are_marked_up_to_the_process_and_l_goes_to_and_fro(shown):

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.app.dialogs import ask_limit, ask_where
 from viewer.app.docks import AT_RIGHT, PANELS
+from viewer.drawing.format import format_count, format_ns
 from viewer.panels.table_view import DenseTable
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
@@ -97,8 +98,15 @@ def _found(w: ActionTarget) -> bool:
 
 def _stall(part: str, direction: int) -> Callable[[ActionTarget], None]:
     def step(w: ActionTarget) -> None:
-        if not navigation.step_stall(w.state, part, direction):
+        if (stop := navigation.step_stall(w.state, part, direction)) is None:
             w.status.say(f"No {_BESIDE[direction]} {_STALLS[part]} that would be seen at this zoom")
+            return
+        where = f" on {stop.gpus} GPUs at once" if stop.gpus > 1 else ""
+        along = f" of {stop.row.text_path}" if stop.row is not None else ""
+        w.status.say(
+            f"{_STALLS[part].capitalize()} {format_count(stop.number)} of {format_count(stop.count)}{along}: "
+            f"{format_ns(stop.length_ns)}{where}  ·  shorter than {format_ns(stop.least_ns)} left out"
+        )
 
     return step
 

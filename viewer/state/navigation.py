@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from viewer.analysis.time.measure import clip_windows
 from viewer.analysis.time.scope import iteration_scope
+from viewer.analysis.time.stops import find_stops
 from viewer.drawing.format import format_count, format_ns
 from viewer.rows import EventRef, Row
 from viewer.state.time_axis import Window
@@ -177,40 +179,62 @@ def fit_iteration(state: ViewState) -> None:
         go_to_iteration(state, iteration)
 
 
-def step_stall(state: ViewState, part: str, direction: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a step from stall to stall has led.
+
+    Attributes
+    ----------
+    number, count : int
+        The stop's number, from 1, of how many.
+    gpus : int
+        On how many GPUs it lies at once.
+    length_ns, least_ns : int
+        Of the longest of its stalls; shorter stalls than `least_ns` are passed over.
+    row : Row or None
+        The one whose GPU alone is walked along.
+    """
+
+    number: int
+    count: int
+    gpus: int
+    length_ns: int
+    least_ns: int
+    row: Row | None
+
+
+def step_stall(state: ViewState, part: str, direction: int) -> Stop | None:
     """Select the next (1) or previous (-1) stall of a part ("idle", "exposed_comm") and show it.
 
-    It is looked for on the GPU under the pointer, else on all; from the selection, else from the
-    edge of the window. Stalls that are too short to be seen at this zoom are passed over, so that a
-    walk along the holes keeps the zoom; where all of the trace are, the next of the longer ones is zoomed
-    to. The row that shows the GPU is scrolled to. Return whether there was one.
+    It is looked for on the GPU under the pointer, else on all, where what stalls on several at once is one
+    stop and its longest stall is selected; from the selection, else from the edge of the window. Stalls that
+    are too short to be seen at this zoom are passed over, so that a walk along the holes keeps the zoom;
+    where all of the trace are, the next of the longer ones is zoomed to. The row that shows the GPU is
+    scrolled to. None if there is no stop in this direction.
     """
     if state.study is None:
-        return False
-    row = state.hover.row if state.hover else None
-    gpus = [row.gpu] if row is not None and row.gpu is not None else range(len(state.study.parts))
+        return None
+    row = state.hover.row if state.hover and state.hover.row and state.hover.row.gpu is not None else None
+    gpus = range(len(state.study.parts)) if row is None or row.gpu is None else [row.gpu]
+    parts = {gpu: state.study.parts[gpu] for gpu in gpus}
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
     least = max(STALL_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
-    parts = [(g, state.study.parts[g]) for g in gpus]
-
-    def beside(time_ns: int, direction: int) -> list[tuple[Window, int]]:
-        found = ((p.next_stall((part,), time_ns, direction, least), g) for g, p in parts)
-        return [(s, g) for s, g in found if s is not None]
-
-    stalls = beside(start, direction)
-    if not stalls and not beside(state.study.trace.extent_ns[0] - 1, 1):
-        while not stalls and (least := least // SHORTER):
-            stalls = beside(start, direction)
-    if not stalls:
-        return False
-    nearest, gpu = min(stalls) if direction > 0 else max(stalls)
-    state.select(nearest)
-    show_range(state, *nearest)
-    row = state.rows.gpu_row(gpu)
-    if row is not None and (shown := state.rows.nearest_shown(row)) is not None:
+    within = state.filter.hull if state.filter is not None else None
+    stops = find_stops(parts, (part,), least, within)
+    while not len(stops) and (least := least // SHORTER):
+        stops = find_stops(parts, (part,), least, within)
+    number = stops.beside(start, direction)
+    if number is None:
+        return None
+    stall = int(stops.start_ns[number]), int(stops.end_ns[number])
+    state.select(stall)
+    show_range(state, *stall)
+    gpu_row = state.rows.gpu_row(int(stops.gpu[number]))
+    if gpu_row is not None and (shown := state.rows.nearest_shown(gpu_row)) is not None:
         state.reveal(shown.key)
-    return True
+    length = stall[1] - stall[0]
+    return Stop(number + 1, len(stops), int(stops.together[number]), length, least, row)
 
 
 def event_window(state: ViewState, event: EventRef) -> Window:

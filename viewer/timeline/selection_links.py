@@ -45,7 +45,7 @@ class SelectionLinks(QObject):
         self._number: tuple[object, int | None] = (None, None)
         state.study_changed.connect(self._refresh)
         state.event_changed.connect(self._take_event)
-        state.selection_changed.connect(self._take_stall)
+        state.selection_changed.connect(self._take_selection)
         state.stall_changed.connect(self._take_stall)
         background_results.changed.connect(self._take_stall)
 
@@ -74,6 +74,12 @@ class SelectionLinks(QObject):
     def _take_event(self) -> None:
         self._stall_first = False
         self._refresh()
+
+    def _take_selection(self) -> None:
+        """Take the stall that is selected now; another range is no stall, and none is chosen then."""
+        self._take_stall()
+        if self.background_results.stalls is not None and self.stall_number is None:
+            self.state.choose_stall(None)
 
     def _take_stall(self) -> None:
         number = self.stall_number

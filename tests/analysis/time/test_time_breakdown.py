@@ -91,19 +91,6 @@ def test_stalls_and_instants_agree_with_the_totals(rows, t):
     assert no_kernel.total() == parts.totals(-20, 75)[3:].sum()
 
 
-@given(operations, times, st.sampled_from([1, -1]), st.integers(0, 5))
-def test_the_next_stall_is_the_nearest_long_enough(rows, t, direction, shortest):
-    study = study_of(rows)
-    parts = study.parts[0]
-    low, high = study.trace.window_ns
-    idle = [part_of_instant(rows, i) in (3, 4) for i in range(low, high)]
-    edges = np.flatnonzero(np.diff([False, *idle, False])) + low
-    stalls = [(int(s), int(e)) for s, e in edges.reshape(-1, 2) if e - s >= shortest]
-    wanted = [s for s in stalls if (s[0] > t if direction > 0 else s[0] < t)]
-    expected = (wanted[0] if direction > 0 else wanted[-1]) if wanted else None
-    assert parts.next_stall(("copy_only", "idle"), t, direction, shortest) == expected
-
-
 def test_a_gpu_without_operations_is_idle():
     maker = TraceMaker()
     maker.gpu(0, 0)
@@ -111,7 +98,8 @@ def test_a_gpu_without_operations_is_idle():
     silent, busy = Study(maker.trace(), BUILTIN).parts
     assert silent.totals(0, 10).tolist() == [0, 0, 0, 0, 10]
     assert busy.totals(0, 10).tolist() == [10, 0, 0, 0, 0]
-    assert silent.next_stall(("idle",), -1, 1) == (0, 10)
+    idle = silent.intervals("idle")
+    assert (idle.start_ns.tolist(), idle.end_ns.tolist()) == ([0], [10])
 
 
 def test_a_window_that_ends_before_it_starts_is_refused():

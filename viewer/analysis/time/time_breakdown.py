@@ -5,7 +5,6 @@ See docs/definitions.md, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -148,25 +147,6 @@ class TimeBreakdown:
             if following < len(covered):
                 high = min(high, int(covered.start_ns[following]))
         return low, high
-
-    def next_stall(
-        self, categories: Sequence[str], time_ns: int, direction: int, min_ns: int = 0
-    ) -> tuple[int, int] | None:
-        """Return the next stall that starts after an instant, or (direction -1) the last that starts before.
-
-        A stall is a maximal interval of `categories` together, at least `min_ns` long, inside `window_ns`.
-        It is returned as (start, end) in ns, None if there is no such stall.
-        """
-        stalls = self.intervals(*categories)
-        is_long = stalls.lengths >= min_ns
-        start, end = stalls.start_ns[is_long], stalls.end_ns[is_long]
-        # Strictly after and strictly before: from the start of a stall the same key leads on to its
-        # neighbour, never to itself.
-        if direction > 0:
-            position = int(np.searchsorted(start, time_ns, side="right"))
-        else:
-            position = int(np.searchsorted(start, time_ns, side="left")) - 1
-        return (int(start[position]), int(end[position])) if 0 <= position < len(start) else None
 
     def _idle(self, low: int, high: int) -> Intervals:
         """Return what the busy categories leave of [low, high)."""

@@ -163,7 +163,9 @@ class Cards(QObject):
     def _about_selection(self, study: Study) -> Lines:
         """Return the facts about the selection where it is a stall."""
         stalls, number = self._results.stalls, self._links.stall_number
-        return stall_about(stalls, number) if stalls is not None and number is not None else ()
+        if stalls is None or number is None or len(self._state.selections.items) > 1:
+            return ()
+        return stall_about(stalls, number, self._results.collectives)
 
     def _bounds(self) -> QRect:
         """Return where cards may lie: over pinned rows and canvas, in a small window over all strips."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.stalls.stall_details import stall_facts
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
@@ -63,7 +64,7 @@ def stall_lines(stalls: Stalls, number: int) -> Lines:
     return tuple(lines)
 
 
-def stall_about(stalls: Stalls, number: int) -> Lines:
+def stall_about(stalls: Stalls, number: int, collectives: Collectives | None = None) -> Lines:
     """Return the lines for the card of a selection that is a stall: as few as will do."""
     title, where = stall_heading(stalls, number)
     facts: dict[str, list[str]] = {}
@@ -82,4 +83,18 @@ def stall_about(stalls: Stalls, number: int) -> Lines:
         values = [value for label in labels for value in facts.get(label, ())]
         if values:
             lines.append((", ".join(labels).capitalize(), between.join(values)))
+        if labels == ("Cause",) and (last := _last_to_arrive(stalls, number, collectives)):
+            lines.append(("Last to arrive", last))
     return tuple(lines)
+
+
+def _last_to_arrive(stalls: Stalls, number: int, collectives: Collectives | None) -> str:
+    """Return which GPU came last to the collective of a stall, "" where none is known."""
+    row = stalls.table.iloc[number]
+    last, kernel, gpu = int(row["waits_for"]), int(row["collective"]), int(row["gpu"])
+    if last < 0 and collectives is not None and kernel >= 0 and int(collectives.wait_ns[kernel]) >= 0:
+        last = int(collectives.last_gpu[kernel])
+    if last < 0:
+        return ""
+    label = stalls.trace.gpu_label(last)
+    return f"{label}, this GPU itself" if last == gpu else label
