@@ -132,3 +132,54 @@ def test_a_copy_that_sticks_out_of_its_kernel():
 def test_a_set_and_communication_hide_it_too():
     maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").memset(0, 50, stream=8)
     assert story(maker, Kind.MEMSET).text == "hidden behind kernels"
+
+
+def test_copies_before_the_first_kernel_are_found_by_time_over_all_streams():
+    maker = TraceMaker()
+    for number in range(4):
+        at = 1000 * number
+        maker.range(at, at + 900, f"step {number}")
+        maker.call(at + 10, at + 15, correlation=1 + number)
+        maker.kernel(at + 300, at + 800, stream=9, correlation=1 + number)
+        # On the stream with the lower number runs the later copy.
+        maker.copy(at + 200, at + 260, stream=7, bytes=MB, copy_kind=1)
+        maker.copy(at + 100, at + 150, stream=8, bytes=2 * MB, copy_kind=1)
+        # Too small, or of another direction: neither counts.
+        maker.copy(at + 160, at + 180, stream=8, bytes=100, copy_kind=1)
+        maker.copy(at + 160, at + 180, stream=10, bytes=MB, copy_kind=2)
+    study = Study(maker.trace())
+    found = in_front(study.trace, study.classes, study.iterations())
+    # The iterations begin with their kernels: what runs before them lies between the kernels.
+    assert found.count.tolist() == [[0, 2, 2, 2]]
+    assert found.length_ns.tolist() == [[0, 110, 110, 110]]
+    assert found.bytes.tolist() == [[0, 3 * MB, 3 * MB, 3 * MB]]
+    assert found.start_ns.tolist() == [[-1, 1100, 2100, 3100]]
+
+
+def test_synchronising_calls_are_those_of_the_gpus_own_process_and_its_threads():
+    maker = TraceMaker()
+    for process in (0, 1):
+        maker.kernel(0, 100, process=process)
+    maker.call(10, 30, "cudaStreamSynchronize", tid=1, process=0)
+    maker.call(20, 50, "cudaDeviceSynchronize", tid=2, process=0)
+    maker.call(150, 160, "cudaDeviceSynchronize", tid=3, process=1)
+    maker.call(60, 70, "cudaMalloc", tid=1, process=1)
+    maker.kernel(200, 210, process=1)
+    study = Study(maker.trace())
+    table = syncs(study.launches, study.parts, study.range_scope(0, 160))
+    rows = {(row["gpu"], row["call"]): row for row in table.to_dict("records")}
+    assert set(rows) == {
+        (0, "cudaStreamSynchronize"), (0, "cudaDeviceSynchronize"), (0, ALL_CALLS),
+        (1, "cudaDeviceSynchronize"), (1, ALL_CALLS),
+    }  # fmt: skip
+    every = rows[0, ALL_CALLS]
+    assert (every["count"], every["sum_ns"], every["union_ns"], every["idle_ns"]) == (2, 50, 40, 0)
+    # Nothing is idle in it: it points at the longest interval that the calls cover.
+    assert (every["start_ns"], every["end_ns"]) == (10, 50)
+    late = rows[1, "cudaDeviceSynchronize"]
+    assert (late["count"], late["sum_ns"], late["union_ns"], late["idle_ns"]) == (1, 10, 10, 10)
+
+
+def test_no_call_that_waits_is_no_row():
+    study = Study(TraceMaker().kernel(0, 100).call(10, 20, "cudaMalloc").trace())
+    assert syncs(study.launches, study.parts, study.range_scope(0, 100)).empty

@@ -108,3 +108,33 @@ def test_of_equally_long_kernels_the_first_is_the_example():
     by_class = class_table(study.trace, study.classes, scope).set_index("class").loc["matrix multiply"]
     assert by_class[["kernels", "sum_ns", "union_ns"]].tolist() == [4, 65, 65]
     assert by_class[["gpu", "start_ns", "end_ns"]].tolist() == [0, 10, 30]
+
+
+def test_kernels_count_that_have_time_in_the_scope_be_it_one_nanosecond():
+    maker = (
+        TraceMaker()
+        .kernel(10, 11, "short")
+        .kernel(20, 50, "gemm")
+        .kernel(60, 60, "empty")
+        .kernel(99, 300, "late")
+    )
+    maker.kernel(100, 200, "behind")
+    study = Study(maker.trace(), Rules.builtin())
+    table = top_kernels(study.trace, study.classes, study.range_scope(0, 100)).set_index("name")
+    assert table["kernels"].to_dict() == {"gemm": 1, "short": 1, "late": 1}
+    assert table["sum_ns"].to_dict() == {"gemm": 30, "short": 1, "late": 1}
+    assert class_table(study.trace, study.classes, study.range_scope(0, 100))["kernels"].sum() == 3
+
+
+def test_no_more_names_than_asked_for_and_their_mean():
+    maker = TraceMaker()
+    for number in range(5):
+        maker.kernel(100 * number, 100 * number + 10 * (number + 1), f"k{number}")
+        maker.kernel(100 * number + 60, 100 * number + 61, f"k{number}")
+    study = Study(maker.trace(), Rules.builtin())
+    scope = study.range_scope(0, 500)
+    table = top_kernels(study.trace, study.classes, scope, count=2)
+    assert table["name"].tolist() == ["k4", "k3"]
+    assert table["mean_ns"].tolist() == [51 // 2, 41 // 2]
+    assert table["share"].tolist() == [51 / 155, 41 / 155]
+    assert len(top_kernels(study.trace, study.classes, scope)) == 5

@@ -88,3 +88,8 @@ def test_depth_of_nested_ranges_with_one_of_length_zero():
     start = np.array([0, 1, 4, 4, 10], np.int64)
     end = np.array([10, 4, 9, 4, 12], np.int64)
     assert nesting_depth(start, end).tolist() == [0, 1, 1, 2, 0]
+
+
+def test_what_nests_deeper_than_255_is_as_deep_as_that():
+    starts = np.arange(300, dtype=np.int64)
+    assert nesting_depth(starts, 1000 - starts).tolist() == [min(depth, 255) for depth in range(300)]

@@ -22,7 +22,7 @@ def kernels_in(trace: Trace, gpu: int, within: Intervals) -> Rows:
     """Return the kernels of a GPU that touch a scope, by start: indices into ``trace.kernels``."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu).astype(np.int64)
-    # `covered` counts a kernel of length zero as 1 ns long, so that it is not lost from the counts.
+    # What only touches the scope with its edge has no time in it, and neither has a kernel of length zero.
     rows = rows[within.covered(kernels.start_ns[rows], kernels.end_ns[rows]) > 0]
     return rows[np.argsort(kernels.start_ns[rows], kind="stable")]
 

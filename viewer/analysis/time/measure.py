@@ -259,7 +259,7 @@ def class_numbers(
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     start, end = kernels.start_ns[rows], kernels.end_ns[rows]
-    # A kernel of length zero counts as 1 ns long, as in every count: else it would touch no window at all.
+    # A kernel of length zero counts as 1 ns long, as on the card of a range: else it would touch no window.
     touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
     class_of = classes.class_of[kernels.name_id[rows[touches]]]
     # Clipped before they are summed, so that the sums of neighbouring windows add up to that of both.
