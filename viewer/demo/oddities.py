@@ -24,6 +24,7 @@ FORMS = {
 ENVIRONMENT_RANK = 3
 MPI_CALLS, METRICS = 10, 20
 MIGRATIONS, MIGRATED_BYTES, MIGRATION_NS, COHERENCE, PREFETCH = 240, 65_536, 3_000, 2, 3
+TOO_LONG_NS = 300_000_000
 MESSAGES = (
     "No OpenGL events collected. Does the process use OpenGL?",
     "Unable to collect CPU kernel IP/backtrace samples. perf event paranoid level is 2. \nTry\nsudo sh -c …",
@@ -98,6 +99,23 @@ def _messages(connection: sqlite3.Connection, _ranks: int) -> None:
     )
 
 
+def _impossible(connection: sqlite3.Connection, _ranks: int) -> None:
+    """Take the times from a kernel, stretch another over its stream, and damage ranges.
+
+    Some ranges end before they start, others have no end.
+    """
+    kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
+    most = f"SELECT streamId FROM {kernels} GROUP BY streamId ORDER BY count(*) DESC LIMIT 1"
+    own = f"FROM {kernels} WHERE deviceId = 0 AND streamId = ({most})"
+    one = f"SELECT rowid {own} ORDER BY start LIMIT 1 OFFSET ?"
+    (timeless,), (stretched,) = (connection.execute(one, (place,)).fetchone() for place in (50, 100))
+    connection.execute(f"UPDATE {kernels} SET start = 0, end = 0 WHERE rowid = ?", (timeless,))
+    connection.execute(f"UPDATE {kernels} SET end = end + ? WHERE rowid = ?", (TOO_LONG_NS, stretched))
+    ranges = "UPDATE NVTX_EVENTS SET end = {} WHERE text LIKE ? AND rowid % {} = 0 AND eventType = 59"
+    connection.execute(ranges.format("start - 1000", 7), ("optimizer%",))
+    connection.execute(ranges.format("NULL", 2), ("Iteration%",))
+
+
 _WRITERS: Mapping[Oddity, Callable[[sqlite3.Connection, int], None]] = {
     "versioned-tables": _rename,
     "environment-rank": _environment,
@@ -105,4 +123,5 @@ _WRITERS: Mapping[Oddity, Callable[[sqlite3.Connection, int], None]] = {
     "unread-tables": _unread,
     "migrations": _migrations,
     "nsys-messages": _messages,
+    "impossible-rows": _impossible,
 }

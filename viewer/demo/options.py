@@ -10,7 +10,13 @@ from typing import Literal, get_args
 from viewer.demo.injected_faults import FAULTS, Fault
 
 Oddity = Literal[
-    "versioned-tables", "environment-rank", "mpi-ranks", "unread-tables", "migrations", "nsys-messages"
+    "versioned-tables",
+    "environment-rank",
+    "mpi-ranks",
+    "unread-tables",
+    "migrations",
+    "nsys-messages",
+    "impossible-rows",
 ]
 ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
 """The oddities that a file may contain, see `viewer.demo.oddities`."""

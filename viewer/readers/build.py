@@ -181,7 +181,7 @@ class _Assembly:
             counts=counts,
             diagnostics=diagnostics,
             unread=unread or {},
-            notes=tuple(reading.notes + tables.notes),
+            notes=tuple(reading.notes + tables.notes + self.sorter.notes),
             source=self.source,
         )
 
@@ -243,7 +243,7 @@ def _read_rest(
     # Open ranges and threads that stay on a CPU end with the session: find the end of all other tables first.
     ends = [int(events.end.max()) for events in raw.values() if len(events)]
     session_end_ns = max([facts.duration_ns or 0, *ends])
-    nvtx_table.close_open_ranges(raw[Kind.NVTX], session_end_ns)
+    nvtx_table.close_open_ranges(reading, raw[Kind.NVTX], session_end_ns)
     read(Kind.ON_CPU, lambda: cpu_tables.read_on_cpu(reading, session_end_ns))
     sorting.result()
     cpu_tables.name_by_calls(raw[Kind.SYNC], raw[Kind.API])

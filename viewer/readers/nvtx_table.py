@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewer.readers.impossible import end_of_open, impossible_note, outermost
 from viewer.readers.interning import NO_STRING
 from viewer.readers.raw_events import (
     PROCESS_MASK,
@@ -21,7 +24,12 @@ from viewer.readers.raw_events import (
 from viewer.readers.schema import DOMAIN_CREATE, MARK, PUSH_POP, START_END, TABLE_OF, THREAD_NAME
 from viewer.readers.tables import Field, RawColumns
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
+from viewer.trace.names import normalise_numbers
 
+_MOST_NAMES = 100_000
+"""So many distinct names are compared without their numbers; to do that with more would take too long."""
+_CLOSED, _OPEN = 2, 4
+"""With fewer ranges of a name that have an end, and fewer that have none, they may as well be nested."""
 _OPAQUE = np.uint32(0xFF000000)
 
 
@@ -78,11 +86,60 @@ def read_nvtx(reading: ReadContext) -> Nvtx:
     return nvtx
 
 
-def close_open_ranges(events: RawEvents, session_end_ns: int) -> None:
-    """Set the end of ranges that have none in the file to the session's end."""
-    if len(events):
-        is_open = events.columns["is_open"] != 0
-        events.end[is_open] = np.maximum(events.start[is_open], session_end_ns)
+def close_open_ranges(reading: ReadContext, events: RawEvents, session_end_ns: int) -> None:
+    """Set the end of ranges that have none in the file: to the session's end, if that can be.
+
+    On a thread whose ranges nest, an open one ends at the latest with the closed range around it, and before
+    the next range of its name; where that cuts any, a note names them.
+    """
+    if not len(events):
+        return
+    is_open = events.columns["is_open"] != 0
+    events.end[is_open] = np.maximum(events.start[is_open], session_end_ns)
+    nests = events.columns["event_type"] == PUSH_POP
+    cut: list[Int64] = []
+    # Only the threads that left ranges open are looked at, so that it costs nothing in files that are sound.
+    for owner in np.unique(events.owner[is_open & nests]).tolist():
+        rows = np.flatnonzero((events.owner == owner) & nests)
+        rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
+        start, end, opened = events.start[rows], events.end[rows], is_open[rows]
+        kind = np.full(len(rows), -1, np.int64)
+        matter = np.flatnonzero(outermost(start, end, opened) | opened)
+        kind[matter] = _kinds(reading, events.name[rows[matter]])
+        for nested in _may_nest(events.name[rows], start, end, opened, kind):
+            kind[kind == nested] = -1
+        latest = end_of_open(start, end, opened, kind)
+        events.end[rows] = latest
+        cut.append(np.asarray(events.columns["file_row"][rows[latest < end]], np.int64))
+    every = np.sort(np.concatenate([np.empty(0, np.int64), *cut]))
+    if len(every):
+        share = 100 * len(every) / int(nests.sum())
+        what = f"{share:.0f} % of the ranges have no end, though the range around them or the next one does"
+        reading.notes.append(impossible_note(TABLE_OF[Kind.NVTX], every, what, "cut there"))
+
+
+def _may_nest(
+    names: UInt32, start: Int64, end: Int64, is_open: npt.NDArray[np.bool_], kind: Int64
+) -> Iterator[int]:
+    """Yield the kinds of open ranges that may lie in one another: they do elsewhere, or too few are known."""
+    for number in np.unique(kind[is_open & (kind >= 0)]).tolist():
+        of_kind = np.isin(names, names[kind == number])
+        closed = np.flatnonzero(of_kind & ~is_open)
+        if len(closed) < _CLOSED:
+            if int((of_kind & is_open).sum()) < _OPEN:
+                yield number
+        elif not outermost(start[closed], end[closed], is_open[closed]).all():
+            yield number
+
+
+def _kinds(reading: ReadContext, names: UInt32) -> Int64:
+    """Return a number for each name, equal for names that differ in their numbers alone."""
+    used, code = np.unique(names, return_inverse=True)
+    if len(used) > _MOST_NAMES:
+        return names.astype(np.int64)
+    kinds: dict[str, int] = {}
+    texts = (normalise_numbers(reading.interner.text(int(name))) for name in used)
+    return np.array([kinds.setdefault(text, len(kinds)) for text in texts], np.int64)[code.reshape(-1)]
 
 
 def _names(reading: ReadContext, columns: RawColumns) -> UInt32:

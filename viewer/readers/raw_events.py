@@ -10,13 +10,17 @@ import numpy.typing as npt
 
 from viewer.printable import counted
 from viewer.readers.errors import Cancel
+from viewer.readers.impossible import impossible_note
 from viewer.readers.interning import Interner, StringTable, distinct
+from viewer.readers.schema import TABLE_OF
 from viewer.readers.tables import FARTHEST_NS, NO_TIME, Column, Field, RawColumns, Tables
-from viewer.trace.events import AnyArray, Int64, Kind, UInt32
+from viewer.trace.events import GPU_KINDS, AnyArray, Int64, Kind, UInt32
 
 Codes = npt.NDArray[np.int32]
 Key = tuple[int, ...]
 """What identifies an owner in the file: (globalPid, device, context, stream), (globalTid,) ..."""
+
+_OF_GPUS = frozenset(TABLE_OF[kind] for kind in GPU_KINDS)
 
 PROCESS_MASK = ~0xFFFFFF
 """A globalTid without its thread is the globalPid."""
@@ -110,8 +114,9 @@ def read_spans(
 ) -> tuple[RawColumns, npt.NDArray[np.bool_]]:
     """Read a table's start, end and some more columns, shifted to the trace's zero.
 
-    Rows whose start is NULL or no valid time are left out, and a note counts them. Where ``end`` is NULL,
-    no valid time or earlier than ``start``, it becomes ``start``.
+    Rows whose start is NULL or no valid time are left out, and so are operations of a GPU without times
+    (0 to 0, as CUPTI writes what it could not measure). Where ``end`` is NULL, no valid time or earlier than
+    ``start``, it becomes ``start``. Notes count them, and name those that cannot be.
 
     Returns
     -------
@@ -129,6 +134,8 @@ def read_spans(
         were = "was" if lost == 1 else "were"
         reading.notes.append(f"{table}: {counted(lost, 'row')} without a start {were} left out")
         columns = RawColumns(columns.rows[placed], {k: v[placed] for k, v in columns.values.items()})
+    if table in _OF_GPUS:
+        columns = _without_times_left_out(reading, table, columns)
     # From here on start and end change in place: the columns are large, and nobody else has them.
     start, end = columns.values["start"], columns.values["end"]
     is_open = ~is_time(end)
@@ -139,8 +146,23 @@ def read_spans(
     if reading.shift_ns:
         np.subtract(start, reading.shift_ns, out=start)
         np.subtract(end, reading.shift_ns, out=end, where=~is_open)
+    reversed_rows = np.flatnonzero((end < start) & ~is_open)
+    if len(reversed_rows):
+        what, done = "the end is before the start", "taken as of no length"
+        reading.notes.append(impossible_note(table, columns.rows[reversed_rows], what, done))
     np.maximum(end, start, out=end)
     return columns, is_open
+
+
+def _without_times_left_out(reading: ReadContext, table: str, columns: RawColumns) -> RawColumns:
+    """Return the rows that have times; CUPTI writes 0 for both where it could not measure an operation."""
+    measured = (columns.values["start"] != 0) | (columns.values["end"] != 0)
+    if measured.all():
+        return columns
+    reading.notes.append(
+        impossible_note(table, columns.rows[~measured], "no times (0 to 0 ns)", "left out of all numbers")
+    )
+    return RawColumns(columns.rows[measured], {k: v[measured] for k, v in columns.values.items()})
 
 
 def is_time(times: Int64) -> npt.NDArray[np.bool_]:

@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from viewer.readers.errors import Cancel, check
+from viewer.readers.impossible import impossible_note, overlong
 from viewer.readers.owners import Owners
 from viewer.readers.raw_events import PROCESS_MASK, Codes, RawEvents, pid_of
-from viewer.trace.events import Events, Int64, Kind, UInt32
+from viewer.readers.schema import TABLE_OF
+from viewer.trace.events import GPU_KINDS, Events, Int64, Kind, UInt32
 
 Keep = Callable[[Events], Events]
 """Stores a sorted table and returns it as stored, such as mapped into memory from the cache's file."""
@@ -31,6 +33,13 @@ class EventSorter:
     def __init__(self, raw: dict[Kind, RawEvents], keep: Keep, cancelled: Cancel | None = None) -> None:
         self._raw, self._keep, self._cancelled = raw, keep, cancelled
         self._settled: dict[Kind, tuple[Codes, Events]] = {}
+        self._cut: dict[Kind, Int64] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines about the operations that were cut, since they outlast later ones of their stream."""
+        what, done = "longer than its stream allows", "cut at the start of the next operation of its stream"
+        return [impossible_note(TABLE_OF[k], rows, what, done) for k, rows in sorted(self._cut.items())]
 
     def sort_events(self, kinds: Iterable[Kind], identity: Owners, final: UInt32) -> dict[Kind, Events]:
         """Return the events of some kinds; sort two tables at once, the largest first.
@@ -73,7 +82,11 @@ class EventSorter:
         if known is not None and offsets is not None:
             events = self._keep(replace(known[1], offsets=offsets))
         else:
-            events = self._keep(sort_events(raw, index_of, owners, final))
+            events = sort_events(raw, index_of, owners, final)
+            if kind in GPU_KINDS:
+                events, cut = overlong(events)
+                self._cut |= {kind: cut} if len(cut) else {}
+            events = self._keep(events)
             # Share the stored arrays, so that the ones read from the file can be freed. short_id stays
             # out: the events have final name ids, while `raw` must keep provisional ones.
             raw.start, raw.end = events.start_ns, events.end_ns

@@ -16,6 +16,8 @@ from viewer.trace.names import Names
 UNIFIED_NAME = "Unified memory"
 GUESSED_RANK = "pid order"
 """`Process.rank_from` of guessed ranks: the file names none, so the processes are numbered by their pids."""
+IMPOSSIBLE = "impossible"
+"""In a note of the reader: rows that cannot be, which it left out or cut."""
 T = TypeVar("T")
 
 

@@ -9,7 +9,7 @@ from viewer.analysis.recording.alignment import ALIGNED
 from viewer.analysis.recording.finding import Finding
 from viewer.printable import counted
 from viewer.trace import GPU_KINDS, Trace
-from viewer.trace.model import GUESSED_RANK
+from viewer.trace.model import GUESSED_RANK, IMPOSSIBLE
 
 _NO_CONCERN = re.compile(
     r"OpenGL|Vulkan|Direct3D|\bDX1[12]\b|WDDM|paranoid|IP/backtrace|backtrace sampl"
@@ -20,6 +20,7 @@ _NO_CONCERN = re.compile(
 """Messages of nsys that concern no number here."""
 _NO_CUDA = re.compile(r"No CUDA events collected", re.IGNORECASE)
 _NAMES_OF_CODES = "ENUM_"
+_IMPOSSIBLE = "No program can have done that: the file is wrong there, and numbers around these rows may be."
 
 _WITHOUT = {
     "cuda": "CUDA was not traced: there are no kernels, copies or launches to be seen.",
@@ -79,7 +80,9 @@ def _reading(trace: Trace) -> Iterator[Finding]:
     """Yield the reader's notes about opening the file."""
     notes = [note for note in trace.notes if not note.startswith(ALIGNED)]
     for note in notes:
-        if "schema" in note or "has no column" in note:
+        if f": {IMPOSSIBLE}: " in note:
+            yield Finding("impossible-rows", "warning", note, _IMPOSSIBLE)
+        elif "schema" in note or "has no column" in note:
             yield Finding("newer-schema", "warning", note, "What a newer schema has renamed is not shown.")
         else:
             only = len(notes) == 1 and not trace.unread

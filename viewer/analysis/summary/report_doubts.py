@@ -31,6 +31,7 @@ _WARNINGS = {
     "whole-graphs": ("classes", ("gpus.exposed_comm_ns", "gpus.hidden_comm_ns", "gpus.classes", "kernels")),
     "shared-gpu": ("gpu", ("gpus.idle_ns",)),
     "far-outside": ("gpu", ("window",)),
+    "impossible-rows": ("gpu", ("gpus", "iterations", "phases", "stalls", "kernels")),
     "profiler-overhead": ("gpu", ("gpus.idle_ns", "stalls")),
 }
 """What a warning is about, and the keys that it concerns."""
