@@ -235,6 +235,7 @@ class MainWindow(QMainWindow):
             self.timeline.place.set_header_width(width)
         for name in settings.get(remembered.OVERLAYS):
             self.state.set_overlay(name, True)
+        self.state.set_card(settings.get(remembered.CARD))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.trace_controller.save()
@@ -244,6 +245,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.LAYOUT, bytes(layout.data()))
         settings.set(remembered.HEADER_WIDTH, self.timeline.place.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
+        settings.set(remembered.CARD, self.state.card)
         self.trace_controller.leave()
         self.loader.shut_down()
         jobs.join_all()
