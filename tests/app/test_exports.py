@@ -194,7 +194,7 @@ def saves(window, monkeypatch, path):
 
         return act
 
-    picture = PictureDialog(window.state, window.timeline, window.look, window)
+    picture = PictureDialog(window.state, window.timeline, window.theme_manager, window)
     return {
         "report": choose(window.actions_by_id["report"].trigger),
         "table": choose(lambda: window.target.save_table(pd.DataFrame({"a": [1], "b": [2]}))),

@@ -68,14 +68,14 @@ class PictureDialog(QDialog):
     """
 
     def __init__(
-        self, state: ViewState, timeline: Timeline, look: ThemeManager, parent: QWidget | None = None
+        self, state: ViewState, timeline: Timeline, theme_manager: ThemeManager, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export picture")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(_SIZE)
         self._state, self._timeline = state, timeline
-        self._scene = timeline.scene or Scene(present_view(state, look.theme).study)
+        self._scene = timeline.scene or Scene(present_view(state, theme_manager.theme).study)
         self._image = QImage()
         self.window_box, self.rows_box, self.theme_box = QComboBox(), QComboBox(), QComboBox()
         self.rows_text = QLineEdit()
@@ -88,7 +88,7 @@ class PictureDialog(QDialog):
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.refresh)
-        self._fill(look)
+        self._fill(theme_manager)
         self._lay_out()
         self._connect()
         state.leaving.connect(self.reject)
@@ -205,7 +205,7 @@ class PictureDialog(QDialog):
         pixmap.setDevicePixelRatio(d)
         self.preview.setPixmap(pixmap)
 
-    def _fill(self, look: ThemeManager) -> None:
+    def _fill(self, theme_manager: ThemeManager) -> None:
         state = self._state
         iteration = iteration_to_fit(state)
         windows = [
@@ -217,7 +217,7 @@ class PictureDialog(QDialog):
         self.window_box.addItems(windows)
         self.rows_box.addItems([SHOWN, IN_VIEW, *[PINNED] * bool(state.rows.pinned), CHOSEN])
         self.theme_box.addItems(["Light", "Dark"])
-        self.theme_box.setCurrentText("Dark" if look.theme.is_dark else "Light")
+        self.theme_box.setCurrentText("Dark" if theme_manager.theme.is_dark else "Light")
         self.width_box.setRange(320, 20_000)
         self.width_box.setValue(1600)
         self.width_box.setSuffix(" px")
