@@ -26,7 +26,7 @@ def crashes(tmp_path):
 
 
 @pytest.fixture
-def theme_manager(qapp):
+def look(qapp):
     """The light theme; the application is itself again afterwards."""
     font, palette = QFont(qapp.font()), QPalette(qapp.palette())
     made = ThemeManager(qapp, "light")
@@ -38,12 +38,12 @@ def theme_manager(qapp):
 
 
 @pytest.fixture
-def open_window(qtbot, theme_manager, crashes):
+def open_window(qtbot, look, crashes):
     """A function that shows an empty, active window."""
     held = []
 
     def show():
-        window = MainWindow(Settings(), theme_manager, crashes, "raster")
+        window = MainWindow(Settings(), look, crashes, "raster")
         held.append(window)
         window.show()
         window.activateWindow()

@@ -1,18 +1,22 @@
 """Ctrl+E and the saving of tables, in the real window."""
 
+import sys
+
 import pandas as pd
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QProcess, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
-from viewer.app.picture_dialog import CHOSEN, IN_VIEW, ITERATION, SELECTION, WHOLE, PictureDialog
+from viewer.app.picture_dialog import PictureDialog
+from viewer.app.picture_options import CHOSEN, IN_VIEW, ITERATION, KINDS, SELECTION, WHOLE
 from viewer.app.save_questions import open_traces
 from viewer.app.trace_loader import LoadedTrace
 from viewer.drawing.theme import LIGHT
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
 from viewer.export.picture_view import present_view
+from viewer.export.vector import svg_bytes
 from viewer.rows import build_rows
 from viewer.state import ViewState
 
@@ -44,46 +48,105 @@ def test_the_preview_is_what_is_written(dialog, window, tmp_path):
 
 def test_what_is_chosen_is_what_is_seen(dialog, window):
     state = window.state
-    dialog.window_box.setCurrentText(SELECTION)
-    assert dialog.view().window_ns == (12 * MS, 17 * MS)
-    dialog.window_box.setCurrentText(ITERATION)
-    assert dialog.view().window_ns in {
+    dialog.options.window_box.setCurrentText(SELECTION)
+    assert dialog.options.view().window_ns == (12 * MS, 17 * MS)
+    dialog.options.window_box.setCurrentText(ITERATION)
+    assert dialog.options.view().window_ns in {
         (state.iterations.start_ns(n), state.iterations.end_ns(n)) for n in range(3)
     }
-    dialog.window_box.setCurrentText(WHOLE)
-    assert dialog.view().window_ns == state.axis.limits
+    dialog.options.window_box.setCurrentText(WHOLE)
+    assert dialog.options.view().window_ns == state.axis.limits
     state.rows.set_pinned(state.rows.roots[1].key, True)
-    dialog.rows_box.setCurrentText(IN_VIEW)
-    assert dialog.view().rows[0][0] is state.rows.roots[1]
-    dialog.measurements.setChecked(False)
-    assert not dialog.view().measurements
-    dialog.extras["card"].setChecked(False)
+    dialog.options.rows_box.setCurrentText(IN_VIEW)
+    assert dialog.options.view().rows[0][0] is state.rows.roots[1]
+    dialog.options.measurements.setChecked(False)
+    assert not dialog.options.view().measurements
+    dialog.options.extras["card"].setChecked(False)
     high = dialog._image.height()
     dialog.refresh()
     assert dialog._image.height() < high
 
 
 def test_rows_by_name_and_what_is_wrong_with_it(dialog, tmp_path):
-    dialog.rows_box.setCurrentText(CHOSEN)
+    dialog.options.rows_box.setCurrentText(CHOSEN)
     dialog.refresh()
     assert "which rows" in dialog.message.text()
     assert not dialog.save_button.isEnabled()
-    dialog.rows_text.setText("Rank 1, no such row")
+    dialog.options.rows_text.setText("Rank 1, no such row")
     dialog.refresh()
     assert "no such row" in dialog.message.text()
-    dialog.rows_text.setText("Rank 1")
+    dialog.options.rows_text.setText("Rank 1")
     dialog.refresh()
     assert dialog.save_button.isEnabled()
-    assert [row.label for row, _ in dialog.view().rows] == ["Rank 1"]
+    assert [row.label for row, _ in dialog.options.view().rows] == ["Rank 1"]
     dialog.write(tmp_path / "no" / "x.png")
     assert "Not saved" in dialog.message.text()
 
 
-def test_the_clipboard_has_the_picture(dialog):
+READ_CLIPBOARD = """
+import sys
+from PySide6.QtGui import QGuiApplication
+app = QGuiApplication(sys.argv)
+content = app.clipboard().mimeData()
+content.imageData().save(sys.argv[1])
+open(sys.argv[2], "wb").write(bytes(content.data("image/svg+xml").data()))
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_program_pastes_the_picture_that_was_copied(dialog, kind, qtbot, tmp_path):
+    if QGuiApplication.platformName() != "xcb":
+        pytest.skip("no X server, whose clipboard programs share")
+    dialog.options.kind_box.setCurrentText(kind)
+    dialog.options.title_edit.setText("A title")
+    dialog.options.transparent.setChecked(kind != "As in the window")
+    # Right after a change, before the preview has followed.
     dialog.copy()
-    held = QGuiApplication.clipboard().mimeData()
-    assert held.hasImage()
-    assert held.data("image/svg+xml").startsWith(b"<?xml")
+    assert dialog.message.text() == "Copied"
+    svg, image = tmp_path / "x.svg", tmp_path / "x.png"
+    reader = QProcess()
+    # This program answers the other one's questions meanwhile.
+    reader.start(sys.executable, ["-c", READ_CLIPBOARD, str(image), str(svg)])
+    qtbot.waitUntil(lambda: reader.state() == QProcess.ProcessState.NotRunning, timeout=30_000)
+    assert reader.exitCode() == 0, bytes(reader.readAllStandardError().data()).decode()
+    pasted, expected = QImage(str(image)), picture(dialog.options.view(), *dialog.options.size_px)
+    assert pasted.size() == expected.size()
+    form = QImage.Format.Format_ARGB32 if expected.hasAlphaChannel() else QImage.Format.Format_RGB32
+    assert pasted.convertToFormat(form) == expected.convertToFormat(form)
+    assert svg.read_bytes() == svg_bytes(dialog.options.view(), *dialog.options.size_px)
+    assert b"A title" in svg.read_bytes()
+
+
+def test_a_kind_of_picture_brings_its_size(dialog):
+    options = dialog.options
+    assert not options.extras["card"].text().endswith("GPUs")
+    for kind, size in (("Slide, 16:9", (3200, 1800)), ("Figure for a paper", (3 * 688, None))):
+        options.kind_box.setCurrentText(kind)
+        dialog.refresh()
+        assert dialog._image.width() == size[0]
+        assert size[1] in (None, dialog._image.height())
+        assert not options.extras["scale_bar"].isEnabled()
+    options.subtitle_edit.setText("and a subtitle")
+    assert options.view().subtitle == "and a subtitle"
+    options.kind_box.setCurrentText("As in the window")
+    dialog.refresh()
+    assert dialog._image.width() == 3200
+
+
+def test_dialogs_that_save_begin_in_the_folder_of_the_user(window, monkeypatch, tmp_path):
+    begun = []
+
+    def ask(_parent, _title, first, *_):
+        begun.append(first)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    monkeypatch.setattr("viewer.app.exports.QStandardPaths.writableLocation", lambda _: str(tmp_path))
+    PictureDialog(window.state, window.timeline, window.look, window).save()
+    window.actions_by_id["report"].trigger()
+    window.target.save_table(pd.DataFrame({"a": [1]}))
+    stem = window.state.study.trace.path.stem
+    assert begun == [str(tmp_path / name) for name in (f"{stem}.png", f"{stem}.html", "table.csv")]
 
 
 def test_a_table_is_saved_by_the_kind_chosen(window, monkeypatch, tmp_path, qtbot):
@@ -118,7 +181,7 @@ def test_the_report_is_written_beside_the_window(window, monkeypatch, tmp_path, 
 def test_all_rows_shown_are_the_pinned_ones_too(dialog, window):
     state = window.state
     state.rows.set_pinned(state.rows.roots[1].key, True)
-    pinned, *others = (row for row, _ in dialog.view().rows)
+    pinned, *others = (row for row, _ in dialog.options.view().rows)
     assert pinned is state.rows.roots[1]
     assert others[0] is state.rows.roots[0]
 
@@ -194,7 +257,7 @@ def saves(window, monkeypatch, path):
 
         return act
 
-    picture = PictureDialog(window.state, window.timeline, window.theme_manager, window)
+    picture = PictureDialog(window.state, window.timeline, window.look, window)
     return {
         "report": choose(window.actions_by_id["report"].trigger),
         "table": choose(lambda: window.target.save_table(pd.DataFrame({"a": [1], "b": [2]}))),

@@ -13,7 +13,8 @@ from viewer.cli import main
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.export import footer
 from viewer.export.first_view import chosen_rows, first_view
-from viewer.export.picture import HEADER_WIDTH, PicturePage, picture
+from viewer.export.page import HEADER_WIDTH, PicturePage
+from viewer.export.picture import picture
 from viewer.export.picture_files import FORMATS, picture_bytes
 from viewer.export.picture_view import PictureError, View, present_view
 from viewer.rows import RowKind
@@ -147,7 +148,7 @@ def test_time_outside_the_recording_can_be_shown_and_is_not_counted(demo_study, 
     picture(first_view(demo_study, (high, 2 * high)))
     row = build_rows(demo_study)[0]
     shown = first_view(demo_study, (low, 2 * high))
-    assert any("counts nowhere" in said for said in footer._definitions(shown))
-    assert not any("counts nowhere" in said for said in footer._definitions(first_view(demo_study)))
+    assert any("counts nowhere" in said for said in footer.definitions(shown))
+    assert not any("counts nowhere" in said for said in footer.definitions(first_view(demo_study)))
     whole = busy_and_exposed(demo_study, row, shown.window_ns)
     assert whole == busy_and_exposed(demo_study, row, (low, high))

@@ -8,16 +8,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from PySide6.QtCore import QSize
 
-from viewer.analysis.core.intervals import window
 from viewer.cli import main
 from viewer.drawing.format import format_ns, format_share
 from viewer.export.first_view import first_view
-from viewer.export.footer import round_length, wrapped
-from viewer.export.picture import HEADER_WIDTH, PicturePage, picture
+from viewer.export.footer import round_length
+from viewer.export.page import HEADER_WIDTH, PicturePage
+from viewer.export.picture import picture
 from viewer.export.picture_view import Extras, PictureError
 from viewer.export.vector import svg_bytes
 from viewer.rows import RowKind, build_rows
-from viewer.rows.shares import share
 from viewer.state import Measurement, Note
 
 MS = 1_000_000
@@ -32,15 +31,16 @@ def view(demo_study, qapp):
     return first_view(demo_study, iteration=1)
 
 
-def test_shares_of_rows_are_those_of_the_time_shown(demo_path, demo_study, tmp_path, capsys, qapp):
+def test_shares_of_rows_are_those_of_the_window(demo_path, demo_study, tmp_path, capsys, qapp):
+    """They are counted over the whole trace, whatever of it is shown, and the picture says so."""
     out = tmp_path / "x.svg"
     asked = ["--range", "330ms..400ms", "--rows", "Rank 0/Stream"]
     assert main(["shot", str(demo_path), "-o", str(out), *asked]) == 0
     streams = [r for r in build_rows(demo_study)[0].walk() if r.kind is RowKind.STREAM]
-    held, within = texts(out.read_text()), window(330 * MS, 400 * MS)
-    expected = [format_share(share(row, within)) for row in streams]
-    assert set(expected) <= set(held)
-    assert expected != [format_share(row.share) for row in streams]
+    held = texts(out.read_text())
+    assert {format_share(row.share) for row in streams} <= set(held)
+    assert any("shares, whole trace" in text for text in held)
+    assert "siblings, whole trace" in " ".join(held)
 
 
 def test_numbers_are_those_of_the_report_for_the_same_range(demo_path, tmp_path, capsys, qapp):
@@ -128,9 +128,33 @@ def test_a_row_without_its_parent_is_named_by_its_path(view, demo_study):
     assert "Rank 3 ›" in texts(svg_bytes(replace(view, rows=[(stream, False)]), 1000).decode())
 
 
+def test_tables_stand_beside_each_other_where_there_is_room(view):
+    low, high = view.window_ns
+    kept = (Measurement(low, high, "one"), Measurement(low, (low + high) // 2, "two", note="a note"))
+    chosen = replace(view, selections=((low, high),), measurements=kept)
+
+    def height(width, **extras):
+        return PicturePage(replace(chosen, extras=Extras(**extras)), width).size.height()
+
+    for width, are_beside in ((1700, True), (900, False)):
+        both, card, table, none = (
+            height(width, card=card, table=table)
+            for card, table in ((True, True), (True, False), (False, True), (False, False))
+        )
+        # The captions of the four have as many lines, or one more.
+        together = max(card, table) if are_beside else card + table - none
+        assert abs(both - together) <= 2 * 15, width
+    found = {
+        e.text: e for e in ET.fromstring(svg_bytes(chosen, 1700)).iter("{http://www.w3.org/2000/svg}text")
+    }
+    head, total = found["Measurements"], found["Sum of 8"]
+    assert float(head.get("x")) > 450
+    assert float(head.get("y")) < float(total.get("y"))
+
+
 def test_too_narrow_for_its_tables_is_said(view):
     with pytest.raises(PictureError, match="pixels wide"):
-        picture(replace(view, selection=view.window_ns), 500)
+        picture(replace(view, selections=(view.window_ns,)), 500)
 
 
 def test_200_rows_are_one_picture(view, demo_study):
@@ -156,9 +180,3 @@ def test_wrong_usage_of_shot_is_one_line(words, demo_path, capsys):
 def test_lengths_and_lines():
     assert [round_length(x) for x in (0.5, 1, 3, 7, 19, 20, 99)] == [1, 1, 2, 5, 10, 20, 50]
     assert [round_length(123_456_789), round_length(10**9)] == [100_000_000, 10**9]
-
-
-def test_lines_fit(qapp):
-    lines = wrapped("one two three four five", 60, 11)
-    assert " ".join(lines) == "one two three four five"
-    assert len(lines) > 1

@@ -23,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def view(demo_study, qapp):
     iterations = demo_study.iterations()
     low, high = iterations.start_ns(1), iterations.end_ns(1)
-    return replace(first_view(demo_study, iteration=1), selection=(low, (low + high) // 2))
+    return replace(first_view(demo_study, iteration=1), selections=((low, (low + high) // 2),))
 
 
 def texts(svg):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QStandardPaths, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -24,6 +24,12 @@ PAGES = "HTML (*.html)"
 TABLES = "CSV (*.csv);;Parquet (*.parquet);;TSV (*.tsv);;Markdown (*.md)"
 
 
+def start_folder() -> Path:
+    """Return where dialogs that save begin: the user's documents, else the home folder."""
+    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    return Path(folder) if folder and Path(folder).is_dir() else Path.home()
+
+
 def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write the report; a background thread computes its numbers."""
     study = state.study
@@ -31,7 +37,8 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
         return
     marker, scope = state.marker, state.scope
     kept, notes = state.measurements.items, state.notes.items
-    name, _ = QFileDialog.getSaveFileName(parent, "Export report", f"{study.trace.path.stem}.html", PAGES)
+    first = str(start_folder() / f"{study.trace.path.stem}.html")
+    name, _ = QFileDialog.getSaveFileName(parent, "Export report", first, PAGES)
     if not name:
         return
     path = Path(name)
@@ -49,7 +56,8 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
 
 def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write a panel's table to it in a background thread."""
-    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", "table.csv", TABLES)
+    first = str(start_folder() / "table.csv")
+    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", first, TABLES)
     if not name:
         return
     path = Path(name)

@@ -29,6 +29,14 @@ class Renderer(StrEnum):
     RASTER = "raster"
 
 
+class PicturePreset(StrEnum):
+    """The kinds of pictures, as in `viewer.export.figure_style.PRESETS`."""
+
+    TIMELINE = "timeline"
+    SLIDE = "slide"
+    PAPER = "paper"
+
+
 class PictureTheme(StrEnum):
     """The colours of a picture."""
 
@@ -216,8 +224,8 @@ def _shot(
     ] = None,
     overlay: Annotated[str, typer.Option(metavar="NAME,...", help=f"{_OVERLAYS}; or several.")] = "",
     select: Annotated[
-        str | None,
-        typer.Option(metavar="A..B", help="A range to select; its numbers stand below the rows."),
+        list[str] | None,
+        typer.Option(metavar="A..B", help="A range to select, with its numbers; several add up."),
     ] = None,
     measure: Annotated[
         list[str] | None,
@@ -227,13 +235,28 @@ def _shot(
         list[str] | None,
         typer.Option(metavar="'T: TEXT'", help="A note on a time or a range (A..B); repeatable."),
     ] = None,
-    without: Annotated[str, typer.Option(metavar="NAME,...", help="headers, ruler, legend.")] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="A heading above the picture.")] = "",
+    subtitle: Annotated[str, typer.Option(metavar="TEXT", help="A line below the title.")] = "",
+    preset: Annotated[
+        PicturePreset,
+        typer.Option(help="As in the window; a slide of 16:9; a figure for a paper, 182 mm wide."),
+    ] = PicturePreset.TIMELINE,
+    without: Annotated[str, typer.Option(metavar="NAME,...", help="headers, ruler, legend, numbers.")] = "",
     scale_bar: Annotated[bool, typer.Option("--scale-bar", help="Add a bar of round length.")] = False,
-    width: Annotated[int, typer.Option(min=320, max=20_000, help="Width before scaling, in pixels.")] = 1600,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            min=320, max=20_000, help="Width before scaling, in pixels: 1600, of a paper 688 unless given."
+        ),
+    ] = None,
     theme: Annotated[PictureTheme, typer.Option(help="Its colours.")] = PictureTheme.LIGHT,
+    transparent: Annotated[bool, typer.Option("--transparent", help="No background.")] = False,
     scale: Annotated[
-        float, typer.Option(min=0.5, max=4, help="Pixels of the file per pixel of width; 2 for print.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            min=0.5, max=4, help="Pixels of the file per pixel of width: 1, of a paper 3 unless given."
+        ),
+    ] = None,
     force: ForceOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
@@ -249,7 +272,8 @@ def _shot(
     form = picture_format(out, force)
     shot = Shot(
         range_, iteration, tuple(rows or ()), _names(overlay, OVERLAYS, "overlay"), theme, width, scale,
-        select, tuple(measure or ()), tuple(note or ()), _names(without, EXTRAS, "part"), scale_bar,
+        tuple(select or ()), tuple(measure or ()), tuple(note or ()), _names(without, EXTRAS, "part"),
+        scale_bar, title, subtitle, preset, transparent,
     )  # fmt: skip
     check(shot)
     refuse_output(out, PICTURES[form], [trace], force)

@@ -15,7 +15,7 @@ from viewer.drawing.times import TimeError, parse_iteration, parse_ns, parse_ran
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-EXTRAS = ("headers", "ruler", "legend")
+EXTRAS = ("headers", "ruler", "legend", "numbers")
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Shot:
 
     Attributes
     ----------
-    selection : str or None
-        A range whose numbers appear below the rows.
+    selections : tuple of str
+        Ranges whose numbers appear together.
     measurements, notes : tuple of str
         "RANGE: name" and "TIME or RANGE: text".
     without : frozenset of str
@@ -37,13 +37,17 @@ class Shot:
     patterns: tuple[str, ...]
     overlays: frozenset[str]
     theme: str
-    width: int
-    scale: float
-    selection: str | None = None
+    width: int | None
+    scale: float | None
+    selections: tuple[str, ...] = ()
     measurements: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     scale_bar: bool = False
+    title: str = ""
+    subtitle: str = ""
+    preset: str = "timeline"
+    is_transparent: bool = False
 
 
 def check(shot: Shot) -> None:
@@ -53,7 +57,7 @@ def check(shot: Shot) -> None:
     ------
     typer.BadParameter
     """
-    spans = [(shot.selection, False)] if shot.selection is not None else []
+    spans = [(text, False) for text in shot.selections]
     spans += [(named(text, "RANGE: name")[0], False) for text in shot.measurements]
     spans += [(named(text, "TIME: text")[0], True) for text in shot.notes]
     for text, may_be_instant in spans:
@@ -96,20 +100,24 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
     from viewer.export.picture_files import picture_bytes
     from viewer.export.picture_view import Extras, PictureError
     from viewer.state import Measurement, Note
+    from viewer.state.selections import with_range
 
-    selection = _spans(study, [shot.selection] if shot.selection is not None else [])
+    selections: tuple[tuple[int, int], ...] = ()
+    for selection in _spans(study, shot.selections):
+        selections = with_range(selections, selection)
     kept = [named(text, "") for text in shot.measurements]
     notes = [named(text, "") for text in shot.notes]
     app = QGuiApplication.instance() or QGuiApplication(["lightbox", "-platform", "offscreen"])
     theme = DARK if shot.theme == "dark" else LIGHT
     shown = {name: name not in shot.without for name in EXTRAS}
+    shown["card"] = shown["table"] = shown.pop("numbers")
     try:
         view = first_view(
             study, window, iteration=iteration, patterns=shot.patterns, overlays=shot.overlays, theme=theme
         )
         view = replace(
             view,
-            selection=selection[0] if selection else None,
+            selections=selections,
             measurements=tuple(
                 Measurement(*span, name)
                 for span, (_, name) in zip(_spans(study, [p for p, _ in kept]), kept, strict=True)
@@ -119,6 +127,10 @@ def take(study: Study, shot: Shot, out: Path, form: str) -> None:
                 for span, (_, text) in zip(_spans(study, [p for p, _ in notes], True), notes, strict=True)
             ),
             extras=Extras(**shown, scale_bar=shot.scale_bar),
+            title=shot.title,
+            subtitle=shot.subtitle,
+            preset=shot.preset,
+            is_transparent=shot.is_transparent,
         )
         content = picture_bytes(view, form, shot.width, shot.scale)
         missing = [f"measurement '{item.name}'" for item in view.measurements if item not in view.measured]

@@ -129,6 +129,12 @@ DARK = _theme(
 )
 
 
+def without_ground(theme: Theme, *, has_lines: bool = True) -> Theme:
+    """Return a theme whose rows and panels have no ground of their own; with or without lines."""
+    bare = replace(theme, background=0, background_alternate=0, panel=0)
+    return bare if has_lines else replace(bare, line=0, line_soft=0)
+
+
 def on_ground(theme: Theme, ground: int) -> Theme:
     """Return a theme whose rows stand on another ground, an opaque ARGB."""
     parts = (*theme.parts[:4], ground)

@@ -11,7 +11,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def picture_bytes(
-    view: View, suffix: str, width: int = 1600, scale: float = 1.0, scene: Scene | None = None
+    view: View, suffix: str, width: int | None = None, scale: float | None = None, scene: Scene | None = None
 ) -> bytes:
     """Return a picture as the bytes of a file of one of the `FORMATS`; parameters as `picture`.
 

@@ -9,7 +9,8 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.drawing.layout import shown_rows
-from viewer.drawing.theme import LIGHT, Theme
+from viewer.drawing.theme import LIGHT, Theme, without_ground
+from viewer.export.figure_style import TIMELINE
 from viewer.rows import Row
 from viewer.state import Measurement, Note, ViewState, Window
 
@@ -56,10 +57,18 @@ class View:
         Of "idle", "exposed" and "waiting".
     iteration : int or None
         The iteration that is marked on the ruler.
+    selections : sequence of (int, int)
+        The selected ranges, disjoint.
     scope : Scope or None
         The filter: a veil covers the time outside it, and numbers are taken over it.
     steady : frozenset of int or None
         The user's own choice of steady iterations.
+    title, subtitle : str
+        The heading; "" for none.
+    preset : str
+        One of `viewer.export.figure_style.PRESETS`.
+    is_transparent : bool
+        Without a ground: what lies below the picture is seen between its bars and texts.
     """
 
     study: Study
@@ -69,12 +78,21 @@ class View:
     overlays: frozenset[str] = frozenset()
     iterations: Iterations | None = None
     iteration: int | None = None
-    selection: Window | None = None
+    selections: Sequence[Window] = ()
     measurements: Sequence[Measurement] = ()
     notes: Sequence[Note] = ()
     scope: Scope | None = None
     steady: frozenset[int] | None = None
     extras: Extras = field(default_factory=Extras)
+    title: str = ""
+    subtitle: str = ""
+    is_transparent: bool = False
+    preset: str = TIMELINE
+
+    @property
+    def ground(self) -> Theme:
+        """The theme of what is painted flat: without a ground where the picture has none."""
+        return without_ground(self.theme) if self.is_transparent else self.theme
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
@@ -114,7 +132,7 @@ def present_view(state: ViewState, theme: Theme) -> View:
         state.overlays,
         state.iterations,
         state.iteration,
-        state.selection,
+        state.selections.items,
         state.measurements.items,
         state.notes.items,
         state.filter,

@@ -14,12 +14,12 @@ from PySide6.QtSvg import QSvgGenerator
 
 from viewer import __version__
 from viewer.drawing.scene import Scene
-from viewer.export.picture import PicturePage
+from viewer.export.picture import Page, page_of
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.paint.fonts import fallback_families, families, fonts_for, language, metrics
 
 MAX_SHAPES = 400_000
-DOTS_PER_INCH, POINTS_PER_INCH = 96, 72
+POINTS_PER_INCH = 72
 _NAMESPACE = UUID("6f1d3f0c-7a54-4b51-9a4e-b3e2f6f8c0a7")
 _STAMP = re.compile(rb"""\(D:\d{14}[^)]*\)|(?<=Date=")\d{4}-\d\d-\d\dT[^"]*""")
 _PATTERN = re.compile(r"texpattern_[0-9a-f]+")
@@ -28,7 +28,9 @@ _FAMILIES = ("Inter", "Segoe UI", "Helvetica Neue", "Arial")
 _HAN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
-def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
+def svg_bytes(
+    view: View, width: int | None = None, scale: float | None = None, scene: Scene | None = None
+) -> bytes:
     """Return a picture as an SVG file.
 
     Its parameters are those of `viewer.export.picture.picture`; its size on paper is the same at every
@@ -46,7 +48,7 @@ def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)
         generator.setOutputDevice(buffer)
-        generator.setResolution(round(DOTS_PER_INCH * scale))
+        generator.setResolution(round(sheet.dots_per_inch * sheet.dpr))
         generator.setSize(sheet.size)
         generator.setViewBox(QRectF(0, 0, sheet.size.width(), sheet.size.height()))
         generator.setTitle(sheet.caption)
@@ -55,7 +57,9 @@ def svg_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
         return _finished(bytes(content.data()).decode()).encode()
 
 
-def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | None = None) -> bytes:
+def pdf_bytes(
+    view: View, width: int | None = None, scale: float | None = None, scene: Scene | None = None
+) -> bytes:
     """Return a picture as a PDF file of one page; parameters and errors as `svg_bytes`."""
     with fonts_for("pdf"), _fixed_order():
         sheet = _sheet(view, width, scale, scene)
@@ -63,8 +67,9 @@ def pdf_bytes(view: View, width: int = 1600, scale: float = 1.0, scene: Scene | 
         buffer = QBuffer(content)
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         writer = QPdfWriter(buffer)
-        writer.setResolution(round(DOTS_PER_INCH * scale))
-        points = POINTS_PER_INCH / DOTS_PER_INCH / scale
+        dots = sheet.dots_per_inch * sheet.dpr
+        writer.setResolution(round(dots))
+        points = POINTS_PER_INCH / dots
         size = QSizeF(sheet.size.width() * points, sheet.size.height() * points)
         page = QPageSize(size, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
         writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
@@ -120,13 +125,13 @@ def _fixed_stamp(found: re.Match[bytes]) -> bytes:
     return b"2000-01-01T00:00:00Z".ljust(len(old))
 
 
-def _sheet(view: View, width: int, scale: float, scene: Scene | None) -> PicturePage:
-    sheet = PicturePage(view, width, scale, scene)
+def _sheet(view: View, width: int | None, scale: float | None, scene: Scene | None) -> Page:
+    sheet = page_of(view, width, scale, scene)
     _check(sheet)
     return sheet
 
 
-def _check(sheet: PicturePage) -> None:
+def _check(sheet: Page) -> None:
     shapes = len(sheet.frame.draw) + len(sheet.frame.labels)
     if shapes > MAX_SHAPES:
         raise PictureError(
@@ -134,7 +139,7 @@ def _check(sheet: PicturePage) -> None:
         )
 
 
-def _paint(sheet: PicturePage, painter: QPainter) -> None:
+def _paint(sheet: Page, painter: QPainter) -> None:
     try:
         sheet.paint(painter)
     finally:

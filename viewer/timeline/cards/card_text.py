@@ -29,12 +29,11 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CardText:
-    """A card's text: a title, what kind of thing it is, lines of (label, value), and one line for all."""
+    """A card's text: a title, what kind of thing it is, and lines of (label, value)."""
 
     title: str
     subtitle: str
     lines: tuple[Line, ...]
-    brief: str = ""
 
 
 def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> CardText:
@@ -61,8 +60,7 @@ def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = N
     else:
         lines.append(("Thread", _thread(trace, events.owner_of(ref.index))))
     subtitle = "Page migration of unified memory" if _is_migration(trace, ref) else _SUBTITLES[ref.kind]
-    brief = f"{format_ns(end - start)} · {subtitle}"
-    return CardText(_title(name, ref.kind), subtitle, tuple(lines), brief)
+    return CardText(_title(name, ref.kind), subtitle, tuple(lines))
 
 
 def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:

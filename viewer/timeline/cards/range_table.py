@@ -24,7 +24,7 @@ from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, advance, croppe
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import short_name
 
-_HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
+HEADINGS = ("compute", "hidden", "exposed", "copy", "idle")
 _TEXT, _SMALL, _SHARE_TEXT, _LINE = 11, 10, 9.5, 17
 _COLUMN, _SHARE, _GAP, _COUNT, _MAX_LABEL = 76, 34, 4, 56, 110
 _NARROW = 54
@@ -145,7 +145,11 @@ class RangeTable:
     def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
         """Paint the table into `rect`, which is as large as `size` says."""
         numbers = self.numbers
-        self._paint_head(painter, rect, theme)
+        base = rect.top() + 12.0
+        marks.paint_text(painter, self.title, rect.left(), base, 14, theme.text, STRONG)
+        x = rect.left() + self._head_width
+        where = cropped(self.where, rect.right() - x, _TEXT)
+        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
         y = rect.top() + _TITLE_HEIGHT
         if len(numbers.parts_ns):
             y = self._paint_gpus(painter, rect, y, theme)
@@ -163,38 +167,10 @@ class RangeTable:
         base = marks.text_baseline(y, _LINE, _SMALL)
         marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
 
-    @property
-    def brief(self) -> str:
-        """The categories over all GPUs, those without time left out: "idle 64.2 % · compute 35.8 %"."""
-        numbers = self.numbers
-        whole = max(numbers.length_ns * len(numbers.parts_ns), 1)
-        by_time = sorted(enumerate(numbers.all_ns.tolist()), key=lambda item: -item[1])
-        return " · ".join(f"{_HEADINGS[part]} {format_share(ns / whole)}" for part, ns in by_time if ns)
-
-    def short_size(self) -> QSize:
-        """Return the size of the two lines of `paint_short`."""
-        head = self._head_width + advance(self.where, _TEXT)
-        wide = ceil(max(head, advance(self.brief, _TEXT))) + 2
-        return QSize(min(wide, self._widest), _TITLE_HEIGHT + _LINE)
-
-    def paint_short(self, painter: QPainter, rect: QRect, theme: Theme) -> None:
-        """Paint the length with its share of the iteration, and the categories over all GPUs."""
-        self._paint_head(painter, rect, theme)
-        base = marks.text_baseline(rect.top() + _TITLE_HEIGHT, _LINE, _TEXT)
-        brief = cropped(self.brief, rect.width(), _TEXT)
-        marks.paint_text(painter, brief, rect.left(), base, _TEXT, theme.text)
-
-    def _paint_head(self, painter: QPainter, rect: QRect, theme: Theme) -> None:
-        base = rect.top() + 12.0
-        marks.paint_text(painter, self.title, rect.left(), base, 14, theme.text, STRONG)
-        x = rect.left() + self._head_width
-        where = cropped(self.where, rect.right() - x, _TEXT)
-        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
-
     def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
         numbers, texts = self.numbers, _Texts(list)
-        unit, size = _unit(numbers.length_ns)
-        headings = [(_HEADINGS[part], "") for part in self._columns]
+        unit, size = unit_of(numbers.length_ns)
+        headings = [(HEADINGS[part], "") for part in self._columns]
         counted = (_NO_KERNEL[self._is_narrow][0],) * self._no_kernel + ("kernels", "launches")
         self._lay_line(texts, rect, theme, y, unit, headings, counted, soft=True)
         y += _LINE
@@ -236,10 +212,13 @@ class RangeTable:
     ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
         """Return the texts of a line: values with shares, then counts."""
         cells = [
-            (_value(parts_ns[part], size), _short_share(parts_ns[part] / length_ns) if parts_ns[part] else "")
+            (
+                value_text(parts_ns[part], size),
+                short_share(parts_ns[part] / length_ns) if parts_ns[part] else "",
+            )
             for part in self._columns
         ]
-        return cells, ((_value(no_kernel_ns, size),) if self._no_kernel else ()) + counts
+        return cells, ((value_text(no_kernel_ns, size),) if self._no_kernel else ()) + counts
 
     def _lay_line(
         self,
@@ -270,18 +249,19 @@ class RangeTable:
             texts[_TEXT, ink, REGULAR].append((right - advance(count, _TEXT), base, count))
 
 
-def _unit(length_ns: int) -> tuple[str, int]:
+def unit_of(length_ns: int) -> tuple[str, int]:
     """Return a single unit for a table, so that its columns compare."""
     return ("µs", 1_000) if length_ns < 1_000_000 else ("ms", 1_000_000)
 
 
-def _value(ns: int, size: int) -> str:
+def value_text(ns: float, size: int) -> str:
+    """Return a part of a range in units of `size` ns, without the unit; none is a dash."""
     value = ns / size
     decimals = next((d for limit, d in ((9.9995, 3), (99.995, 2), (999.95, 1)) if value < limit), 0)
     return f"{value:,.{decimals}f}" if ns else "–"
 
 
-def _short_share(share: float) -> str:
+def short_share(share: float) -> str:
     """Return a share beside its exact value: "89 %", "9.4 %"."""
     return f"{share * 100:.0f} %" if share >= 0.0995 else format_share(share)
 

@@ -288,7 +288,7 @@ def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: flo
     room = metrics(pixels, MEDIUM).horizontalAdvance(text) + 4 * dpr if text else 0.0
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(theme.background))
+    painter.setBrush(QColor.fromRgba(theme.background))
     painter.drawRoundedRect(box.adjusted(-2 * dpr, 0, 2 * dpr + room, 0), 2 * dpr, 2 * dpr)
     paint_warning(painter, box, theme)
     if text:

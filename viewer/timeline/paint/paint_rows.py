@@ -29,7 +29,6 @@ from viewer.drawing.scene import Scene
 from viewer.drawing.states import hatch, overlay_tile
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
-from viewer.state import Measurement, Window
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import cropped, font, metrics
 from viewer.trace import Trace
@@ -193,7 +192,7 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     """Paint what lies under the bars: rows, overlays, and the hatch of the state lanes."""
     theme, width = frame.theme, frame.scale.width
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    background, alternate = QColor(theme.background), QColor(theme.background_alternate)
+    background, alternate = map(QColor.fromRgba, (theme.background, theme.background_alternate))
     painter.fillRect(0, 0, width, frame.height, background)
     line = marks.line_width(frame.dpr)
     for row, top, bottom in frame.rows:
@@ -205,7 +204,7 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
         if span.tile is not None:
             painter.setBrushOrigin(0, 0)
             painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
-    strong, soft = QColor(theme.line), QColor(theme.line_soft)
+    strong, soft = map(QColor.fromRgba, (theme.line, theme.line_soft))
     for row, top, _ in frame.rows:
         painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
     if frame.rows:
@@ -287,19 +286,6 @@ def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np
                 painter.setPen(pens[argb])
                 baseline = label.y + (label.height + cap) / 2
                 painter.drawText(QPointF(label.x + PAD_PX * dpr, snap_px(baseline)), text)
-
-
-def paint_timeline(
-    painter: QPainter,
-    frame: Frame,
-    *,
-    selection: Window | None = None,
-    measurements: Iterable[Measurement] = (),
-) -> None:
-    """Paint a window with its marks, as export does; the canvas paints the same two in turn."""
-    paint_frame(painter, frame)
-    marks.paint_measurements(painter, frame.scale, measurements, frame.height, frame.dpr)
-    marks.paint_selection(painter, frame.scale, selection, frame.height, frame.theme, frame.dpr)
 
 
 def _tile(

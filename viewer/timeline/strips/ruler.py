@@ -45,7 +45,7 @@ def paint_ruler(
     iteration: int | None,
 ) -> None:
     """Paint ticks and iterations in device pixels, `iteration` as the current one."""
-    painter.fillRect(0, 0, scale.width, height, QColor(theme.panel))
+    painter.fillRect(0, 0, scale.width, height, QColor.fromRgba(theme.panel))
     marked = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
     bottom, width = height - 1, marks.line_width(dpr)
     for times, length, colour in (
@@ -168,7 +168,7 @@ def paint_corner(
     painter: QPainter, rect: QRect, window: Window, ruler_width: float, theme: Theme, heads: Heads
 ) -> None:
     """Paint "2 s   + ms" in logical pixels, what the ruler's labels are counted from, and the heads."""
-    painter.fillRect(rect, QColor(theme.panel))
+    painter.fillRect(rect, QColor.fromRgba(theme.panel))
     marked = ticks(*window, ruler_width)
     right = rect.right() + 1 - RIGHT
     end = float(right)

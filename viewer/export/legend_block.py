@@ -1,0 +1,117 @@
+"""The legend of a picture: everything that its lanes show, in as many lines as that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter
+
+from viewer.analysis.core.classify import CLASS_LABELS
+from viewer.drawing.bands import EventBand, StateBand
+from viewer.drawing.layout import PlacedRow, bands_in
+from viewer.drawing.scene import Scene
+from viewer.drawing.theme import Theme
+from viewer.export.blocks import Block, paint_rule
+from viewer.export.picture_view import View
+from viewer.rows import RowKind
+from viewer.timeline.paint import marks
+from viewer.timeline.paint.fonts import advance
+
+_LINE, _SWATCH, _APART, _PAD = 1.8, 0.9, 1.35, 0.3
+"""In units of the text's height: a line, a swatch, the room between entries, that above and below."""
+_STATES = ("compute", "hidden communication", "exposed communication", "copy", "idle")
+_KERNEL_ROWS = (RowKind.KERNELS, RowKind.STREAM, RowKind.FAMILY, RowKind.KERNEL_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A colour and what it stands for; `is_hatched`: lines of it, where nothing runs. A heading has none."""
+
+    text: str
+    argb: int | None = None
+    is_hatched: bool = False
+
+
+def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry]:
+    """Return what the rows show: the categories where a state lane stands, the classes where kernels do.
+
+    Either has a heading where both are there.
+    """
+    found = list(_entries(view, scene, placed))
+    headings = [entry for entry in found if entry.argb is None]
+    return found if len(headings) > 1 else [entry for entry in found if entry.argb is not None]
+
+
+def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[Entry]:
+    theme = view.theme
+    if any(True for _ in bands_in(placed, StateBand)):
+        yield Entry("GPU state")
+        for text, argb in zip(_STATES[:-1], theme.parts[:-1], strict=True):
+            yield Entry(text, argb)
+        yield Entry(_STATES[-1], theme.text_faint, is_hatched=True)
+    if any(band.row.kind in _KERNEL_ROWS for _, band in bands_in(placed, EventBand)):
+        yield Entry("Kernels")
+        for name in view.study.classes.present:
+            yield Entry(CLASS_LABELS.get(name, name), scene.palette.class_colour(name, theme))
+
+
+def legend_block(
+    found: Sequence[Entry], theme: Theme, width: float, pixels: float, left: float, *, has_rule: bool = True
+) -> Block | None:
+    """Return the legend in lines from `left` to `width`, None for no entries.
+
+    Parameters
+    ----------
+    has_rule : bool
+        Whether a line parts it from what stands above.
+    """
+    lines: list[list[tuple[Entry, float]]] = [[]]
+    x = left
+    for number, entry in enumerate(found):
+        needed = entry_width(entry, pixels)
+        # A heading does not stand alone at the end of a line.
+        ahead = found[number + 1] if entry.argb is None and number + 1 < len(found) else None
+        more = entry_width(ahead, pixels) if ahead else 0.0
+        if lines[-1] and x + needed + more > width:
+            lines.append([])
+            x = left
+        lines[-1].append((entry, x))
+        x += needed + _APART * pixels
+    if not lines[0]:
+        return None
+
+    def paint(painter: QPainter, rect: QRect) -> None:
+        if has_rule:
+            paint_rule(painter, rect, theme)
+        for number, line in enumerate(lines):
+            top = rect.top() + (_PAD + number * _LINE) * pixels
+            for entry, at in line:
+                _paint(painter, entry, QPointF(rect.left() + at, top), pixels, theme)
+
+    return Block(ceil((len(lines) * _LINE + 2 * _PAD) * pixels), paint)
+
+
+def entry_width(entry: Entry, pixels: float) -> float:
+    """Return how wide an entry is, swatch and text."""
+    swatch = _SWATCH * pixels * 1.5 if entry.argb is not None else 0.0
+    return swatch + advance(entry.text, pixels)
+
+
+def _paint(painter: QPainter, entry: Entry, corner: QPointF, pixels: float, theme: Theme) -> None:
+    """Paint one entry whose line begins at `corner`."""
+    x, ink = corner.x(), theme.text_soft
+    if entry.argb is not None:
+        side = round(_SWATCH * pixels)
+        box = QRectF(round(x), round(corner.y() + (_LINE * pixels - side) / 2), side, side)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        if entry.is_hatched:
+            painter.setBrushOrigin(QPointF(0, 0))
+            painter.fillRect(box, QBrush(QColor(entry.argb), Qt.BrushStyle.BDiagPattern))
+        else:
+            painter.fillRect(box, QColor(entry.argb))
+        x += _SWATCH * pixels * 1.5
+    base = marks.text_baseline(corner.y(), _LINE * pixels, pixels)
+    marks.paint_text(painter, entry.text, x, base, pixels, ink)
