@@ -30,7 +30,7 @@ BARS = (RowKind.KERNELS, RowKind.KERNEL_NAME, RowKind.STREAM)
 
 
 def made_trace(ranks=4):
-    """Kernels that begin on ticks, and holes between them."""
+    """Kernels that begin on ticks, and gaps between them."""
     maker = TraceMaker(session_ns=83 * MS)
     for rank in range(ranks):
         for start in BEGINS_MS:

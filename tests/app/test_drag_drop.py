@@ -21,7 +21,7 @@ def test_a_dragged_file_is_named_until_it_leaves(window, tmp_path):
     assert not window.drop_hint.isVisible()
 
 
-def test_of_several_files_one_is_opened_and_the_others_are_told(window, tmp_path, monkeypatch):
+def test_of_several_files_one_is_opened_and_the_others_are_counted(window, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(window, "open", opened.append)
     data = dragged(tmp_path / "a.sqlite", tmp_path / "b.sqlite")

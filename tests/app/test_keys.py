@@ -68,17 +68,17 @@ def test_iterations_by_key(focused):
 def test_select_zoom_keep_undo(window):
     state = window.state
     press(window, Qt.Key.Key_G)
-    hole = state.selection
-    assert hole is not None
-    assert state.study.parts[0].totals(*hole)[4] == hole[1] - hole[0]
+    stall = state.selection
+    assert stall is not None
+    assert state.study.parts[0].totals(*stall)[4] == stall[1] - stall[0]
     press(window, Qt.Key.Key_Return)
-    assert [(m.start_ns, m.end_ns) for m in state.measurements.items] == [hole]
+    assert [(m.start_ns, m.end_ns) for m in state.measurements.items] == [stall]
     press(window, Qt.Key.Key_Z)
-    assert state.axis.window == hole
+    assert state.axis.window == stall
     press(window, Qt.Key.Key_Backspace)
-    assert state.axis.window != hole
+    assert state.axis.window != stall
     press(window, Qt.Key.Key_Z, SHIFT)
-    assert (state.axis.window, state.selection) == (hole, None)
+    assert (state.axis.window, state.selection) == (stall, None)
     press(window, Qt.Key.Key_Home)
     assert state.axis.window == state.axis.limits
     press(window, Qt.Key.Key_Z, CTRL)
@@ -349,7 +349,7 @@ def test_the_key_of_a_panel_in_front_leaves_it_there(window):
         assert not window.target.is_panel_shown("Summary")
 
 
-def test_hidden_rows_are_told_and_shown_again(window):
+def test_hidden_rows_are_counted_and_shown_again(window):
     status, rows = window.status, window.state.rows
     assert status.hidden.isHidden()
     rows.set_hidden([rows.roots[0].key], True)

@@ -1,4 +1,4 @@
-"""From a hole to its cause by menu, key and palette, in the real window."""
+"""From a stall to its cause by menu, key and palette, in the real window."""
 
 import pytest
 from PySide6.QtCore import Qt

@@ -284,7 +284,7 @@ def test_what_needs_the_numbers_can_be_asked_for_when_they_are_there(steps, step
 
 
 @pytest.mark.parametrize("step", EARLY)
-def test_nobody_is_told_that_an_iteration_is_not_there_before_they_are_counted(steps, step):
+def test_no_message_says_that_an_iteration_is_missing_before_they_are_counted(steps, step):
     state = steps.window.state
     steps.to(step)
     with pytest.raises(TimeError, match="known when all is read and counted"):

@@ -106,7 +106,7 @@ def test_what_was_overtaken_is_dropped(open_window, reader, qtbot):
     assert len(window.state.rows.roots) == 1
 
 
-def test_an_error_of_ours_is_told_and_can_be_copied(window, crashes, monkeypatch, qtbot):
+def test_an_error_of_ours_is_shown_and_can_be_copied(window, crashes, monkeypatch, qtbot):
     def broken(*_, **__):
         raise ZeroDivisionError("by zero")
 
@@ -226,7 +226,7 @@ def test_the_gpus_are_shown_while_the_rest_is_read(open_window, in_two_parts, qt
     assert window.timeline.cards.selection.numbers.parts_ns.tolist() == parts.tolist()
 
 
-def test_who_cancels_half_way_is_told_what_is_missing(open_window, in_two_parts, qtbot):
+def test_a_load_that_is_cancelled_half_way_says_what_is_missing(open_window, in_two_parts, qtbot):
     path, go_on = in_two_parts
     window = open_window()
     with qtbot.waitSignal(window.loader.gpus_ready, timeout=60_000):
@@ -358,7 +358,7 @@ def test_reading_goes_on_when_the_window_has_what_there_is_to_show(open_window, 
     qtbot.waitUntil(lambda: seen == [Loading.GPUS, Loading.ROWS, Loading.COMPLETE])
 
 
-def test_rows_are_made_ready_after_the_trace_hangs_and_no_more_when_another_is_opened(
+def test_rows_are_prepared_once_the_trace_is_shown_and_no_more_when_another_opens(
     open_window, reader, monkeypatch, qtbot
 ):
     begun, asked_of = threading.Event(), []
@@ -431,21 +431,21 @@ def test_nothing_that_is_held_outlives_its_trace(window, opened, qtbot):
     menu.popup(begin)
     window.trace_controller.show(opened)
     assert not menu.isVisible()
-    for film in (
+    for change in (
         lambda: window.trace_controller.show(replace(opened, fingerprint="other")),
         window.trace_controller.close,
     ):
         qtbot.mousePress(canvas, left, pos=begin)
         move(canvas, begin + QPoint(40, 0), left)
         assert state.selection is not None
-        film()
+        change()
         assert state.selection is None
         move(canvas, begin + QPoint(90, 0), left)
         qtbot.mouseRelease(canvas, left, pos=begin + QPoint(90, 0))
         assert state.selection is None
 
 
-def test_the_pointer_may_rest_on_a_row_while_another_trace_is_hung(window, crashes, qtbot):
+def test_the_pointer_may_rest_on_a_row_while_another_trace_opens(window, crashes, qtbot):
     from tests.timeline.test_gestures import move
 
     window.state.rows.apply_preset("everything")

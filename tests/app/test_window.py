@@ -193,14 +193,14 @@ def test_a_hard_crash_is_offered_at_the_next_start(tmp_path):
     again.uninstall()
 
 
-def test_files_that_need_a_word_are_told_of(window, opened, monkeypatch):
+def test_files_that_need_a_word_get_a_message(window, opened, monkeypatch):
     study = Study(replace(opened.study.trace, path=Path("new.sqlite"), notes=("a newer schema",)))
     window.trace_controller.show(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text() == "a newer schema"
     assert window.windowTitle().startswith("new.sqlite")
 
 
-def test_a_bad_rule_is_told_with_its_line(window, opened):
+def test_a_bad_rule_is_named_with_its_line(window, opened):
     study = Study(opened.study.trace, Rules.parse("[attention]\ngemm\n(oops\n", "mine"))
     window.trace_controller.show(replace(opened, study=study, roots=build_rows(study)))
     assert window.notice.label.text().startswith("Class rules, line 3: (oops: ")

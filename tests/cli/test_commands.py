@@ -175,7 +175,7 @@ def test_report_of_an_iteration(demo_path, demo_study, capsys):
     assert by_number["start_ns"] == demo_study.iterations().start_ns(1)
 
 
-def test_a_bad_rule_is_told_with_its_line_and_the_rest_still_work(demo_path, capsys, monkeypatch, tmp_path):
+def test_a_bad_rule_is_named_with_its_line_and_the_rest_still_work(demo_path, capsys, monkeypatch, tmp_path):
     table = tmp_path / "kernel-classes.txt"
     table.write_text("[communication]\nnccl\n(unclosed\n")
     monkeypatch.setattr(Rules, "user_path", staticmethod(lambda: table))
@@ -382,7 +382,7 @@ def test_a_full_disk_under_what_is_printed_is_one_line_and_1(words, demo_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_values_are_told_in_plain_words(words, said, capsys):
+def test_wrong_values_are_named_in_plain_words(words, said, capsys):
     assert main(words) == 2
     error = error_of(capsys)
     assert said in error

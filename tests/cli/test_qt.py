@@ -182,7 +182,7 @@ def screen(tmp_path):
         ({"QT_QPA_PLATFORM": "nonsense"}, "unset it"),
     ],
 )
-def test_a_display_that_is_not_there_is_told(monkeypatch, tmp_path, named, said):
+def test_a_display_that_is_not_there_is_named(monkeypatch, tmp_path, named, said):
     for name, value in ({"XDG_RUNTIME_DIR": str(tmp_path)} | named).items():
         monkeypatch.setenv(name, value)
     assert said in qt.window_problem()

@@ -46,7 +46,7 @@ def test_clean_hides_the_batch(make):
 
 
 @pytest.mark.parametrize("iterations", [15, 17, None])
-def test_distca_is_recorded_as_the_users_film(make, iterations):
+def test_distca_is_recorded_as_the_users_trace(make, iterations):
     path = make(like="distca", iterations=iterations)
     ranges = table(path, "NVTX_EVENTS")
     own = ranges[(ranges["rank"] == 0) & (ranges.domainId == 0)].sort_values("start")

@@ -59,7 +59,7 @@ def test_root_installs_what_is_missing(dev, without_egl, commands, monkeypatch):
     assert commands.ran[1][-1] == "libegl1"
 
 
-def test_others_are_told_the_one_command(dev, without_egl, commands, monkeypatch, capsys):
+def test_others_see_the_one_command(dev, without_egl, commands, monkeypatch, capsys):
     monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
     assert dev.main(["run"]) == 1
     err = capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_who_goes_back_to_the_marker_in_use_keeps_it(panel, qtbot):
     assert panel.state.marker == 0
 
 
-def test_the_iterations_of_another_trace_are_listed_once_it_hangs_as_its_session_left_it(panel, qtbot):
+def test_the_iterations_of_another_trace_are_listed_once_it_is_shown_as_its_session_left_it(panel, qtbot):
     filled = []
     fill = panel.table.set_frame
     panel.table.set_frame = lambda *given: (filled.append(1), fill(*given))

@@ -94,7 +94,7 @@ def test_shares_are_of_all_stalls_of_the_kind(demo_study):
     assert held["share"] == pytest.approx(held["total_ns"] / whole)
 
 
-def test_sums_of_whole_stalls_are_told_from_the_exact_part_of_waiting(panel, demo_study):
+def test_sums_of_whole_stalls_are_not_the_exact_part_of_waiting(panel, demo_study):
     titles = [c.title for c in panel.totals.frame_model.columns]
     assert "Main cause" in titles
     assert "Whole stalls" in titles

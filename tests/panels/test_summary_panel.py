@@ -172,7 +172,7 @@ def test_a_looser_definition_is_named(shown, demo, qtbot):
     assert asked.said.text().startswith("Type a share")
 
 
-def test_a_sheet_is_copied_as_it_stands(shown, demo, qapp):
+def test_a_table_is_copied_as_it_stands(shown, demo, qapp):
     panel = shown(demo)
     (sheet,) = page(panel, "Time")
     sheet.copy()
@@ -208,7 +208,7 @@ def test_what_the_numbers_leave_out_stands_at_their_head(shown, demo, qtbot):
     assert not panel.notes.isVisible()
 
 
-def test_what_is_not_normal_is_said_whole_in_a_narrow_dock(shown, demo):
+def test_what_is_outside_the_usual_range_is_listed_whole_in_a_narrow_dock(shown, demo):
     panel = shown(demo)
     panel.resize(760, 320)
     QApplication.processEvents()

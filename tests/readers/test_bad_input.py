@@ -92,7 +92,7 @@ def test_a_truncated_export(shared_trace, data, kept):
 
 
 @pytest.mark.parametrize("page_size", [512, 4096, 32_768, 65_536])
-def test_a_cut_file_is_told_by_its_pages_of_any_size(data, page_size):
+def test_a_cut_file_is_recognised_by_its_pages_of_any_size(data, page_size):
     file = data / "trace.sqlite"
     with sqlite3.connect(file) as connection:
         connection.execute(f"PRAGMA page_size = {page_size}")

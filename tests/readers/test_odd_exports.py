@@ -55,7 +55,7 @@ def test_a_text_in_an_integer_column(load):
     ]
 
 
-def test_what_is_told_of_the_tables_comes_in_their_order(load):
+def test_notes_on_the_tables_come_in_their_order(load):
     def rows(*, name):
         return [{**CALL, "start": start, "nameId": name} for start in (None, 5)]
 
@@ -374,23 +374,23 @@ def test_eight_ranks_that_all_call_their_gpu_0(load):
     assert [g.physical for g in mapped.gpus] == [7 - i for i in range(8)]
 
 
-def test_boards_of_two_hosts_that_number_them_alike(load):
+def test_physical_gpus_of_two_hosts_that_number_them_alike(load):
     hosts = (1, 2)
     rows = [kernel(globalPid=(host << 48) | (100 << 24), deviceId=d) for host in hosts for d in (0, 1)]
     gpu_info = [
-        {"vmId": host << 48, "id": i, "name": f"host {host} board {i}", "cuDevice": i, "smCount": 132}
+        {"vmId": host << 48, "id": i, "name": f"host {host} card {i}", "cuDevice": i, "smCount": 132}
         for host in hosts
         for i in (0, 1)
     ]
     told = [{"gpuId": 1 - i, "cudaId": i, "pid": 100} for i in (0, 1)]
     for mapping, numbers in ({}, (0, 1)), ({"TARGET_INFO_CUDA_DEVICE": told}, (1, 0)):
         trace = load({KERNELS: rows, "TARGET_INFO_GPU": gpu_info} | mapping, name=f"{len(mapping)}.sqlite")
-        assert [gpu.name for gpu in trace.gpus] == [f"host {h} board {i}" for h in hosts for i in numbers]
+        assert [gpu.name for gpu in trace.gpus] == [f"host {h} card {i}" for h in hosts for i in numbers]
         assert [gpu.physical for gpu in trace.gpus] == [*numbers, *numbers]
         assert Study(trace).shared_gpus == ()
 
 
-def test_old_boards_whose_ordinals_are_all_the_same(load):
+def test_old_gpus_whose_ordinals_are_all_the_same(load):
     gpu_info = [{"id": i, "name": f"V100 {i}", "cuDevice": 0, "smCount": 80} for i in range(4)]
     gpu_info.append({"id": 9, "name": "Matrox", "cuDevice": None, "smCount": None})
     trace = load({KERNELS: [kernel(deviceId=3)], "TARGET_INFO_GPU": gpu_info})

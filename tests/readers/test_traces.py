@@ -127,7 +127,7 @@ def test_two_processes_with_colliding_correlations(shared_trace):
     assert all(name.startswith(("cuda", "cu")) for name in named)
 
 
-def test_the_board_of_a_gpu_comes_from_the_file(shared_trace):
+def test_the_physical_gpu_comes_from_the_file(shared_trace):
     [gpu] = read(shared_trace("gpuid-is-not-cudaid"), cache=False).gpus
     assert (gpu.device, gpu.physical, gpu.name) == (0, 1, "NVIDIA GeForce RTX 3090")
 

@@ -81,14 +81,14 @@ def test_shares_are_sums_of_durations_over_those_of_the_siblings(roots):
     assert [row.label for row in memory.children] == ["HtoD", "DtoH", "Memset"]
 
 
-def test_shares_of_a_window_are_those_of_the_whole_over_the_whole(roots):
+def test_shares_of_a_range_are_those_of_the_whole_over_the_whole(roots):
     for row in roots[0].walk():
         assert share(row, window(0, 10_000)) == pytest.approx(row.share)
     kernels = rows(roots[0], RowKind.KERNELS)[0]
     assert share(kernels, window(410, 610)) == pytest.approx((10 + 90) / (10 + 90 + 10))
 
 
-def test_occupancy_is_the_union_over_the_window(roots):
+def test_coverage_is_the_union_over_the_time_range(roots):
     kernels = rows(roots[0], RowKind.KERNELS)[0]
     assert coverage(kernels, window(300, 500)) == pytest.approx(180 / 200)
     assert coverage(roots[0].children[0], window(0, 100)) is None
@@ -317,12 +317,12 @@ def test_the_outline_leaves_out_a_librarys_ranges():
     assert len(build_rows(Study(library.trace()))[0].events) == 0
 
 
-def test_a_gpus_board_is_named_where_it_has_another_number():
+def test_the_physical_gpu_is_named_where_it_has_another_number():
     made = TraceMaker(physical={(0, 0): 0, (1, 0): 3}).kernel(0, 10).kernel(0, 10, process=1)
     made.kernel(0, 10, process=2)
     found = [rows(root, RowKind.GPU)[0] for root in build_rows(Study(made.trace()))]
     assert [row.label for row in found] == ["GPU 0"] * 3
-    assert [row.detail for row in found] == ["H200", "H200 · board 3", "H200"]
+    assert [row.detail for row in found] == ["H200", "H200 · physical GPU 3", "H200"]
 
 
 @pytest.mark.parametrize(("compute_ns", "detail"), [(99, "NCCL"), (100, ""), (101, "")])

@@ -28,7 +28,7 @@ def test_the_result_comes_to_the_main_thread(worker, qtbot):
     assert not worker.is_busy
 
 
-def test_only_the_last_one_counts_and_the_overtaken_one_is_told(worker, qtbot):
+def test_only_the_last_one_counts_and_the_overtaken_one_hears_of_it(worker, qtbot):
     told, go, seen = threading.Event(), threading.Event(), []
 
     def slow(asked):

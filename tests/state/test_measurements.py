@@ -73,7 +73,7 @@ def test_a_dragged_label_is_one_step(history):
     assert notes.items[0].offset == (9, 9)
 
 
-def test_a_note_in_hand_is_let_go_where_the_list_changes(history):
+def test_the_current_note_is_released_where_the_list_changes(history):
     notes = Notes(history)
     notes.add(Note(1, 1, "a"))
     notes.add(Note(2, 2, "b"))

@@ -74,7 +74,7 @@ def wheel(widget, at, notches, held=NONE):
 
 @pytest.mark.parametrize("start_ns", [0, LATE])
 @pytest.mark.parametrize("view_ms", [(0, 3000), (900, 1400), (990, 1310)])
-def test_drag_over_a_300_ms_hole_reads_300_ms(open_timeline, start_ns, view_ms):
+def test_drag_over_a_300_ms_stall_reads_300_ms(open_timeline, start_ns, view_ms):
     timeline = open_timeline(hole(start_ns))
     state = timeline.state
     state.axis.go(*(start_ns + t * MS for t in view_ms))

@@ -1,4 +1,4 @@
-"""From a hole to its cause, and from an operation to its launch, on the timeline."""
+"""From a stall to its cause, and from an operation to its launch, on the timeline."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def middle(timeline, kind, time_ns, process=0):
     return QPoint(round(timeline.canvas.x_of(time_ns)), placed.y + placed.height // 2)
 
 
-def test_click_on_a_hole_selects_it_and_the_card_says_why(shown):
+def test_click_on_a_stall_selects_it_and_the_card_says_why(shown):
     timeline = shown(training())
     state = timeline.state
     unfold(state)
@@ -257,7 +257,7 @@ def test_no_thread_is_left_and_what_is_overtaken_is_dropped(qapp, qtbot):
     assert links.stall_number is None
 
 
-def test_launch_distance_is_asked_for_and_marks_where_the_queue_ran_dry(shown):
+def test_launch_latency_is_shown_on_demand_and_marks_where_the_queue_was_empty(shown):
     maker = TraceMaker(session_ns=100 * MS)
     for k in range(10):
         ahead = 2 * MS if k % 5 else 4_000

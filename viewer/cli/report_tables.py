@@ -100,7 +100,7 @@ def _name(gpu: dict[str, Any]) -> str:
 def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
     if not gpus:
         return Text("\nNo GPU operation was recorded.")
-    names = ("GPU", "board", "pid", "streams", "kernels", "copies", "sets", "graphs", "first", "last")
+    names = ("GPU", "model", "pid", "streams", "kernels", "copies", "sets", "graphs", "first", "last")
     rows = []
     for gpu in gpus:
         counts = (gpu[key] for key in ("streams", "kernels", "memcpys", "memsets", "graph_launches"))

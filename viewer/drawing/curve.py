@@ -100,7 +100,7 @@ class Curve:
         times_ns, edges_ns = self.samples.times_ns, scale.edges()
         edges = np.searchsorted(times_ns, edges_ns)
         first, last = edges[:-1], edges[1:]
-        # A column without a sample shows the value that holds there: a curve has no holes between samples.
+        # A column without a sample shows the value that holds there: a curve has no gaps between samples.
         is_carried = first == last
         if holds and len(times_ns):
             is_carried |= times_ns[np.minimum(first, len(times_ns) - 1)] > edges_ns[:-1]

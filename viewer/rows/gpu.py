@@ -69,7 +69,7 @@ def gpu_detail(gpu: Gpu) -> str:
     name = gpu.name.removeprefix("NVIDIA ")
     if gpu.physical is None or gpu.physical == gpu.device:
         return name
-    return f"{name} · board {gpu.physical}".removeprefix(" · ")
+    return f"{name} · physical GPU {gpu.physical}".removeprefix(" · ")
 
 
 def projection_rows(study: Study, parent: Row, process: int) -> list[Row]:

@@ -78,7 +78,7 @@ def _opened(trace: Trace, events: RowEvents, outer: Positions, depth: int) -> tu
     too_many = len(children) > (MAX_IN_SINGLE if single else MAX_CHILDREN * len(main))
     if too_many or _total(events, children) < FILLED_SHARE * _total(events, main):
         return outer, False
-    # A range without children stays: taking it out would leave a hole that looks like idle time.
+    # A range without children stays: taking it out would leave a gap that looks like idle time.
     opened = main[np.unique(around[is_inside])]
     return np.sort(np.concatenate((np.setdiff1d(outer, opened), children))), single
 

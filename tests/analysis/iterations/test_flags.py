@@ -46,7 +46,7 @@ def test_a_range_outside_all_iterations_is_in_none(start):
     assert flags(job().range(start, start + 5, "save_checkpoint", tid=2)) == {}
 
 
-def test_an_evaluation_is_told_from_a_checkpoint_and_gives_way_to_it():
+def test_an_evaluation_is_no_checkpoint_and_gives_way_to_one():
     maker = job().range(110, 120, "validation", tid=2).range(410, 420, "evaluate", tid=2)
     maker.range(415, 430, "checkpoint saving", tid=2)
     assert flags(maker) == {

@@ -155,7 +155,7 @@ def test_a_trace_without_iterations_has_none(real_study):
     assert real_study("jacobi-1process-2gpus").iterations() is None
 
 
-def test_the_hole_before_each_batch_belongs_to_an_iteration(real_study):
+def test_the_idle_time_before_each_batch_belongs_to_an_iteration(real_study):
     study = real_study("pytorch-a100-nvtx")
     iterations = study.iterations()
     idle = iterations.table(study.parts)["idle_ns"].sum()

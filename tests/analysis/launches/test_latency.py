@@ -13,7 +13,7 @@ def study_of(maker):
     return Study(maker.trace(), Rules.builtin())
 
 
-def test_launch_latency_and_where_the_queue_ran_dry():
+def test_launch_latency_and_where_the_queue_was_empty():
     maker = TraceMaker().call(0, 10, correlation=1).call(10, 20, correlation=2).call(20, 30, correlation=3)
     maker.kernel(5_000, 6_000, correlation=1).kernel(6_000, 30_000, correlation=2)
     maker.call(50_000, 51_000, correlation=4).kernel(55_000, 60_000, correlation=4)
@@ -61,7 +61,7 @@ def two_kernels(idle_ns, queued_ns):
         (50_000, 60_000, False),
     ],
 )
-def test_the_queue_ran_dry_where_idle_time_ends_with_an_operation_that_was_not_queued(
+def test_the_queue_was_empty_where_idle_time_ends_with_an_operation_that_was_not_queued(
     idle_ns, queued_ns, is_dry
 ):
     maker, start = two_kernels(idle_ns, queued_ns)

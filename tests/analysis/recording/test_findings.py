@@ -171,7 +171,7 @@ def test_what_concerns_numbers_stays_what_it_is():
     assert found[0].text == "Not all CUDA events might have been collected (2 times). Reported by nsys."
 
 
-def test_no_cuda_events_is_told_where_there_are_none():
+def test_no_cuda_events_is_a_finding_where_there_are_none():
     trace = TraceMaker().range(0, 5, "step").trace()
     frame = pd.DataFrame(
         [(0, "error", "", NOISE[3], 0)], columns=["time_ns", "severity", "source", "text", "pid"]

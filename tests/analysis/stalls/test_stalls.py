@@ -73,7 +73,7 @@ def test_a_busy_cpu_is_host_code():
     assert (row["cause"], row["host_ns"]) == ("host code", 900 * US)
 
 
-def test_without_switches_and_calls_host_code_and_waiting_are_not_told_apart():
+def test_without_switches_and_calls_host_code_and_waiting_are_one():
     maker = hole()
     found = stalls_of(maker)
     row = found.table.iloc[0]

@@ -13,12 +13,12 @@ from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import iteration_scope
 
 
-def sheet(study):
+def summary_of(study):
     return summary(study, study.iterations())
 
 
 def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
-    found = sheet(demo_of())
+    found = summary_of(demo_of())
     assert {v.key for v in found.unusual} == {
         "exposed_comm", "idle", "copies_in_front", "slowest_rank", "rank_spread",
     }  # fmt: skip
@@ -28,7 +28,7 @@ def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
 
 def test_nothing_is_invented_on_a_clean_demo(demo_of):
     study = demo_of(clean=True)
-    found = {v.key for v in sheet(study).unusual}
+    found = {v.key for v in summary_of(study).unusual}
     assert not found & {"idle", "copies_in_front", "slowest_rank", "rank_spread", "seas_outside_optimizer"}
     assert set(study.iterations().flags) == {None}
 
@@ -57,7 +57,7 @@ def test_a_sample_around_five_iterations_is_five_iterations(demo_of):
 @pytest.mark.parametrize("options", [{}, {"like": "distca"}])
 def test_numbers_add_up_and_can_be_shown(demo_of, options):
     study = demo_of(**options)
-    found = sheet(study)
+    found = summary_of(study)
     parts = [found[k].value for k in ("compute_only", "hidden_comm", "exposed_comm", "copy_only", "idle")]
     assert sum(parts) == found.scope.total_ns
     assert found["no_kernel"].value == parts[3] + parts[4]
@@ -74,7 +74,7 @@ def test_numbers_add_up_and_can_be_shown(demo_of, options):
 
 
 def test_without_an_optimizer_range_no_burst_is_called_strange(demo_of):
-    bursts = sheet(demo_of(like="distca"))["seas_outside_optimizer"]
+    bursts = summary_of(demo_of(like="distca"))["seas_outside_optimizer"]
     assert bursts.value > 0
     assert bursts.is_usual is None
     assert "No range is called optimizer" in bursts.definition
@@ -82,7 +82,7 @@ def test_without_an_optimizer_range_no_burst_is_called_strange(demo_of):
 
 def test_evidence_lies_where_the_number_says(demo_of):
     study = demo_of()
-    found = sheet(study)
+    found = summary_of(study)
     idle = found["idle"].where()
     parts = study.parts[idle.gpu].totals(idle.start_ns, idle.end_ns)
     assert parts[4] == idle.end_ns - idle.start_ns
@@ -90,7 +90,7 @@ def test_evidence_lies_where_the_number_says(demo_of):
 
 def test_every_number_says_where_to_look(demo_of):
     study = demo_of()
-    found = sheet(study)
+    found = summary_of(study)
     low, high = found.scope.hull
     for metric in found.numbers:
         if metric.value in (0, None) or metric.key == "own_launches_in_backward":
@@ -131,41 +131,41 @@ def test_a_range_and_chosen_iterations_are_scopes_too(demo_of):
 
 
 @pytest.mark.parametrize("name", ["pytorch-a100-nvtx", "jacobi-1process-2gpus", "nothing-recorded-2026"])
-def test_real_traces_have_a_sheet(real_study, name):
+def test_real_traces_have_a_summary(real_study, name):
     study = real_study(name)
-    found = sheet(study)
+    found = summary_of(study)
     assert found["idle"].unit == "ns"
     assert found["idle"].value <= found.scope.total_ns
     json.dumps(report(study))
 
 
 def test_lost_rows_and_shifted_clocks_stand_beside_the_numbers(demo_of):
-    assert sheet(demo_of()).doubts == ()
-    lost = sheet(demo_of(lose={2: 1.0})).doubts
+    assert summary_of(demo_of()).doubts == ()
+    lost = summary_of(demo_of(lose={2: 1.0})).doubts
     assert [f.where for f in lost] == ["Rank 2"]
-    assert [f.gpu for f in sheet(demo_of(shift={2: -50_000_000})).doubts] == [2]
+    assert [f.gpu for f in summary_of(demo_of(shift={2: -50_000_000})).doubts] == [2]
 
 
 def test_exposed_communication_beside_graphs_is_a_lower_bound():
     maker = TraceMaker().kernel(0, 100, "ncclDevKernel_AllReduce").graph(50, 300)
-    found = sheet(Study(maker.trace(), Rules.builtin()))["exposed_comm"]
+    found = summary_of(Study(maker.trace(), Rules.builtin()))["exposed_comm"]
     assert found.value == 50
     assert found.title == "exposed communication (at least)"
     assert "lower bound" in found.definition
 
 
 def test_no_steady_state_is_said(real_study):
-    found = sheet(real_study("pytorch-a100-nvtx"))
+    found = summary_of(real_study("pytorch-a100-nvtx"))
     assert found["iterations"].is_usual is False
     assert not found.scope.is_steady
     assert found.scope.what == "not steady: all 59 iterations after the warm-up"
 
 
-def test_a_figure_from_elsewhere_is_told_which_definition_it_is(demo_of):
+def test_a_figure_from_elsewhere_is_matched_to_its_definition(demo_of):
     study = demo_of()
     iterations = study.iterations()
     scope = study.default_scope(iterations)
-    own = reconcile(study, scope, "idle", sheet(study)["idle"].share, iterations)
+    own = reconcile(study, scope, "idle", summary_of(study)["idle"].share, iterations)
     assert own.agrees
     assert own.explained_by is None
     looser = {r.name: r.share for r in own.readings}
@@ -173,7 +173,7 @@ def test_a_figure_from_elsewhere_is_told_which_definition_it_is(demo_of):
     assert looser["gaps of the busiest stream"] < looser["sum of the gaps of all streams"]
     assert reconcile(study, scope, "idle", looser["no kernel"], iterations).explained_by.name == "no kernel"
     assert reconcile(study, scope, "idle", 0.7, iterations).explained_by is None
-    exposed, hidden = sheet(study)["exposed_comm"].share, sheet(study)["hidden_comm"].share
+    exposed, hidden = summary_of(study)["exposed_comm"].share, summary_of(study)["hidden_comm"].share
     communication = reconcile(study, scope, "communication", exposed + hidden)
     assert communication.explained_by.name == "all communication"
 

@@ -22,7 +22,7 @@ kernels = st.lists(st.tuples(times, st.integers(0, 20), st.sampled_from([3, 7, 4
 
 
 @given(kernels, times, times, st.integers(1, 8))
-def test_a_tally_is_the_sum_of_the_clipped_events(rows, low, high, block):
+def test_prefix_sums_are_the_sum_of_the_clipped_events(rows, low, high, block):
     low, high = min(low, high), max(low, high)
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     with pytest.MonkeyPatch.context() as patch:
@@ -38,7 +38,7 @@ def test_a_tally_is_the_sum_of_the_clipped_events(rows, low, high, block):
 
 
 @given(kernels, times, times, st.integers(1, 8))
-def test_a_tally_leaves_out_what_does_not_count(rows, low, high, block):
+def test_prefix_sums_leave_out_what_does_not_count(rows, low, high, block):
     low, high = min(low, high), max(low, high) + 1
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     counted = columns[2] != 7
@@ -62,7 +62,7 @@ def two_streams():
     return Study(maker.trace(), BUILTIN)
 
 
-def test_false_holes_say_what_fills_the_compute_stream_s_gaps():
+def test_stream_gaps_say_what_fills_the_compute_streams_gaps():
     study = two_streams()
     card = study.measure(5, 35)
     gpu = card.gpus[0]
@@ -110,7 +110,7 @@ def test_all_gpus_are_added_up():
     assert [g.kernels for g in card.gpus] == [1, 2]
 
 
-def test_a_gpu_without_kernels_has_one_hole():
+def test_a_gpu_without_kernels_has_one_gap():
     maker = TraceMaker().copy(2, 4).kernel(0, 10, process=1)
     gpu = Study(maker.trace(), BUILTIN).measure(0, 10).gpus[0]
     assert (gpu.gap_stream, gpu.kernels, gpu.families) == (None, 0, ())

@@ -129,7 +129,7 @@ def test_operations_of_a_gpu_come_in_order():
     assert len(study.order(1)) == 1
 
 
-def test_a_board_that_two_processes_share_is_measured_as_one():
+def test_a_physical_gpu_that_two_processes_share_is_measured_as_one():
     trace = TraceMaker().kernel(0, 10).kernel(8, 20, process=1).copy(30, 40, process=2).trace()
     on_physical_gpu = zip(trace.gpus, (3, 3, 5), strict=True)
     trace = replace(
@@ -140,7 +140,7 @@ def test_a_board_that_two_processes_share_is_measured_as_one():
     assert physical_gpu.parts.totals(0, 40).tolist() == [20, 0, 0, 0, 20]
 
 
-def test_boards_of_two_hosts_with_one_number_are_two():
+def test_physical_gpus_of_two_hosts_with_one_number_are_two():
     made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3}, hosts={0: 1, 1: 2, 2: 1})
     study = Study(made.kernel(0, 10).kernel(0, 10, process=1).kernel(8, 20, process=2).trace(), BUILTIN)
     assert [(shared.physical, shared.gpus) for shared in study.shared_gpus] == [(3, (0, 2))]

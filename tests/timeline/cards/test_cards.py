@@ -46,7 +46,7 @@ def test_kernel_without_a_launch_record_says_so():
     assert lines(study, Kind.KERNEL, 0)["Launched by"] == "no launch record"
 
 
-def test_what_takes_the_launches_is_not_told_before_they_are_known():
+def test_what_needs_the_launches_is_not_shown_before_they_are_known():
     maker = TraceMaker(session_ns=10_000).range(0, 100, "forward")
     study = study_of(maker.call(10, 20, correlation=1).kernel(500, 700, correlation=1).trace())
     study.loading = Loading.ROWS

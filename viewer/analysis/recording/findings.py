@@ -206,7 +206,7 @@ def _migrations(trace: Trace) -> Iterator[Finding]:
     if causes is not None and causes.any():
         values, counts = np.unique(causes, return_counts=True)
         by_count = sorted(zip(counts.tolist(), values.tolist(), strict=True), reverse=True)
-        named = (f"{MIGRATION_CAUSES.get(value, 'not told')} {count:,}" for count, value in by_count)
+        named = (f"{MIGRATION_CAUSES.get(value, 'unknown')} {count:,}" for count, value in by_count)
         why = f" Their reasons: {', '.join(named)}."
     yield Finding(
         "page-migrations",

@@ -24,8 +24,8 @@ _IMPOSSIBLE = "No program can have done that: the file is wrong there, and numbe
 
 _WITHOUT = {
     "cuda": "CUDA was not traced: there are no kernels, copies or launches to be seen.",
-    "nvtx": "No ranges: iterations can only be guessed, and forward and backward not told apart.",
-    "osrt": "Waiting inside the operating system (reading, locks) can only be told from context switches.",
+    "nvtx": "No ranges: iterations can only be guessed, and forward and backward cannot be separated.",
+    "osrt": "Waiting inside the operating system (reading, locks) can only be seen in context switches.",
     "context-switches": "Whether a thread was on a CPU is not known: waiting and host code look alike.",
     "call-chains": "No line of code can be named for a call.",
     "nccl": "Communicators are not recorded: which ranks belong together is found by how they run.",
