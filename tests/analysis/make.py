@@ -39,8 +39,8 @@ class TraceMaker:
     GPUs, streams, threads and tracks come into being when they are first spoken of: a GPU is
     (process, device), a stream (process, device, context, stream id), a thread (process, tid).
 
-    `hosts` numbers the machine of a process (0 by default), `physical` the physical GPU of one; `without_rank` are
-    processes whose rank is not known.
+    `hosts` numbers the machine of a process (0 by default), `physical` the physical GPU of a GPU;
+    `without_rank` are processes whose rank is not known.
     """
 
     session_ns: int | None = None
