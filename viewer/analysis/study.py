@@ -25,7 +25,7 @@ from viewer.trace.lazy import OncePerKey, cached_property
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
     from viewer.analysis.find import Finder
-    from viewer.analysis.iterations.markers import Candidate
+    from viewer.analysis.iterations.candidate import Candidate
     from viewer.analysis.iterations.phases import Phases
     from viewer.analysis.kernels.copies import CopyStory
     from viewer.analysis.kernels.name_stats import NameStats
@@ -263,7 +263,7 @@ class Study:
 
         if not self.loading.has_all_rows:
             return ()
-        return candidates(self.trace, self.projection("process"), self.order)
+        return candidates(self.launches, self.order, self.classes, self.projection("process"))
 
     def iterations(self, candidate: int = 0) -> Iterations | None:
         """Return the iterations by one of the `candidates`, None if there are none."""

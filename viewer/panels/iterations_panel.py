@@ -9,7 +9,7 @@ import pandas as pd
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
-from viewer.analysis.iterations.markers import Candidate
+from viewer.analysis.iterations.candidate import Candidate
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import iteration_scope

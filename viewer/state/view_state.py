@@ -22,7 +22,7 @@ from viewer.trace import Kind
 
 if TYPE_CHECKING:
     from viewer.analysis.find import SearchResult
-    from viewer.analysis.iterations.markers import Candidate
+    from viewer.analysis.iterations.candidate import Candidate
     from viewer.analysis.study import Loading, Study
     from viewer.analysis.time.iteration_bounds import Iterations
 

@@ -3,7 +3,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.nvtx_texts import in_phase, is_library_domain, users_own
-from viewer.analysis.iterations.markers import table
+from viewer.analysis.iterations.candidate import table
 from viewer.analysis.iterations.periodicity import Rhythm, commonest_count, rhythms
 from viewer.analysis.iterations.unroll import times_repeated
 from viewer.analysis.study import Study
@@ -58,8 +58,9 @@ def test_a_librarys_domain_marks_nothing(domain):
 def test_ranges_that_launch_less_than_half_are_offered_but_not_taken():
     maker = loop(TraceMaker(), "log", kernels=1)
     for i in range(20):
-        maker.call(500 + i, 500 + i, correlation=900 + i).kernel(3000 + 10 * i, 3010 + 10 * i, f"x{i}",
-                                                                 correlation=900 + i)  # fmt: skip
+        at = 91 + 100 * (i % 3) + i // 3
+        maker.call(at, at, correlation=900 + i).kernel(3000 + 10 * i, 3010 + 10 * i, f"x{i}",
+                                                       correlation=900 + i)  # fmt: skip
     study = Study(maker.trace())
     assert [c.what for c in study.candidates] == ["none", "range"]
     assert study.iterations() is None

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.analysis.time.iteration_bounds import make_iterations, steady_iterations, warm_up
+from viewer.analysis.time.iteration_bounds import Marker, make_iterations
+from viewer.analysis.time.steadiness import known_lengths, steady_iterations, warm_up
 from viewer.analysis.time.time_breakdown import CATEGORIES
 
 ns = np.int64
@@ -12,7 +13,7 @@ ns = np.int64
 def iterations_of(durations, special=None):
     starts = np.append(0, np.cumsum(durations))[None, :].astype(ns)
     names = [f"step {i}" for i in range(len(durations))]
-    return make_iterations("step #", names, starts, np.array([True]), special)
+    return make_iterations(Marker("step #"), names, starts, np.array([True]), special)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +34,8 @@ def test_warm_up_is_the_head_that_exceeds_the_rest_and_at_most_a_quarter(duratio
 
 
 def test_steady_iterations_are_within_five_per_cent_of_the_median():
-    found = steady_iterations(np.array([500, 100, 105, 95, 106, 94], ns), 1)
-    assert found.indices == (1, 2, 3)
+    found = steady_iterations(np.array([500, 100, 105, 95, 106, 94, 100], ns), 1)
+    assert found.indices == (1, 2, 3, 6)
     assert found.median_ns == 100
 
 
@@ -46,11 +47,11 @@ def test_fewer_than_half_or_than_three_are_no_steady_state():
 
 def test_flags_say_why():
     iterations = iterations_of([200, 100, 100, 140, 150, 100, 100, 60], {4: ("checkpoint", "contains save")})
-    assert iterations.flags == ("warm-up", None, None, "outlier", "checkpoint", None, None, "outlier")
+    assert iterations.flags == ("warm-up", None, None, "outlier", "checkpoint", None, None, "last")
     assert "2.00 times" in iterations.why[0]
     assert "40.0% longer" in iterations.why[3]
     assert iterations.why[4] == "contains save"
-    assert "last operation" in iterations.why[7]
+    assert "nothing says when the next one would begin" in iterations.why[7]
     assert iterations.steady.indices == (1, 2, 5, 6)
     assert iterations.basis == iterations.steady.indices
 
@@ -58,7 +59,48 @@ def test_flags_say_why():
 def test_without_a_steady_state_the_basis_is_all_after_the_warm_up():
     iterations = iterations_of([900, 100, 200, 300, 150, 250, 120])
     assert iterations.steady is None
-    assert iterations.basis == iterations.after_warm_up == (1, 2, 3, 4, 5, 6)
+    assert iterations.after_warm_up == (1, 2, 3, 4, 5, 6)
+    assert iterations.basis == (1, 2, 3, 4, 5)
+    assert iterations.not_steady == "no steady state: 100 ns to 300 ns, median 200 ns"
+
+
+@pytest.mark.parametrize(
+    ("durations", "known"),
+    [
+        ([100, 100, 99], 2),
+        ([100, 100, 100], 3),
+        ([100, 60], 1),
+        ([100], 1),
+        ([300, 100, 100, 100, 100, 99], 5),
+    ],
+)
+def test_the_last_one_has_a_length_where_its_own_work_lasts_as_long_as_the_others(durations, known):
+    assert known_lengths(np.array(durations, ns)) == known
+    iterations = iterations_of(durations)
+    assert iterations.with_length(range(len(durations))) == list(range(known))
+    assert iterations.median_ns == 100
+
+
+def test_three_perfectly_steady_ones_are_steady():
+    assert iterations_of([100, 100, 100]).steady.indices == (0, 1, 2)
+    # The last one lacks what follows its work; within 5 % it is steady, and counts for no length.
+    steady = iterations_of([100, 102, 96]).steady
+    assert (steady.indices, steady.median_ns) == ((0, 1, 2), 101)
+    assert iterations_of([100, 100, 90]).steady is None
+
+
+@pytest.mark.parametrize(
+    ("durations", "said"),
+    [
+        ([100], "1 iteration is too few for a steady state: 100 ns"),
+        ([100, 90], "2 iterations are too few for a steady state: 100 ns"),
+        ([100, 120], "2 iterations are too few for a steady state: 100 ns and 120 ns"),
+    ],
+)
+def test_one_or_two_are_said_to_be_too_few(durations, said):
+    iterations = iterations_of(durations)
+    assert iterations.steady is None
+    assert iterations.not_steady == said
 
 
 def test_an_iteration_flagged_for_a_reason_is_not_steady_even_when_its_length_is():
@@ -79,7 +121,7 @@ def test_iteration_at_and_the_share_of_an_iteration():
 
 def test_boundaries_are_the_earliest_over_the_gpus_that_have_their_own():
     starts = np.array([[10, 110, 205], [0, 0, 0], [14, 108, 220]], ns)
-    iterations = make_iterations("m", ["a", "b"], starts, np.array([True, False, True]))
+    iterations = make_iterations(Marker("m"), ["a", "b"], starts, np.array([True, False, True]))
     assert iterations.edges_ns.tolist() == [10, 108, 220]
     assert iterations.skew_ns.tolist() == [4, 2]
     assert (iterations.start_ns(1), iterations.end_ns(1)) == (108, 220)

@@ -120,11 +120,11 @@ def test_a_gpu_without_kernels_has_one_gap():
 
 
 def test_a_range_stands_beside_the_iteration_of_its_middle():
-    from viewer.analysis.time.iteration_bounds import make_iterations
+    from viewer.analysis.time.iteration_bounds import Marker, make_iterations
 
     study = two_streams()
     starts = np.array([[0, 10, 30, 40]], np.int64)
-    iterations = make_iterations("step", ("0", "1", "2"), starts, np.array([True]))
+    iterations = make_iterations(Marker("step"), ("0", "1", "2"), starts, np.array([True]))
     share = study.measure(12, 17, iterations).iteration
     assert (share.iteration, share.share, share.iterations) == (1, 0.25, (1,))
     assert study.measure(8, 28, iterations).iteration.iterations == (0, 1)

@@ -10,7 +10,7 @@ from viewer.analysis.core.nvtx_texts import CHECKPOINT as CHECKPOINT_TEXT
 from viewer.analysis.core.nvtx_texts import EVALUATION as EVALUATION_TEXT
 from viewer.analysis.core.nvtx_texts import is_library_domain, matching, users_own
 from viewer.analysis.launches.attribution import MARK
-from viewer.analysis.time.iteration_bounds import CHECKPOINT, EVALUATION, Reason
+from viewer.analysis.time.steadiness import CHECKPOINT, EVALUATION, Reason
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 from viewer.trace.names import strip_arguments

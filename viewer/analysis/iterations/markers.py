@@ -1,268 +1,237 @@
-"""Finds what may mark the iterations: the NVTX ranges that repeat, with their numbers.
+"""Finds what may mark the iterations, and which of it does best.
 
 See docs/definitions.md, section 6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import GpuOrder
-from viewer.analysis.core.nvtx_texts import is_library_domain, users_own
-from viewer.analysis.iterations.periodicity import guess
-from viewer.analysis.launches.attribution import Indices, ranges_of
-from viewer.trace import GPU_KINDS, Trace
-from viewer.trace.names import normalise_numbers
+from viewer.analysis.core.parallel import each
+from viewer.analysis.iterations.candidate import MAX_OFFERED, NONE, Candidate, disagreement
+from viewer.analysis.iterations.derived import derived
+from viewer.analysis.iterations.guess import guesses
+from viewer.analysis.iterations.launch_times import launch_times
+from viewer.analysis.iterations.mark import mark
+from viewer.analysis.iterations.marker_texts import BENCHMARK, EVALUATION, TRAINING, WARM_UP, part_of_run
+from viewer.analysis.iterations.optimizer_steps import OptimizerFinder, OptimizerSteps
+from viewer.analysis.iterations.repeated_ranges import RepeatedRange, repeated_ranges
+from viewer.analysis.launches.launches import Launches
+from viewer.trace import Trace
+from viewer.trace.events import Int64
 
-MIN_INSTANCES = 3
-MIN_SHARE = 0.5
-MAX_OFFERED = 40
-
-_WHAT = {"range": "NVTX range", "kernel": "guess by kernel", "copy": "guess by copy", "none": ""}
+_FEW, _SEVERAL = 0.75, 1.5
+"""Steps of the optimizer for each instance: with fewer, several instances make one iteration; with more, one
+instance holds several iterations."""
+_RANKS = (
+    (True, TRAINING), (True, BENCHMARK), (False, TRAINING), (False, BENCHMARK), (True, EVALUATION),
+    (False, EVALUATION), (True, WARM_UP), (False, WARM_UP),
+)  # fmt: skip
+"""Which of the ranges that qualify comes first: whether it is a numbered step, and what it is a part of."""
+_NO_OPTIMIZER = "no optimizer tells how many make one"
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """What may mark the iterations.
+class _Found:
+    """A candidate by ranges, and what the optimizer says of it.
 
-    Attributes
-    ----------
-    name : str
-        The range's text with its numbers as ``#``; for a guess the kernel's or the copy's name.
-    domain : str
-        The NVTX domain, "" for the default one.
-    what : {"range", "kernel", "copy", "none"}
-        "none" comes first where nothing qualifies: there are no iterations until one is chosen.
-    count : int
-        Instances, the fewest over the processes that have it.
-    gpu_share : float
-        The share of a process's GPU operation time that its instances launch; the least over the processes.
-    even_share : float
-        Of the instances, those whose number of operations is within 10 % of the median.
-    cpu_ns : int
-        Time on the CPU inside its instances, the sum over the processes.
-    qualifies : bool
-        Whether it meets the rule for an iteration.
-    processes : tuple of int
-        Those that have it.
-    disagreement : str
-        In what the ranks differ, "" where they agree.
-    ranges : mapping of int to ndarray
-        Per process the instances, indices into `trace.nvtx`, in order of time.
-    key : int
-        Of a guess: the key of the operation, see `viewer.analysis.iterations.periodicity.keys_of`.
+    `steps_each` is how many of the optimizer's steps begin in one instance on average, None without any in
+    the whole trace.
     """
 
-    name: str
-    domain: str
-    what: Literal["range", "kernel", "copy", "none"]
-    count: int
-    gpu_share: float
-    even_share: float
-    cpu_ns: int
-    qualifies: bool
-    processes: tuple[int, ...] = ()
-    disagreement: str = ""
-    ranges: dict[int, Indices] = field(default_factory=dict, repr=False)
-    key: int = 0
+    candidate: Candidate
+    numbered: bool
+    part: bool
+    steps_each: float | None
 
     @property
-    def guess(self) -> bool:
-        """Whether no range marks the iterations, only how regularly an operation comes back."""
-        return self.what in ("kernel", "copy")
+    def is_micro(self) -> bool:
+        """Whether several of them make one step of the optimizer."""
+        return self.steps_each is not None and 0 < self.steps_each < _FEW
 
+    @property
+    def holds_several(self) -> bool:
+        """Whether one of them holds several steps of the optimizer."""
+        return self.steps_each is not None and self.steps_each >= _SEVERAL
 
-_NONE = Candidate("no iterations", "", "none", 0, 0.0, 0.0, 0, qualifies=False)
+    @property
+    def is_marker(self) -> bool:
+        """Whether it names iterations: no part of one, or numbered steps whatever the optimizer says."""
+        return self.candidate.qualifies and not self.part and (self.numbered or not self.is_micro)
 
 
 def candidates(
-    trace: Trace, projected: pd.DataFrame, order_of: Callable[[int], GpuOrder]
+    launches: Launches,
+    order_of: Callable[[int], GpuOrder],
+    classes: KernelClasses,
+    projected: pd.DataFrame,
 ) -> tuple[Candidate, ...]:
-    """Return what may mark the iterations, best first; without a range that qualifies, a guess leads.
+    """Return what may mark the iterations, best first.
+
+    A range that names them, else what is derived from the optimizer, else a guess, or a part of an iteration.
 
     Parameters
     ----------
-    projected : DataFrame
-        The NVTX ranges on the GPU with the launches of all threads, see `project`.
     order_of : callable
         Gives a GPU's operations by start; called only where there is something to guess.
+    projected : DataFrame
+        The NVTX ranges on the GPU with the launches of all threads, see `project`.
     """
-    repeated = _merged(trace, _numbers(trace, projected))
-    qualified = sorted((c for c in repeated if c.qualifies), key=lambda c: (-len(c.processes), -c.cpu_ns))
-    others = sorted(
-        (c for c in repeated if not c.qualifies and c.gpu_share > 0), key=lambda c: (-c.gpu_share, -c.cpu_ns)
+    trace = launches.trace
+    launches.prepare()
+    working = sorted({gpu.process for gpu in trace.gpus})
+    times = dict(zip(working, each(partial(launch_times, launches), working), strict=True))
+    times = {process: of_process for process, of_process in times.items() if len(of_process.time_ns)}
+    finder = OptimizerFinder(launches, classes, projected)
+    steps = {p: s for p in times if (s := finder.steps(p, times[p])) is not None and len(s) > 1}
+    ranges = list(repeated_ranges(trace, projected, times))
+    found = _merged(trace, ranges, steps)
+    markers = sorted((f for f in found if f.is_marker), key=partial(_rank, len(working)))
+    parts = sorted(
+        (f for f in found if f.candidate.qualifies and not f.is_marker), key=lambda f: -f.candidate.cpu_ns
     )
-    lead = qualified or _guessed(trace, order_of) or ([_NONE] if others else [])
+    others = sorted(
+        (f.candidate for f in found if not f.candidate.qualifies and f.candidate.gpu_share > 0),
+        key=lambda c: (-c.gpu_share, -c.cpu_ns),
+    )
+    lead = _lead(launches, markers, derived(trace, steps, times, _part_starts(ranges)))
+    of_parts = [_judged(f) for f in parts]
+    if lead:
+        lead = [*lead, *of_parts]
+    else:
+        guessed = [_compared(c, found) for c in guesses(trace, order_of, classes)]
+        slower = [c for c in guessed if c.tested or any(_makes_one_of(c, part) for part in of_parts)]
+        lead = [*slower, *of_parts, *(c for c in guessed if c not in slower)]
+    if not lead and others:
+        lead = [NONE]
     return (*lead, *others)[:MAX_OFFERED]
 
 
-def table(candidates: tuple[Candidate, ...]) -> pd.DataFrame:
-    """Return the candidates as a table: their numbers, and whether they meet the rule."""
-    return pd.DataFrame(
-        {
-            "name": [c.name for c in candidates],
-            "what": [_WHAT[c.what] for c in candidates],
-            "domain": [c.domain for c in candidates],
-            "count": [c.count for c in candidates],
-            "gpu_share": [c.gpu_share for c in candidates],
-            "even_share": [c.even_share for c in candidates],
-            "cpu_ns": [c.cpu_ns for c in candidates],
-            "qualifies": [c.qualifies for c in candidates],
-            "disagreement": [c.disagreement for c in candidates],
-        }
+def _lead(launches: Launches, markers: list[_Found], cut: Candidate | None) -> list[Candidate]:
+    """Return the markers and what is derived from the optimizer, best first.
+
+    A range around several steps of the optimizer (an epoch) marks no iteration, unless it is a numbered step
+    or exactly so many copies of one sequence of kernels.
+    """
+    if cut is None:
+        return [_judged(marker) for marker in markers]
+    behind = [m for m in markers if m.holds_several and not m.numbered and not _is_copies(launches, m)]
+    before = [_judged(marker) for marker in markers if marker not in behind]
+    return [*before, cut, *(_judged(marker) for marker in behind)]
+
+
+def _is_copies(launches: Launches, found: _Found) -> bool:
+    process, instances = next(iter(found.candidate.instances.items()))
+    return mark(launches, process, instances).copies == round(found.steps_each or 0)
+
+
+def _rank(working: int, found: _Found) -> tuple[float, ...]:
+    candidate = found.candidate
+    fits = found.steps_each is None or _FEW <= found.steps_each < _SEVERAL
+    return (
+        2 * len(candidate.processes) < working,
+        _RANKS.index((found.numbered, part_of_run(candidate.name))),
+        not fits,
+        -len(candidate.processes),
+        -candidate.cpu_ns,
     )
 
 
-def _numbers(trace: Trace, projected: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each name of each track that repeats without overlapping itself."""
-    # By range: how many operations it launches, and their time on the GPU.
-    ops = np.zeros(len(trace.nvtx), np.int64)
-    busy = np.zeros(len(trace.nvtx), np.int64)
-    ops[projected["range"]], busy[projected["range"]] = projected["ops"], projected["busy_ns"]
-    gpu_time = _gpu_time(trace)
-    texts = _Texts(trace)
-    rows = []
-    for track in trace.tracks:
-        process = trace.threads[track.thread].process
-        if is_library_domain(track.domain) or not gpu_time[process]:
-            continue
-        ranges = ranges_of(trace, track.index)
-        for name, instances in texts.groups(ranges):
-            kept = _disjoint(trace, instances)
-            if len(kept) < MIN_INSTANCES:
-                continue
-            counts = ops[kept]
-            rows.append(
-                {
-                    "name": name,
-                    "domain": track.domain,
-                    "process": process,
-                    "instances": kept,
-                    "gpu_share": int(busy[kept].sum()) / gpu_time[process],
-                    "even_share": _even_share(counts),
-                    "cpu_ns": int((trace.nvtx.end_ns[kept] - trace.nvtx.start_ns[kept]).sum()),
-                }
-            )
-    columns = ["name", "domain", "process", "instances", "gpu_share", "even_share", "cpu_ns"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-class _Texts:
-    """The users' own texts with their numbers normalised, each text once."""
-
-    def __init__(self, trace: Trace) -> None:
-        used = np.flatnonzero(np.bincount(trace.nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
-        own = used[users_own(trace.names, used)]
-        group_of: dict[str, int] = {}
-        self._group = np.full(len(trace.names), -1, np.int64)
-        for name_id, text in zip(own.tolist(), trace.names.take(own), strict=True):
-            self._group[name_id] = group_of.setdefault(normalise_numbers(text), len(group_of))
-        self._names = list(group_of)
-        self._name_ids = trace.nvtx.name_id
-
-    def groups(self, ranges: Indices) -> list[tuple[str, Indices]]:
-        """Return (normalised text, its ranges in order of time) for texts with enough ranges."""
-        group = self._group[self._name_ids[ranges]]
-        order = np.argsort(group, kind="stable")
-        cuts = np.flatnonzero(np.diff(group[order])) + 1
-        pieces = [ranges[piece] for piece in np.split(order, cuts)]
-        groups = [(int(self._group[self._name_ids[p[0]]]), p) for p in pieces if len(p) >= MIN_INSTANCES]
-        return [(self._names[g], piece) for g, piece in groups if g >= 0]
-
-
-def _disjoint(trace: Trace, instances: Indices) -> Indices:
-    """Return the outermost instances; none if some overlap without nesting."""
-    start, end = trace.nvtx.start_ns[instances], trace.nvtx.end_ns[instances]
-    # The farthest end of all earlier instances: one that ends no later lies inside another one.
-    before = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end)[:-1])
-    nested = end <= before
-    if (start[~nested] < before[~nested]).any():
-        return instances[:0]
-    return instances[~nested]
-
-
-def _even_share(counts: Indices) -> float:
-    """Return the share of counts within 10 % of their median."""
-    middle = np.median(counts)
-    return float((np.abs(counts - middle) <= 0.1 * middle).mean()) if middle else 0.0
-
-
-def _gpu_time(trace: Trace) -> list[int]:
-    """Return per process the sum of the durations of its GPU operations, without the driver's own, ns."""
-    total = np.zeros(len(trace.processes), np.int64)
-    process_of = np.array([trace.gpus[s.gpu].process for s in trace.streams], np.int64)
-    for kind in GPU_KINDS:
-        events = trace.events[kind]
-        if len(events):
-            own = np.where(events.migrations(), 0, events.end_ns - events.start_ns)
-            # Events are grouped by stream: differences of running sums at the offsets are sums by stream.
-            before = np.append(0, np.cumsum(own))
-            np.add.at(total, process_of, np.diff(before[events.offsets]))
-    return total.tolist()
-
-
-def _merged(trace: Trace, numbers: pd.DataFrame) -> list[Candidate]:
-    """Join the processes' numbers by name; a process counts with the thread that spends most time inside."""
-    working = {g.process for g in trace.gpus}
+def _merged(
+    trace: Trace, ranges: Sequence[RepeatedRange], steps: Mapping[int, OptimizerSteps]
+) -> list[_Found]:
+    """Put the processes' ranges of one name together: each with the thread that spends most time inside."""
+    by_name: dict[tuple[str, str], dict[int, RepeatedRange]] = defaultdict(dict)
+    for of_track in ranges:
+        of_name = by_name[of_track.name, of_track.domain]
+        other = of_name.get(of_track.process)
+        if other is None or of_track.cpu_ns > other.cpu_ns:
+            of_name[of_track.process] = of_track
     merged = []
-    for (name, domain), rows in numbers.groupby(["name", "domain"], sort=False):
-        best = rows.sort_values("cpu_ns", ascending=False, kind="stable").drop_duplicates("process")
-        good = (best["gpu_share"] >= MIN_SHARE) & (best["even_share"] >= MIN_SHARE)
-        used = (best[good] if good.any() else best).sort_values("process")
-        ranges = dict(zip(used["process"].tolist(), used["instances"].tolist(), strict=True))
-        counts = {p: len(r) for p, r in ranges.items()}
-        merged.append(
-            Candidate(
-                name=str(name),
-                domain=str(domain),
-                what="range",
-                count=min(counts.values()),
-                gpu_share=float(used["gpu_share"].min()),
-                even_share=float(used["even_share"].min()),
-                cpu_ns=int(used["cpu_ns"].sum()),
-                qualifies=bool(good.any()),
-                processes=tuple(counts),
-                disagreement=_disagreement(trace, counts, working),
-                ranges=ranges,
-            )
+    for (name, domain), best in by_name.items():
+        good = {process: r for process, r in best.items() if r.qualifies}
+        used = dict(sorted((good or best).items()))
+        counts = {process: len(r.instances) for process, r in used.items()}
+        one = next(iter(used.values()))
+        candidate = Candidate(
+            name=name,
+            domain=domain,
+            what="range",
+            count=min(counts.values()),
+            gpu_share=min(r.gpu_share for r in used.values()),
+            even_share=min(r.even_share for r in used.values()),
+            cpu_ns=sum(r.cpu_ns for r in used.values()),
+            qualifies=bool(good),
+            processes=tuple(counts),
+            disagreement=disagreement(trace, counts),
+            instances={process: r.instances for process, r in used.items()},
         )
+        each_holds = [_steps_each(r, steps.get(process)) for process, r in used.items() if steps]
+        steps_each = float(np.median(each_holds)) if each_holds else None
+        merged.append(_Found(candidate, one.numbered, one.part, steps_each))
     return merged
 
 
-def _disagreement(trace: Trace, counts: dict[int, int], working: set[int]) -> str:
-    """Return which processes lack the marker, and the counts of instances where they differ."""
-    parts = []
-    if missing := sorted(working - counts.keys()):
-        parts.append("not on " + ", ".join(trace.process_label(p) for p in missing))
-    if len(set(counts.values())) > 1:
-        parts.append("; ".join(f"{trace.process_label(p)}: {n}" for p, n in sorted(counts.items())))
-    return ". ".join(parts)
+def _steps_each(of_track: RepeatedRange, steps: OptimizerSteps | None) -> float:
+    """Return how many of the optimizer's steps there are for each instance, 0.0 where none runs meanwhile."""
+    if steps is None:
+        return 0.0
+    begin = of_track.instances.start_ns
+    # The step of the last instance may begin after its end, as that of a forward pass does.
+    until = int(of_track.instances.end_ns[-1]) + int(np.diff(begin).max(initial=0))
+    meanwhile = steps.start_ns[(steps.start_ns >= begin[0]) & (steps.start_ns < until)]
+    if not len(meanwhile) or len(meanwhile) >= len(begin):
+        return len(meanwhile) / len(begin)
+    # Of several for each step, those between two steps count: the first and the last ones may be incomplete.
+    between = int(((begin >= meanwhile[0]) & (begin < meanwhile[-1])).sum())
+    return max(len(meanwhile) - 1, 1) / (between or len(begin))
 
 
-def _guessed(trace: Trace, order_of: Callable[[int], GpuOrder]) -> list[Candidate]:
-    """Return the guess as the only candidate, none where nothing comes back regularly."""
-    guessed = guess(trace, order_of)
-    if guessed is None:
-        return []
-    processes = tuple(sorted({trace.gpus[g].process for g in guessed.gpus}))
-    missing = [trace.gpu_label(g.index) for g in trace.gpus if g.index not in guessed.gpus]
-    return [
-        Candidate(
-            name=guessed.name,
-            domain="",
-            what=guessed.what,
-            count=guessed.count,
-            gpu_share=guessed.share,
-            even_share=guessed.even_share,
-            cpu_ns=0,
-            qualifies=True,
-            processes=processes,
-            disagreement="not on " + ", ".join(missing) if missing else "",
-            key=guessed.key,
-        )
-    ]
+def _judged(found: _Found) -> Candidate:
+    """Return a candidate with what its name and the optimizer say of it."""
+    candidate, each_holds = found.candidate, found.steps_each or 0.0
+    if found.is_micro:
+        said = f"the optimizer runs once in every {1 / each_holds:.3g} of them"
+    elif found.holds_several:
+        said = f"the optimizer runs {each_holds:.3g} times in each of them"
+    else:
+        said = ""
+    if found.is_marker:
+        return replace(candidate, warning=said)
+    if not found.part:
+        return replace(candidate, kind="guess", unit="micro-batch", why=f"{said}: they are parts of one")
+    because = said or ("the optimizer runs once in each" if each_holds else _NO_OPTIMIZER)
+    unit = candidate.name.replace("#", "").strip() or candidate.name
+    return replace(
+        candidate, kind="guess", unit=unit, why=f"{candidate.name} is a part of an iteration, and {because}"
+    )
+
+
+def _makes_one_of(guessed: Candidate, part: Candidate) -> bool:
+    """Return whether several parts lie in each of the guessed iterations, as layers do in a step."""
+    return part.count > guessed.count and part.count % guessed.count == 0
+
+
+def _compared(guessed: Candidate, found: Sequence[_Found]) -> Candidate:
+    """Say of a guess that it comes as often as ranges that name a part of an iteration."""
+    for part in (f.candidate for f in found if f.part and not guessed.tested):
+        if abs(part.count - guessed.count) <= 1:
+            return replace(guessed, why=f"{guessed.why}: it comes as often as {part.name}")
+    return guessed
+
+
+def _part_starts(ranges: Sequence[RepeatedRange]) -> dict[int, Int64]:
+    """Return per process when the ranges begin that name a part of an iteration and launch something."""
+    starts: dict[int, list[Int64]] = defaultdict(list)
+    for of_track in ranges:
+        if of_track.part:
+            starts[of_track.process].append(of_track.instances.start_ns[of_track.ops > 0])
+    return {process: np.sort(np.concatenate(of_process)) for process, of_process in starts.items()}

@@ -1,11 +1,10 @@
-"""Guesses the iterations where no range marks them: by how regularly an operation comes back.
+"""How regularly the operations of a GPU come back.
 
 See docs/definitions.md, section 6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,11 @@ from viewer.trace.names import short_name
 MIN_OPERATIONS = 10
 MIN_EVEN_SHARE = 0.8
 MAX_DEVIATION = 0.02
-_DRIVERS = int(np.iinfo(np.int64).min)
+SET = -1
+"""The key of all sets: they mark nothing."""
+DRIVERS = int(np.iinfo(np.int64).min)
+"""The key of the driver's migrations of unified memory."""
+HOST_TO_DEVICE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +49,13 @@ class Rhythm:
     span: float
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """The operation that is assumed to begin an iteration, and the GPUs on which it runs `count` times.
-
-    `share` is the part of a GPU's operations over which it comes back, the least over those GPUs.
-    """
-
-    key: int
-    name: str
-    what: Literal["kernel", "copy"]
-    count: int
-    share: float
-    even_share: float
-    gpus: tuple[int, ...]
-
-
 def keys_of(trace: Trace, order: GpuOrder) -> Int64:
     """Return a key for each operation of a GPU, in order of start: equal operations have equal keys.
 
     A kernel or graph has its name (0 and up), a copy its kind and size (below -1), a set no key (-1), a
-    migration of unified memory `_DRIVERS`.
+    migration of unified memory `DRIVERS`.
     """
-    keys = np.full(len(order), -1, np.int64)
+    keys = np.full(len(order), SET, np.int64)
     for position, kind in enumerate(GPU_KINDS):
         of_kind = np.flatnonzero(order.kind == position)
         events, index = trace.events[kind], order.index[of_kind]
@@ -76,18 +63,17 @@ def keys_of(trace: Trace, order: GpuOrder) -> Int64:
             continue
         if kind is Kind.MEMCPY:
             sizes = events.columns["bytes"][index].astype(np.int64)
-            # Copy kinds are below 16, so size and kind share one number; `_named` takes them apart.
+            # Copy kinds are below 16, so size and kind share one number; `copy_of` takes them apart.
             keys[of_kind] = -2 - (sizes * 16 + events.columns["copy_kind"][index].astype(np.int64))
-            keys[of_kind[events.migrations()[index]]] = _DRIVERS
+            keys[of_kind[events.migrations()[index]]] = DRIVERS
         else:
             keys[of_kind] = events.name_id[index]
     return keys
 
 
-def _own(keys: Int64) -> Int64:
-    """Return the keys of what the program launched: the driver's migrations mark no iteration."""
-    own: Int64 = keys[keys != _DRIVERS]
-    return own
+def copy_of(key: int) -> tuple[int, int]:
+    """Return the size in bytes and the kind of a copy by its key."""
+    return divmod(-2 - key, 16)
 
 
 def rhythms(keys: Int64) -> list[Rhythm]:
@@ -100,7 +86,7 @@ def rhythms(keys: Int64) -> list[Rhythm]:
     # A stable sort groups equal keys and leaves their positions rising.
     regular = []
     for positions in np.split(order, cuts):
-        if len(positions) < 3 or keys[positions[0]] == -1:
+        if len(positions) < 3 or keys[positions[0]] == SET:
             continue
         spacings = np.diff(positions)
         spacing = int(np.median(spacings))
@@ -118,27 +104,10 @@ def commonest_count(regular: list[Rhythm]) -> int:
     return int(counts[shared * 2 >= shared.max()][0])
 
 
-def guess(trace: Trace, order_of: Callable[[int], GpuOrder]) -> Guess | None:
-    """Return the operation that most likely begins an iteration, None where nothing comes back regularly."""
-    by_gpu = {g.index: rhythms(_own(keys_of(trace, order_of(g.index)))) for g in trace.gpus}
-    regular = {gpu: of_gpu for gpu, of_gpu in by_gpu.items() if of_gpu}
-    if not regular:
-        return None
-    lead = max(regular, key=lambda gpu: len(order_of(gpu)))
-    count = commonest_count(regular[lead])
-    first = min((r for r in regular[lead] if r.count == count), key=lambda r: r.first)
-    same = {
-        gpu: r for gpu, of_gpu in regular.items() for r in of_gpu if (r.key, r.count) == (first.key, count)
-    }
-    name, what = _named(trace, first.key)
-    share, even = min(r.span for r in same.values()), min(r.even_share for r in same.values())
-    return Guess(first.key, name, what, count, share, even, tuple(sorted(same)))
-
-
-def _named(trace: Trace, key: int) -> tuple[str, Literal["kernel", "copy"]]:
+def named(trace: Trace, key: int) -> tuple[str, Literal["kernel", "copy"]]:
     """Return the name of the operation of a key, and what it is."""
     if key >= 0:
         return short_name(trace.names[key]), "kernel"
-    size, kind = divmod(-2 - key, 16)
+    size, kind = copy_of(key)
     kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
     return f"copy {kinds.get(kind, '')} of {size:,} bytes".replace("  ", " "), "copy"

@@ -19,7 +19,9 @@ from viewer.trace import GPU_KINDS, Kind
 _HINT = re.compile(r"repeat\w*\s*[=:]\s*(\d+)", re.IGNORECASE)
 
 
-def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, Indices]:
+def copies(
+    ops: LaunchedOperations, instance: Indices, text: str, *, counted: bool = True
+) -> tuple[int, Indices]:
     """Return how many copies of one sequence each instance of a marker has, and the copy of each operation.
 
     Parameters
@@ -29,6 +31,8 @@ def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, 
         The instance that each operation was launched in, -1 for none.
     text : str
         The text of an instance; "repeat=5" in it counts where the operations agree.
+    counted : bool
+        False: without such a text an instance is one iteration, as it is where the text says which one.
 
     Returns
     -------
@@ -37,6 +41,8 @@ def copies(ops: LaunchedOperations, instance: Indices, text: str) -> tuple[int, 
     ndarray of int64, shape (len(ops),)
         ``instance * copies + copy``, -1 for none.
     """
+    if not (counted or _HINT.search(text)):
+        return 1, instance
     for countable in (np.ones(len(ops), bool), ops.kind == GPU_KINDS.index(Kind.KERNEL)):
         runs = _runs(ops, instance, countable)
         count = _fitting(runs, ops, text)

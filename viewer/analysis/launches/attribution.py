@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.nvtx_texts import is_library_domain
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64, UInt32
@@ -149,9 +150,9 @@ class Cover:
         """Yield positions in `launched`, by start of the call, that ranges of a thread and domain may cover.
 
         Mode "thread" yields the calls of that thread alone; mode "process" also those of the other threads
-        that do not lie inside a range of another domain on their own thread. Only calls that begin in
-        [low, high], where the ranges lie, are yielded, so that the cost does not grow with the square of the
-        number of threads.
+        that do not lie inside a range of another library's domain on their own thread. Only calls that begin
+        in [low, high], where the ranges lie, are yielded, so that the cost does not grow with the square of
+        the number of threads.
         """
         if thread in self.launched.threads:
             yield self._own(thread, low_ns, high_ns)
@@ -200,17 +201,18 @@ class Cover:
 
     @cached_property
     def _pools(self) -> dict[str | None, tuple[Indices, Int64]]:
-        """What other threads' ranges may adopt, by domain: (positions in `launched`, starts of the calls).
+        """What other threads' ranges may adopt, by library: (positions in `launched`, starts of the calls).
 
-        An operation is in the pool of a domain if its call lies in ranges of that domain alone on its own
-        thread, in that of `_IN_NONE` if it lies in no range, and in no pool if the ranges around it are of
-        several domains. Each pool is sorted by start of the call.
+        An operation is in the pool of a library's domain if its call lies in ranges of that library alone on
+        its own thread, in that of `_IN_NONE` if it lies in none of any library (the user's own domains are
+        all one program), and in no pool if the ranges around it are of several libraries. Each pool is
+        sorted by start of the call.
         """
         nvtx, codes = self.trace.nvtx, dict[str, int]()
-        # The domain around each operation as a code, -1 for none, `_IN_SEVERAL` for more than one.
+        # The library around each operation as a code, -1 for none, `_IN_SEVERAL` for more than one.
         code_of = np.full(len(self.launched), -1, np.int64)
         for thread in self.launched.threads:
-            for track in self.trace.tracks_of(thread):
+            for track in filter(lambda t: is_library_domain(t.domain), self.trace.tracks_of(thread)):
                 code = codes.setdefault(track.domain, len(codes))
                 ranges = ranges_of(self.trace, track.index)
                 if len(ranges):

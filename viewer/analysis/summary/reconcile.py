@@ -185,19 +185,18 @@ def _copies(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
 
 
 def _idle_in_cpu_ranges(study: Study, iterations: Iterations, scope: Scope) -> Interpretation | None:
-    """Return the idle time inside the marker's ranges as they lie on the CPU, None for a guessed marker."""
-    marker = next((c for c in study.candidates if c.name == iterations.marker and not c.guess), None)
+    """Return the idle time inside the marker's ranges as they lie on the CPU, None for others' markers."""
+    marker = next((c for c in study.candidates if c.name == iterations.marker and c.what == "range"), None)
     if marker is None:
         return None
-    nvtx = study.trace.nvtx
     idle = total = 0
     for gpu in study.trace.gpus:
-        ranges = marker.ranges.get(gpu.process)
+        ranges = marker.instances.get(gpu.process)
         if ranges is None:
             continue
         if len(ranges) == iterations.count:
-            ranges = ranges[list(scope.iterations)]
-        inside = union(nvtx.start_ns[ranges], nvtx.end_ns[ranges])
+            ranges = ranges.take(np.array(scope.iterations, np.int64))
+        inside = union(ranges.start_ns, ranges.end_ns)
         total += inside.total()
         idle += (study.parts[gpu.index].intervals("idle") & inside).total()
     return Interpretation(

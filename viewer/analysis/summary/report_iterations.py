@@ -63,17 +63,23 @@ _PHASE_NUMBERS = (
 )
 
 
+_NONE = "nothing that repeats launches half of the GPU's work"
+
+
 def _marker(study: Study, iterations: Iterations | None) -> dict[str, Any] | None:
     if not study.candidates:
         return None
     return {
         "name": iterations.marker if iterations else None,
+        "kind": iterations.by.kind if iterations else None,
+        "why": iterations.by.why if iterations else _NONE,
         "guess": bool(iterations and iterations.guess),
         "candidates": [
             {
                 "name": c.name,
                 "domain": c.domain,
                 "what": c.what,
+                "kind": c.kind,
                 "count": c.count,
                 "gpu_share": c.gpu_share,
                 "even_share": c.even_share,

@@ -1,4 +1,4 @@
-"""Iterations, start to start on each GPU, and which of them are steady.
+"""Iterations, start to start on each GPU, and what marks them.
 
 See docs/definitions.md, section 6.
 """
@@ -7,29 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.core.units import duration_text
+from viewer.analysis.time.steadiness import LEAST_STEADY, Reason, Steadiness, Steady, steadiness
 from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
 from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
-TOLERANCE_PERCENT = 5
-"""How far an iteration may lie from the median and still be steady."""
-WARM_UP, CHECKPOINT, EVALUATION, OUTLIER = "warm-up", "checkpoint", "evaluation", "outlier"
-
-Reason = tuple[str, str]
-"""A flag and why."""
+MarkerKind = Literal["named", "derived", "guess"]
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
-    """The steady iterations, within 5 % of the median of all after the warm-up; their own median length."""
+class Marker:
+    """What marks the iterations.
 
-    indices: tuple[int, ...]
-    median_ns: int
+    Attributes
+    ----------
+    name : str
+        The text that marks them, with ``#`` for numbers; the name of an operation for a guess.
+    kind : {"named", "derived", "guess"}
+        Whether a text in the trace says that these are the iterations, they are cut at the optimizer, or
+        only guessed.
+    why : str
+        Why they are not named, "" where they are.
+    unit : str
+        What one of them is called: "iteration", or the part of one that the marker is ("backward").
+    """
+
+    name: str
+    kind: MarkerKind = "named"
+    why: str = ""
+    unit: str = "iteration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +76,8 @@ class Iterations:
 
     Attributes
     ----------
-    marker : str
-        The text that marks them, with ``#`` for numbers.
-    guess : bool
-        Whether no text marks them: then the operations that come back regularly do.
+    by : Marker
+        What marks them.
     names : tuple of str
         The marker's own text of each iteration.
     starts : ndarray of int64, shape (gpus, iterations + 1)
@@ -74,26 +85,58 @@ class Iterations:
         It begins with the first operation launched in the marker; the last one ends with its last operation.
     has_own : ndarray of bool, shape (gpus,)
         False where the marker launched nothing on a GPU: it has the earliest boundaries of the others.
-    flags, why : tuple, shape (iterations,)
-        The flag (None, "warm-up", "checkpoint", "evaluation" or "outlier") and its reason ("" without one).
-    warm_up : int
-        How many iterations at the beginning are warm-up.
-    steady : Steady or None
-        None where there is no steady state.
+    steadiness : Steadiness
+        The flag of each and why, the warm-up, the steady ones.
     notes : tuple of str
         Where the ranks disagree, how ranges were split, and the like.
     """
 
-    marker: str
-    guess: bool
+    by: Marker
     names: tuple[str, ...]
     starts: Int64
     has_own: npt.NDArray[np.bool_]
-    flags: tuple[str | None, ...]
-    why: tuple[str, ...]
-    warm_up: int
-    steady: Steady | None
+    steadiness: Steadiness
     notes: tuple[str, ...] = ()
+
+    @property
+    def marker(self) -> str:
+        """The text that marks them, with ``#`` for numbers."""
+        return self.by.name
+
+    @property
+    def guess(self) -> bool:
+        """Whether no text in the trace says that these are the iterations: derived, or guessed."""
+        return self.by.kind != "named"
+
+    @property
+    def doubt(self) -> str:
+        """The word that stands wherever they are shown: "derived", "guess", or "" where they are named."""
+        return "" if self.by.kind == "named" else self.by.kind
+
+    @property
+    def doubt_text(self) -> str:
+        """The word and why, "" where they are named."""
+        return f"{self.doubt}: {self.by.why}" if self.doubt else ""
+
+    @property
+    def flags(self) -> tuple[str | None, ...]:
+        """The flag of each: None, "warm-up", "checkpoint", "evaluation", "outlier" or "last"."""
+        return self.steadiness.flags
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reason of each flag, "" without one."""
+        return self.steadiness.why
+
+    @property
+    def warm_up(self) -> int:
+        """How many at the beginning are warm-up."""
+        return self.steadiness.warm_up
+
+    @property
+    def steady(self) -> Steady | None:
+        """The steady ones, None where there is no steady state."""
+        return self.steadiness.steady
 
     @property
     def count(self) -> int:
@@ -125,8 +168,11 @@ class Iterations:
 
     @property
     def basis(self) -> tuple[int, ...]:
-        """The iterations that numbers are taken from: the steady ones, else all after the warm-up."""
-        return self.steady.indices if self.steady else self.after_warm_up
+        """The iterations that numbers are taken from: the steady ones, else all after the warm-up.
+
+        Without the last one where its length is not known: the time that follows its work is not in it.
+        """
+        return self.steady.indices if self.steady else tuple(self.with_length(self.after_warm_up))
 
     def start_ns(self, iteration: int) -> int:
         """Return when an iteration starts, the earliest over the GPUs, ns."""
@@ -225,30 +271,48 @@ class Iterations:
         means = self.table(breakdowns).groupby("lap")[parts].mean()
         return means.round().astype(np.int64)
 
+    def with_length(self, iterations: Sequence[int]) -> list[int]:
+        """Return those of some iterations whose lengths are known, all where none is.
+
+        The last one ends with its own work: nothing says when the next one would have begun.
+        """
+        return [i for i in iterations if i < self.steadiness.known] or list(iterations)
+
     def median_of(self, iterations: Sequence[int]) -> int:
-        """Return the median length of some iterations, ns."""
-        return int(np.median(self.duration_ns[list(iterations)]))
+        """Return the median length of some iterations, of those whose length is known, ns."""
+        return int(np.median(self.duration_ns[self.with_length(iterations)]))
 
     @property
     def median_ns(self) -> int:
-        """Median length of the iterations after the warm-up, of all where there is none."""
-        return int(np.median(self.duration_ns[self.warm_up :]))
+        """Median length of the iterations after the warm-up, of those whose length is known."""
+        return self.median_of(self.after_warm_up)
+
+    @property
+    def not_steady(self) -> str:
+        """Why there is no steady state, "" where there is one."""
+        if self.steady is not None:
+            return ""
+        lengths = self.duration_ns[self.with_length(self.after_warm_up)]
+        low, middle, high = (duration_text(int(f(lengths))) for f in (np.min, np.median, np.max))
+        if self.count < LEAST_STEADY:
+            count = "1 iteration is" if self.count == 1 else f"{self.count} iterations are"
+            return f"{count} too few for a steady state: {middle if low == high else f'{low} and {high}'}"
+        return f"no steady state: {low} to {high}, median {middle}"
 
 
 def make_iterations(
-    marker: str,
+    by: Marker,
     names: Sequence[str],
     starts: Int64,
     has_own: npt.NDArray[np.bool_],
     special: Mapping[int, Reason] | None = None,
-    guess: bool = False,
     notes: tuple[str, ...] = (),
 ) -> Iterations:
     """Return the iterations with their flags: warm-up, special, outliers; the rest may be steady.
 
     Parameters
     ----------
-    marker, names, starts, has_own, guess, notes
+    by, names, starts, has_own, notes
         See `Iterations`.
     special : mapping of int to (flag, why), optional
         Iterations that contain a checkpoint or an evaluation.
@@ -256,72 +320,4 @@ def make_iterations(
     # As `Iterations.duration_ns`, which the flags are needed to make.
     own = starts[has_own]
     durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
-    warm = warm_up(durations)
-    # The same median decides the flags and the steady state; a special iteration counts for it, so that flags
-    # found later cannot move what is an outlier.
-    median = int(np.median(durations[warm:]))
-    reasons: dict[int, Reason] = {}
-    for iteration, duration in enumerate(durations.tolist()):
-        if iteration < warm:
-            reasons[iteration] = (WARM_UP, f"{duration / max(median, 1):.2f} times the median of the rest")
-        elif special and iteration in special:
-            reasons[iteration] = special[iteration]
-        elif not _within(duration, median):
-            reasons[iteration] = (OUTLIER, _deviation(duration, median, iteration == len(names) - 1))
-    numbers = range(len(names))
-    flags = tuple(reasons[number][0] if number in reasons else None for number in numbers)
-    why = tuple(reasons[number][1] if number in reasons else "" for number in numbers)
-    steady = steady_iterations(durations, warm, frozenset(reasons))
-    return Iterations(marker, guess, tuple(names), starts, has_own, flags, why, warm, steady, notes)
-
-
-def warm_up(durations_ns: Int64) -> int:
-    """Return how many iterations at the beginning are longer than 1.05 times the median of those after them.
-
-    At most a quarter of all are warm-up.
-    """
-    count = 0
-    while count < len(durations_ns) // 4:
-        # Against those after it, never against all: the slow ones themselves would lift the median that they
-        # are judged by.
-        rest = float(np.median(durations_ns[count + 1 :]))
-        if 100 * int(durations_ns[count]) <= (100 + TOLERANCE_PERCENT) * rest:
-            break
-        count += 1
-    return count
-
-
-def steady_iterations(
-    durations_ns: Int64, warm: int, left_out: frozenset[int] = frozenset()
-) -> Steady | None:
-    """Return the steady iterations: after the warm-up, within 5 % of the median of all that come after it.
-
-    None if they are fewer than three, or fewer than half. `left_out` are never steady, but count for the
-    median.
-    """
-    rest = durations_ns[warm:]
-    if not len(rest):
-        return None
-    median = int(np.median(rest))
-    steady = [
-        iteration
-        for iteration, duration in enumerate(rest.tolist(), start=warm)
-        if _within(duration, median) and iteration not in left_out
-    ]
-    # Two may agree by chance, and a minority is not how the job runs.
-    if len(steady) < 3 or 2 * len(steady) < len(rest):
-        return None
-    return Steady(tuple(steady), int(np.median(durations_ns[steady])))
-
-
-def _within(duration: int, median: int) -> bool:
-    # In whole numbers: exactly 5 % is inside, which the rounding of floats would decide either way.
-    return 100 * abs(duration - median) <= TOLERANCE_PERCENT * median
-
-
-def _deviation(duration: int, median: int, is_last: bool) -> str:
-    share = abs(duration - median) / max(median, 1)
-    text = f"{share:.1%} {'longer' if duration > median else 'shorter'} than the median"
-    if is_last and duration < median:
-        return text + "; the last iteration ends with its last operation"
-    return text
+    return Iterations(by, tuple(names), starts, has_own, steadiness(durations, special), notes)

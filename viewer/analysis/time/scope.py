@@ -166,7 +166,7 @@ def _what(iterations: Iterations, chosen: Collection[int] | None, picked: tuple[
     if iterations.steady and picked == iterations.steady.indices:
         return f"steady state: {len(picked)} of {iterations.count} iterations"
     if chosen is None:
-        return f"not steady: all {len(picked)} iterations after the warm-up"
+        return f"not steady: {len(picked)} of {iterations.count} iterations"
     if len(picked) == 1:
         flag = iterations.flags[picked[0]]
         return f"iteration {picked[0]}" + (f", {flag}" if flag else "")

@@ -1,0 +1,76 @@
+"""When the operations of a process were launched: their number and time between two instants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.launches.attribution import Indices
+from viewer.analysis.launches.launches import Launches
+from viewer.trace import GPU_KINDS
+from viewer.trace.events import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchTimes:
+    """The operations of a process by launch, whichever thread launched them; without the driver's migrations.
+
+    Attributes
+    ----------
+    time_ns : ndarray of int64, shape (n,)
+        Start of the call, of operations without a launch record their own start; sorted.
+    busy_before_ns : ndarray of int64, shape (n + 1,)
+        Sum of the durations of the operations before each.
+    """
+
+    time_ns: Int64
+    busy_before_ns: Int64
+
+    def position(self, times: Int64 | int) -> Indices:
+        """Return how many operations were launched before some instants."""
+        return np.asarray(np.searchsorted(self.time_ns, times, side="left"), np.int64)
+
+    def count(self, start_ns: Int64, end_ns: Int64) -> Indices:
+        """Return how many operations were launched in each of some time ranges."""
+        return self.position(end_ns) - self.position(start_ns)
+
+    def busy_ns(self, start_ns: Int64, end_ns: Int64) -> Int64:
+        """Return the durations of the operations launched in each of some time ranges, added up."""
+        low, high = self.position(start_ns), self.position(end_ns)
+        return self.busy_before_ns[high] - self.busy_before_ns[low]
+
+    def share(self, start_ns: Int64, end_ns: Int64) -> float:
+        """Return what some ranges launch of all that is launched from the first start to the last end.
+
+        Parameters
+        ----------
+        start_ns, end_ns : ndarray of int64, shape (ranges,)
+            Disjoint, in order of time.
+        """
+        whole = int(self.busy_ns(start_ns[:1], end_ns[-1:])[0])
+        return int(self.busy_ns(start_ns, end_ns).sum()) / whole if whole else 0.0
+
+
+def launch_times(launches: Launches, process: int) -> LaunchTimes:
+    """Return the operations of a process by launch."""
+    trace, api = launches.trace, launches.trace.api
+    times, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for kind in GPU_KINDS:
+        events = trace.events[kind]
+        if not len(events):
+            continue
+        call, migrates = launches.api_of(kind), events.migrations()
+        for gpu in trace.gpus_of(process):
+            rows = rows_of_gpu(trace, kind, gpu.index)
+            rows = rows[~migrates[rows]]
+            of_call = call[rows]
+            start = events.start_ns[rows]
+            if len(api):
+                start = np.where(of_call >= 0, api.start_ns[np.maximum(of_call, 0)], start)
+            times.append(start)
+            lengths.append(events.end_ns[rows] - events.start_ns[rows])
+    time, length = np.concatenate(times), np.concatenate(lengths)
+    order = np.argsort(time, kind="stable")
+    return LaunchTimes(time[order], np.append(0, np.cumsum(length[order])))
