@@ -103,7 +103,12 @@ class PairBar(QFrame):
             for iterations, iteration in zip((first, second), pair, strict=True)
         ]
         change = format_change(lengths[1] / lengths[0] - 1) if lengths[0] else ""
-        self.said.setText(f"·  {format_ns(lengths[0])} → {format_ns(lengths[1])}  ({change})")
+        differ = "" if first.by == second.by else "·  marked differently, see Comparison  "
+        texts = [
+            f"{format_ns(ns)}{iterations.in_doubt}"
+            for ns, iterations in zip(lengths, (first, second), strict=True)
+        ]
+        self.said.setText(f"{differ}·  {texts[0]} → {texts[1]}  ({change})")
 
     def _align(self) -> None:
         self._link.align(self.first_box.value(), self.second_box.value())

@@ -143,6 +143,7 @@ def style_sheet(theme: Theme) -> str:
     QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {panel}; }}
     QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 3px 7px; }}
     QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
+    QToolBar #iteration QToolButton#doubt {{ color: {css(theme.warning)}; padding: 3px 20px 3px 7px; }}
     QLineEdit {{
         background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
         padding: 0 8px; min-height: 24px; selection-background-color: {accent};

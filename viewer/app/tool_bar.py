@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
+    QMenu,
     QSizePolicy,
     QToolBar,
     QToolButton,
@@ -17,11 +18,14 @@ from PySide6.QtWidgets import (
 from viewer.app.icons import SWATCH, swatch
 from viewer.drawing.format import format_ns
 from viewer.drawing.theme import Theme
+from viewer.panels.iterations_panel import candidate_text, marker_tip
 from viewer.state import ViewState
+from viewer.state.marker_choice import MarkerChoice
 from viewer.state.navigation import current_iteration
 from viewer.timeline.plain_text import tip, without_key
 
 TYPING_PAUSE_MS = 80
+_MOST_MARKERS, _LONGEST_MARKER = 12, 110
 
 
 class FilterBox(QLineEdit):
@@ -92,12 +96,15 @@ class IterationBox(QFrame):
         row.addWidget(_button(actions["previous-lap"]))
         row.addWidget(self._middle)
         row.addWidget(_button(actions["next-lap"]))
+        self.doubt = MarkerButton(state)
+        row.addWidget(self.doubt)
         self._actions = actions
 
     def refresh(self) -> None:
         """Show the selected iteration and how many there are, or how many alone."""
         iterations, iteration = self.state.iterations, current_iteration(self.state)
         fit = self._actions["fit-lap"]
+        self.doubt.refresh()
         if iterations is None:
             study = self.state.study
             text, reason = "No iterations", "No iterations were found" if study else ""
@@ -110,14 +117,56 @@ class IterationBox(QFrame):
             fit.setToolTip(reason)
             return
         numbers = f"0–{iterations.count - 1}" if iterations.count > 1 else "0"
-        number = f"{iterations.count} iteration" + "s" * (iterations.count != 1)
-        fit.setIconText(
-            number if iteration is None else f"Iteration {iteration} ({iteration + 1} of {iterations.count})"
-        )
-        fit.setToolTip(f"{number}, numbered {numbers}; none is selected")
+        number = f"{iterations.count} {iterations.plural}"
+        if iterations.count == 1:
+            number = f"1 {iterations.by.unit}"
+        called = iterations.called(iteration or 0)
+        of_all = f"{called[:1].upper()}{called[1:]} ({(iteration or 0) + 1} of {iterations.count})"
+        fit.setIconText(without_key(number if iteration is None else of_all))
+        fit.setToolTip(tip(f"{number}, numbered {numbers}; none is selected"))
         if iteration is not None:
             length = format_ns(iterations.end_ns(iteration) - iterations.start_ns(iteration))
             fit.setToolTip(tip(f"{iterations.names[iteration]}, {length}: fit it  (\\)"))
+
+
+class MarkerButton(QToolButton):
+    """Says that the iterations are derived, guessed or unsure, and offers the other markers."""
+
+    def __init__(self, state: ViewState) -> None:
+        super().__init__()
+        self.state = state
+        self._choice = MarkerChoice(state, self)
+        self.setObjectName("doubt")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        menu = QMenu(self)
+        menu.aboutToShow.connect(self._fill)
+        self.setMenu(menu)
+        self.hide()
+
+    def refresh(self) -> None:
+        """Show why the iterations are in doubt; nothing where they are not."""
+        iterations = self.state.iterations
+        said = [] if iterations is None else [iterations.doubt_text, *iterations.warnings]
+        said = [text for text in said if text]
+        self.setVisible(bool(said))
+        if iterations is not None and said:
+            self.setText(iterations.doubt or "unsure")
+            self.setAccessibleName(f"Iterations {self.text()}: choose what marks them")
+            self.setToolTip(tip("\n".join([*said, "Click to choose what marks the iterations."])))
+
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        menu.setToolTipsVisible(True)
+        for place, candidate in enumerate(self.state.candidates[:_MOST_MARKERS]):
+            text = candidate_text(candidate)
+            shown = text if len(text) <= _LONGEST_MARKER else f"{text[: _LONGEST_MARKER - 1]}…"
+            action = menu.addAction(without_key(shown))
+            action.setCheckable(True)
+            action.setChecked(place == self.state.marker)
+            action.setToolTip(tip(f"{text}\n{marker_tip(candidate)}".rstrip()))
+            action.triggered.connect(lambda _=False, place=place: self._choice.choose(place))
 
 
 class ToolBar(QToolBar):

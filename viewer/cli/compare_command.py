@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 import typer
+from rich.text import Text
 
 from viewer.analysis.study import Study
-from viewer.analysis.summary.compare import PER_ITERATION, Compared, compare
+from viewer.analysis.summary.compare import Compared, compare, marker_notes
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
@@ -31,24 +32,41 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
         if not any(len(study.trace.events[kind]) for kind in GPU_KINDS):
             raise typer.TyperException(f"{study.trace.path.name}: no GPU operation was recorded")
     summaries = [summary(study, study.iterations()) for study in (first, second)]
-    rows = compare(*summaries)
+    rows, warnings = compare(*summaries), marker_notes(*summaries)
     if as_json:
         facts = {
-            key: {"path": str(study.trace.path), "scope": measured.scope.what, "rules": study.rules.hash}
+            key: {
+                "path": str(study.trace.path),
+                "scope": measured.scope.what,
+                "marker": _marker(measured),
+                "rules": study.rules.hash,
+            }
             for key, study, measured in zip(("first", "second"), (first, second), summaries, strict=True)
         }
-        json.dump({**facts, "numbers": [asdict(row) for row in rows]}, sys.stdout, indent=2)
+        json.dump(
+            {"warnings": list(warnings), **facts, "numbers": [asdict(row) for row in rows]},
+            sys.stdout,
+            indent=2,
+        )
         sys.stdout.write("\n")
         return
     console = plain_console()
     names = [visible(study.trace.path.name) for study in (first, second)]
+    for warning in warnings:
+        console.print(Text(warning, style="yellow"))
     for name, measured, key in zip(names, summaries, ("A", "B"), strict=True):
         console.print(_head(key, name, measured))
         for note in measured.notes:
-            console.print(f"   {note}")
+            if measured.iterations is None or note != measured.iterations.doubt_text:
+                console.print(f"   {note}")
     console.print(_table(rows))
-    if any(row.how for row in rows):
-        console.print(f"* {PER_ITERATION}")
+    for how in dict.fromkeys(row.how for row in rows if row.how):
+        console.print(f"* {how}")
+
+
+def _marker(measured: Summary) -> dict[str, str] | None:
+    by = measured.iterations.by if measured.iterations else None
+    return {"name": by.name, "kind": by.kind, "why": by.why} if by else None
 
 
 def _head(key: str, name: str, measured: Summary) -> str:

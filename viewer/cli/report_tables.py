@@ -164,12 +164,15 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
         )
         name, flag = iteration["name"] or "", iteration["flag"] or ""
         rows.append([str(iteration["index"]), name, format_ns(iteration["duration_ns"]), *shares, flag])
-    guess = " (a guess)" if marker["guess"] else ""
-    yield FittedTable(f"\nIterations, by {marker['name']}{guess}", _ITERATION_COLUMNS, rows)
+    doubt = f" ({marker['kind']})" if marker["guess"] else ""
+    yield FittedTable(f"\nIterations, by {marker['name']}{doubt}", _ITERATION_COLUMNS, rows)
+    if marker["guess"]:
+        yield Text(f"They are {marker['kind']}: {marker['why']}.", style="yellow")
+    yield from (Text(note) for note in marker["notes"])
     if len(iterations) > LONGEST_LIST:
         yield Text(f"... and {len(iterations) - LONGEST_LIST:,} more; --json has them all")
     if steady is None:
-        yield Text("There is no steady state.")
+        yield Text(marker["not_steady"])
     else:
         yield Text(f"Steady: {len(steady['indices'])} iterations, median {format_ns(steady['median_ns'])}")
 

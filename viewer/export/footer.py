@@ -128,6 +128,8 @@ def definitions(view: View) -> Iterator[str]:
 def state_definitions(view: View) -> Iterator[str]:
     """Yield what the state lanes mean, and which of the time shown was not recorded."""
     yield STATES
+    if view.iterations is not None and view.iterations.doubt:
+        yield view.iterations.doubt_text[:1].lower() + view.iterations.doubt_text[1:].rstrip(".")
     low, high = view.study.trace.span_ns
     if view.window_ns[0] < low or view.window_ns[1] > high:
         yield f"the recording runs from {window_text((low, high))}: time outside it counts nowhere"

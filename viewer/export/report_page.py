@@ -195,10 +195,11 @@ def _pictures(facts: ReportFacts) -> str:
     shown: list[tuple[str, Window, int | None]] = [("The whole trace", study.trace.window_ns, None)]
     if iterations is not None and iterations.basis:
         iteration = iterations.basis[len(iterations.basis) // 2]
+        called = iterations.called(iteration)
         what = "a steady iteration" if iterations.steady else "an iteration after the warm-up"
         shown.append(
             (
-                f"Iteration {iteration}, {what}",
+                f"{called[:1].upper()}{called[1:]}{iterations.in_doubt}, {what}",
                 (iterations.start_ns(iteration), iterations.end_ns(iteration)),
                 iteration,
             )
@@ -303,11 +304,11 @@ def _iterations(facts: ReportFacts) -> str:
             "flag": [flag or "" for flag in iterations.flags],
         }
     ).head(MOST_ITERATIONS)
-    guess = ", a guess from the rhythm of the kernels" if iterations.guess else ""
     more = (
         f" The first {MOST_ITERATIONS} of {iterations.count:,}." if iterations.count > MOST_ITERATIONS else ""
     )
-    by = f"Marked by {iterations.marker}{guess}. The categories are means over the GPUs.{more}"
+    said = [f"Marked by {iterations.marker}.", iterations.doubt_text, *(f"{n}." for n in iterations.notes)]
+    by = " ".join([*(text for text in said if text), f"The categories are means over the GPUs.{more}"])
     return html.section(
         "Iterations", "iterations", f'<p class="soft">{html.escaped(by)}</p>', html.table(frame)
     )

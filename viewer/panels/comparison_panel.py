@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
-from viewer.analysis.summary.compare import Compared, compare
+from viewer.analysis.summary.compare import Compared, compare, marker_notes
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.drawing.format import format_change, format_difference, format_share, format_value
 from viewer.panels.frame_table import FrameTable, TableColumn
@@ -47,7 +47,10 @@ class ComparisonPanel(Panel):
     def __init__(self, state: ViewState, other: ViewState) -> None:
         super().__init__(state)
         self.other = other
-        self.what = PlainLabel()
+        self.warnings, self.what = PlainLabel(), PlainLabel()
+        self.warnings.setObjectName("warning")
+        self.warnings.setWordWrap(True)
+        self.warnings.hide()
         self.what.setObjectName("total")
         self.table = FrameTable(_COLUMNS, "Comparison")
         copy = QPushButton("Copy as text")
@@ -57,6 +60,7 @@ class ComparisonPanel(Panel):
         foot.addWidget(copy)
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 4)
+        layout.addWidget(self.warnings)
         layout.addWidget(self.table, 1)
         layout.addLayout(foot)
         copy.clicked.connect(self.table.copy)
@@ -84,6 +88,9 @@ class ComparisonPanel(Panel):
     def _show(self, first: Summary, second: Summary) -> None:
         self.show_empty("")
         self.table.set_frame(comparison_frame(compare(first, second)))
+        warnings = marker_notes(first, second)
+        self.warnings.setText("\n".join(warnings))
+        self.warnings.setVisible(bool(warnings))
         self.what.setText(f"A: {first.scope.what}   ·   B: {second.scope.what}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
 
 from viewer.analysis.iterations.candidate import Candidate
@@ -19,7 +19,7 @@ from viewer.panels.iteration_chart import IterationChart
 from viewer.panels.one_line import Choice
 from viewer.panels.panel import MEASURING, Panel
 from viewer.state import ViewState
-from viewer.state.jobs import Worker
+from viewer.state.marker_choice import MarkerChoice
 from viewer.state.navigation import go_to_iteration
 from viewer.timeline.plain_text import PlainLabel, tip
 
@@ -79,11 +79,8 @@ def iteration_frame(iterations: Iterations, study: Study, which: str) -> pd.Data
 def steady_text(iterations: Iterations, steady: Sequence[int], by_hand: bool) -> str:
     """Return a line that names the steady iterations, or says that there are none."""
     if not steady:
-        lengths = iterations.duration_ns[iterations.warm_up :]
-        low, middle, high = (
-            format_ns(int(ns)) for ns in (lengths.min(), iterations.median_ns, lengths.max())
-        )
-        return f"No steady state: {low} to {high}, median {middle}. All iterations after the warm-up count."
+        count = f"{format_count(len(iterations.basis))} of {format_count(iterations.count)}"
+        return f"{iterations.not_steady[:1].upper()}{iterations.not_steady[1:]}. Numbers are over {count}"
     median = format_ns(iterations.median_of(steady))
     left_out = [f for i, f in enumerate(iterations.flags) if f and i not in steady]
     counted = [f"{left_out.count(f)} {f}" for f in dict.fromkeys(left_out)]
@@ -93,16 +90,29 @@ def steady_text(iterations: Iterations, steady: Sequence[int], by_hand: bool) ->
     return f"Steady: {count} ({how}), median {median}{left}"
 
 
+_KINDS = {"named": "NVTX range", "derived": "derived", "guess": "guess"}
+
+
 def candidate_text(candidate: Candidate) -> str:
     """Return a candidate and its numbers as the list of markers shows them."""
     if candidate.what == "none":
         return "no iterations: nothing qualifies"
-    kind = "a guess from the rhythm" if candidate.guess else "NVTX range"
-    text = f"{candidate.name}  ·  {kind}  ·  {format_count(candidate.count)} times"
-    text += (
-        f"  ·  {format_share(candidate.gpu_share)} of GPU time, {format_share(candidate.even_share)} alike"
+    parts = [candidate.name, _KINDS[candidate.kind], f"{format_count(candidate.count)} times"]
+    parts.append(
+        f"{format_share(candidate.gpu_share)} of GPU time, {format_share(candidate.even_share)} alike"
     )
-    return text if candidate.qualifies else f"{text}  ·  does not qualify"
+    if candidate.unit != "iteration":
+        parts.append("a part of an iteration")
+    if candidate.warning:
+        parts.append(candidate.warning)
+    if not candidate.qualifies:
+        parts.append("does not qualify")
+    return "  ·  ".join(parts)
+
+
+def marker_tip(candidate: Candidate) -> str:
+    """Return why a candidate is in doubt, "" where it is not."""
+    return "\n".join(text for text in (candidate.why, candidate.warning, candidate.disagreement) if text)
 
 
 class IterationsPanel(Panel):
@@ -129,7 +139,7 @@ class IterationsPanel(Panel):
         self.filter.setToolTip("Count and list only what happens in these iterations, everywhere")
         self.by_hand = QPushButton("Take the selected as steady")
         self.by_rule = QPushButton("By the rule")
-        self._worker = Worker(self)
+        self._choice = MarkerChoice(state, self)
         self.table = FrameTable(COLUMNS, "Iterations")
         self.chart = IterationChart()
         head = QHBoxLayout()
@@ -187,6 +197,8 @@ class IterationsPanel(Panel):
         self.marker.clear()
         self.marker.addItems([candidate_text(c) for c in candidates])
         self.marker.setCurrentIndex(min(self.state.marker, len(candidates) - 1))
+        for place, candidate in enumerate(candidates):
+            self.marker.setItemData(place, tip(marker_tip(candidate)), Qt.ItemDataRole.ToolTipRole)
         self.marker.setToolTip(tip(self.marker.currentText()))
         if not candidates:
             self.show_empty(_NO_ITERATIONS if study else "Open a trace to see its iterations.")
@@ -210,7 +222,8 @@ class IterationsPanel(Panel):
             return
         by_hand = state.steady_choice is not None
         self.by_rule.setVisible(by_hand)
-        self.steady.setText(". ".join([steady_text(iterations, state.steady, by_hand), *iterations.notes]))
+        said = [iterations.doubt_text.rstrip("."), steady_text(iterations, state.steady, by_hand)]
+        self.steady.setText(". ".join([text for text in said if text] + [*iterations.notes]))
         self.steady.setToolTip(tip(self.steady.text()))
         which = self.which.currentText()
         shown = [c for c in COLUMNS if which != MEAN or c.key != "gpu"]
@@ -219,18 +232,14 @@ class IterationsPanel(Panel):
 
     def forget(self) -> None:
         """Drop the pending iterations of the previous trace."""
-        self._worker.cancel()
+        self._choice.cancel()
         self._count()
 
     def _choose_marker(self, position: int) -> None:
-        """Compute the iterations by another marker in a background thread, then use that marker."""
-        study = self.state.study
-        if study is None or position == self.state.marker:
-            self._worker.cancel()
+        if self._choice.choose(position):
+            self.steady.setText("Finding the iterations…")
+        else:
             self.invalidate()
-            return
-        self.steady.setText("Finding the iterations…")
-        self._worker.start(lambda _: study.iterations(position), lambda _: self.state.set_marker(position))
 
     def _iteration(self, position: int) -> int:
         return int(self.table.frame_model.frame["lap"].to_numpy()[position])

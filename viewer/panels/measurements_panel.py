@@ -78,8 +78,8 @@ def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
         return text
     numbers = sorted(iteration for iteration in iteration_numbers if iteration is not None)
     length = sum(iterations.end_ns(iteration) - iterations.start_ns(iteration) for iteration in numbers)
-    which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations"
-    return f"{text}, {iteration_share_text(total / length, which)}"
+    which = iterations.called(numbers[0]) if len(numbers) == 1 else f"{len(numbers)} {iterations.plural}"
+    return f"{text}, {iteration_share_text(total / length, which)}{iterations.in_doubt}"
 
 
 class MeasurementsPanel(Panel):

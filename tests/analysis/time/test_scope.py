@@ -4,6 +4,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
+from viewer.analysis.core.units import duration_text
 from viewer.analysis.study import Study
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.measure import clip_window
@@ -38,29 +39,40 @@ def test_a_range_in_which_no_gpu_does_anything_says_where_they_do():
     assert one_kernel().range_scope(499, 900).notes == ()
 
 
-def test_the_iterations_that_numbers_leave_out_are_counted(demo):
+def test_all_that_numbers_leave_out_is_counted(demo):
     iterations = demo.iterations()
     scope = demo.default_scope(iterations)
     rest = [iteration for iteration in range(iterations.count) if iteration not in scope.iterations]
     assert rest
     assert iterations.steady
-    length = int(iterations.duration_ns[rest].sum())
-    time = iteration_scope(iterations, rest)
     said = left_out(demo.trace, demo.parts, iterations, scope)
-    assert said.startswith(f"Left out: {len(rest)} of {iterations.count} iterations (")
+    gpus, recording = len(demo.trace.gpus), demo.trace.span_ns[1]
+    before, after = int(iterations.starts[:, 0].sum()), int((recording - iterations.starts[:, -1]).sum())
+    between = iteration_scope(iterations, rest).total_ns
+    assert before + between + after + scope.total_ns == gpus * recording
+    share = 100 * (before + between + after) / (gpus * recording)
+    assert said.startswith(
+        f"Left out: {share:.1f} % of the recording (before the first iteration "
+        f"{duration_text(before / gpus)}; {len(rest)} of {iterations.count} iterations ("
+    )
     assert "1 warm-up" in said
     assert f"{sum(f == 'checkpoint' for f in iterations.flags)} checkpoint" in said
-    assert f"({100 * length / demo.trace.span_ns[1]:.1f} % of the recording)" in said
-    assert said.endswith(f"idle {100 * int(time.parts(demo.parts)[:, 4].sum()) / time.total_ns:.1f} %.")
+    assert f"after the last one {duration_text(after / gpus)}), idle " in said
+    whole = sum(int(parts.totals(0, recording)[4]) for parts in demo.parts)
+    idle = whole - int(scope.parts(demo.parts)[:, 4].sum())
+    assert said.endswith(f"idle {100 * idle / (before + between + after):.1f} %.")
     assert summary(demo, iterations).notes == (said,)
+
+
+def test_what_lies_before_and_after_counts_where_no_iteration_is_left_out(demo):
+    iterations = demo.iterations()
+    said = left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, range(iterations.count)))
+    assert "before the first iteration" in said
+    assert f"of {iterations.count} iterations" not in said
 
 
 def test_nothing_is_left_out_of_a_range_or_of_one_iteration(demo):
     iterations = demo.iterations()
     assert left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, [3])) == ""
-    assert (
-        left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, range(iterations.count)))
-        == ""
-    )
     assert left_out(demo.trace, demo.parts, iterations, demo.range_scope(*demo.trace.window_ns)) == ""
     assert left_out(demo.trace, demo.parts, None, demo.default_scope(None)) == ""

@@ -46,7 +46,8 @@ def find_iterations(
 def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | None:
     """Return the iterations that the instances of a marker launched."""
     trace = launches.trace
-    names, instances, notes = _aligned(trace, marker)
+    names, instances, warnings = _aligned(trace, marker)
+    notes: tuple[str, ...] = ()
     if not names:
         return None
     each_marked = each(lambda process: mark(launches, process, instances[process]), instances)
@@ -54,12 +55,9 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
     count, marked = _agreed_copies(marked)
     if count > 1:
         names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]
-        notes = [
-            *notes,
-            f"each range holds {count} copies of one sequence of kernels: the iterations are those",
-        ]
+        notes = (f"each range holds {count} copies of one sequence of kernels: the iterations are those",)
     elif marker.warning:
-        notes = [*notes, marker.warning]
+        warnings = [*warnings, marker.warning]
     starts = np.zeros((len(trace.gpus), len(names) + 1), np.int64)
     has_own = np.zeros(len(trace.gpus), bool)
     for gpu in trace.gpus:
@@ -68,7 +66,7 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
             if edges is not None:
                 starts[gpu.index], has_own[gpu.index] = edges, True
     special = special_iterations(trace, {p: m.cpu_edges for p, m in marked.items()})
-    return _completed(trace, marker, names, starts, has_own, special, notes)
+    return _completed(trace, marker, names, starts, has_own, warnings, special, notes)
 
 
 def _agreed_copies(marked: dict[int, Marked]) -> tuple[int, dict[int, Marked]]:
@@ -80,12 +78,12 @@ def _agreed_copies(marked: dict[int, Marked]) -> tuple[int, dict[int, Marked]]:
 
 
 def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Instances], list[str]]:
-    """Return the iterations' names and each process's instances, iteration by iteration.
+    """Return the iterations' names, each process's instances, iteration by iteration, and what is wrong.
 
     Instances are matched by their texts where each process has every text once ("step 12"), else by their
     order, as many as every process has.
     """
-    notes = [f"the ranks do not agree: {marker.disagreement}"] if marker.disagreement else []
+    wrong = [f"the ranks do not agree: {marker.disagreement}"] if marker.disagreement else []
     count = min(len(of_process) for of_process in marker.instances.values())
     if marker.what == "optimizer":
         texts = {
@@ -96,19 +94,19 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
         texts = {p: trace.names.take(of_process.name_ids) for p, of_process in marker.instances.items()}
     lead = next(iter(texts.values()))
     if all(t == lead for t in texts.values()):
-        return lead, dict(marker.instances), notes
+        return lead, dict(marker.instances), wrong
     if marker.what == "range" and all(max(Counter(t).values()) == 1 for t in texts.values()):
         shared = [text for text in lead if all(text in t for t in texts.values())]
         if len(shared) >= 2:
-            notes.append(f"iterations are those {len(shared)} that all ranks have, matched by their texts")
+            wrong.append(f"iterations are those {len(shared)} that all ranks have, matched by their texts")
             picked = {
                 p: of_process.take(np.array([texts[p].index(text) for text in shared]))
                 for p, of_process in marker.instances.items()
             }
-            return shared, picked, notes
+            return shared, picked, wrong
     if any(len(t) != count for t in texts.values()):
-        notes.append(f"iterations are the first {count} of each rank, matched by their order")
-    return lead[:count], {p: i.take(slice(0, count)) for p, i in marker.instances.items()}, notes
+        wrong.append(f"iterations are the first {count} of each rank, matched by their order")
+    return lead[:count], {p: i.take(slice(0, count)) for p, i in marker.instances.items()}, wrong
 
 
 def _guessed_iterations(
@@ -123,8 +121,8 @@ def _guessed_iterations(
         starts[gpu, -1] = order.end_ns[begins[-2] : begins[-1]].max()
         has_own[gpu] = True
     names = [f"{marker.name} {iteration}" for iteration in range(marker.count)]
-    notes = [f"the GPUs do not agree: {marker.disagreement}"] if marker.disagreement else []
-    return _completed(trace, marker, names, starts, has_own, {}, notes)
+    warnings = [f"the GPUs do not agree: {marker.disagreement}"] if marker.disagreement else []
+    return _completed(trace, marker, names, starts, has_own, warnings)
 
 
 def _completed(
@@ -133,8 +131,9 @@ def _completed(
     names: list[str],
     starts: Int64,
     has_own: npt.NDArray[np.bool_],
-    special: dict[int, tuple[str, str]],
-    notes: list[str],
+    warnings: list[str],
+    special: dict[int, tuple[str, str]] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Iterations | None:
     """Give the GPUs without boundaries of their own the earliest of the others, and make the iterations.
 
@@ -149,6 +148,9 @@ def _completed(
     starts[~has_own] = edges
     if not has_own.all():
         without = ", ".join(trace.gpu_label(g) for g in np.flatnonzero(~has_own).tolist())
-        notes = [*notes, f"launches nothing on {without}: shown with the earliest boundaries of the others"]
+        warnings = [
+            *warnings,
+            f"launches nothing on {without}: shown with the earliest boundaries of the others",
+        ]
     by = Marker(marker.name, marker.kind, marker.why, marker.unit)
-    return make_iterations(by, names, starts, has_own, special, tuple(notes))
+    return make_iterations(by, names, starts, has_own, special, notes, tuple(warnings))

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from viewer.analysis.summary.metric import MetricValue, Unit
 from viewer.analysis.summary.summary import Summary
+from viewer.analysis.time.iteration_bounds import Iterations
 
 PER_ITERATION = "per iteration and GPU"
+PER_SECOND = "per second of a GPU"
+_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Compared:
     key, section, name, definition : str
         The metric's key, section, title and definition.
     how : str
-        "per iteration and GPU" where totals were divided so that runs of another length compare, else "".
+        "per iteration and GPU" where totals were divided so that runs of another length compare, "per second
+        of a GPU" where one of them has no iterations, else "".
     first, second : int, float, str or None
         None where a run does not have the number.
     difference : int, float or None
@@ -45,11 +49,36 @@ class Compared:
     definition: str
 
 
+def marker_notes(first: Summary, second: Summary) -> tuple[str, ...]:
+    """Return what has to be said of the two markers before any number, () where they are one and certain."""
+    a, b = first.iterations, second.iterations
+    if a is None or b is None:
+        if a is b:
+            return ()
+        return (
+            f"Only {'B' if a is None else 'A'} has iterations, marked by {_marker(a or b)}: totals are "
+            f"{PER_SECOND}, and cover other parts of the runs.",
+        )
+    doubts = tuple(f"{key}: {i.doubt_text}" for key, i in (("A", a), ("B", b)) if i.doubt)
+    if (a.by.name, a.by.kind) == (b.by.name, b.by.kind):
+        return doubts
+    return (
+        f"The iterations are marked differently, by {_marker(a)} in A and by {_marker(b)} in B: what is per "
+        "iteration compares only if both mean the same.",
+        *doubts,
+    )
+
+
+def _marker(iterations: Iterations | None) -> str:
+    assert iterations is not None
+    return f"“{iterations.by.name}”{iterations.in_doubt}"
+
+
 def compare(first: Summary, second: Summary) -> tuple[Compared, ...]:
     """Return the numbers of two summaries in their order, each once; those of only one of them, too.
 
-    Sums over all GPUs and iterations are divided by both where both summaries are over iterations; medians,
-    shares and ratios stand as they are.
+    Sums over all GPUs and iterations are divided by both where both summaries are over iterations, else by
+    the time of the GPUs; medians, shares and ratios stand as they are.
     """
     by_iteration = bool(first.scope.iterations and second.scope.iterations)
     others = {number.key: number for number in second.numbers}
@@ -64,15 +93,15 @@ def _compared(
 ) -> Compared:
     known = a or b
     assert known is not None
-    divided = by_iteration and known.result.is_sum
-    x, y = _value(a, first, divided), _value(b, second, divided)
+    how = (PER_ITERATION if by_iteration else PER_SECOND) if known.result.is_sum else ""
+    x, y = _value(a, first, how), _value(b, second, how)
     difference = None if isinstance(x, str | None) or isinstance(y, str | None) else y - x
     change = difference / x if difference is not None and x and not isinstance(x, str) else None
     return Compared(
         key=known.key,
         section=known.section.key,
         name=known.title,
-        how=PER_ITERATION if divided else "",
+        how=how,
         unit=known.unit,
         first=x,
         second=y,
@@ -84,9 +113,12 @@ def _compared(
     )
 
 
-def _value(number: MetricValue | None, summary: Summary, divided: bool) -> int | float | str | None:
-    if number is None or not divided or isinstance(number.value, str | None):
+def _value(number: MetricValue | None, summary: Summary, how: str) -> int | float | str | None:
+    if number is None or not how or isinstance(number.value, str | None):
         return number.value if number else None
-    parts = len(summary.scope.iterations) * len(summary.gpus)
+    if how == PER_ITERATION:
+        parts: float = len(summary.scope.iterations) * len(summary.gpus)
+    else:
+        parts = summary.scope.total_ns / _SECOND_NS
     rounded: Callable[[float], int | float] = round if number.unit == "ns" else float
     return rounded(number.value / parts) if parts else None

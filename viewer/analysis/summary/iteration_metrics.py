@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals
@@ -18,26 +20,30 @@ from viewer.analysis.summary.metric import (
 )
 from viewer.analysis.summary.sections import ITERATIONS
 from viewer.analysis.time.iteration_bounds import Iterations
+from viewer.analysis.time.steadiness import LEAST_STEADY
 from viewer.trace.events import Int64
 
 
 def _length(inputs: MetricInputs) -> Result | None:
-    iterations, used = inputs.iterations, list(inputs.used)
+    iterations = inputs.iterations
     if iterations is None:
         return None
+    used = iterations.with_length(inputs.used)
     lengths = iterations.duration_ns[used]
     per_gpu = tuple(int(np.median(own[used])) for own in np.diff(iterations.starts)) if used else ()
     median = int(np.median(lengths)) if used else None
-    return Result(value=median, per_gpu=per_gpu, location=_with_most(inputs, lengths))
+    return Result(value=median, per_gpu=per_gpu, location=_with_most(iterations, used, lengths))
 
 
 def _used(inputs: MetricInputs) -> Result | None:
     if inputs.iterations is None:
         return None
     scope = inputs.scope
-    steady = ", no steady state" if scope.iterations and not scope.is_steady else ""
+    few = inputs.iterations.count < LEAST_STEADY
+    steady = ", too few for a steady state" if few else ", no steady state"
     return Result(
-        value=f"{len(inputs.used)} of {inputs.iterations.count}{steady}",
+        value=f"{len(inputs.used)} of {inputs.iterations.count}"
+        f"{steady if scope.iterations and not scope.is_steady else ''}{inputs.iterations.in_doubt}",
         is_usual=scope.is_steady if scope.iterations else None,
         usual=None if scope.iterations else "",
         location=Location(*scope.hull),
@@ -47,16 +53,17 @@ def _used(inputs: MetricInputs) -> Result | None:
 def _spread(inputs: MetricInputs) -> Result | None:
     if inputs.iterations is None or not inputs.used:
         return None
-    lengths = inputs.iterations.duration_ns[list(inputs.used)]
+    used = inputs.iterations.with_length(inputs.used)
+    lengths = inputs.iterations.duration_ns[used]
     spread = (int(lengths.max()) - int(lengths.min())) / max(int(np.median(lengths)), 1)
-    return Result(value=spread, location=_with_most(inputs, lengths))
+    return Result(value=spread, location=_with_most(inputs.iterations, used, lengths))
 
 
 def _skew(inputs: MetricInputs) -> Result | None:
     if inputs.iterations is None or not inputs.used:
         return None
     skew = inputs.iterations.skew_ns[list(inputs.used)]
-    return Result(value=int(np.median(skew)), location=_with_most(inputs, skew))
+    return Result(value=int(np.median(skew)), location=_with_most(inputs.iterations, inputs.used, skew))
 
 
 def between_iterations(study: Study, iterations: Iterations, gpu: int) -> Intervals:
@@ -107,12 +114,12 @@ def _copies_before(inputs: MetricInputs) -> Result | None:
     return sum_of(lengths.sum(axis=1).tolist(), locations, inputs.scope.total_ns)
 
 
-def _with_most(inputs: MetricInputs, values: Int64) -> Location | None:
-    """Return the iteration with the greatest of some values, one per iteration used."""
-    if not len(values) or inputs.iterations is None:
+def _with_most(iterations: Iterations, used: Sequence[int], values: Int64) -> Location | None:
+    """Return the iteration with the greatest of some values, one for each of those used."""
+    if not len(values):
         return None
-    iteration = inputs.used[int(values.argmax())]
-    return Location(inputs.iterations.start_ns(iteration), inputs.iterations.end_ns(iteration))
+    iteration = used[int(values.argmax())]
+    return Location(iterations.start_ns(iteration), iterations.end_ns(iteration))
 
 
 METRICS = (

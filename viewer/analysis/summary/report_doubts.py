@@ -15,9 +15,7 @@ from viewer.trace.model import GUESSED_RANK
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
-_GUESS = "What marks the iterations is a guess from the rhythm of the operations: no range names them."
 _NO_ITERATIONS = "No iterations were found."
-_NO_STEADY = "There is no steady state: numbers are over all iterations after the warm-up."
 _RANKS = "Nothing in the file names the ranks: they follow the order of pids."
 _UNKNOWN = "It cannot be known for this time."
 _NO_WHOLE = "No iteration that has it lies wholly in this time."
@@ -49,7 +47,7 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     if finding := next((finding for finding in study.findings if finding.kind == kind), None):
         return finding.text
     if number.section.needs_iterations and (iterations := study.iterations()) and iterations.guess:
-        return _GUESS
+        return iterations.doubt_text
     if number.value is None and not number.result.doubt:
         return _NO_WHOLE if number.section.needs_iterations else _UNKNOWN
     return number.result.doubt
@@ -72,12 +70,18 @@ def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
     if summary is not None and not summary.doubts:
         for number in summary.numbers:
             if why := doubt(study, summary, number):
-                subject = "iterations" if why == _GUESS else _SUBJECT.get(number.section, "gpu")
+                of_marker = study.iterations()
+                is_marker = of_marker is not None and why == of_marker.doubt_text
+                subject = "iterations" if is_marker else _SUBJECT.get(number.section, "gpu")
                 keys.setdefault((subject, why), []).append(f"summary.{number.key}")
     return lines + [
         {"what": subject, "pid": None, "device": None, "keys": concerned, "why": why}
         for (subject, why), concerned in keys.items()
     ]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _of_finding(study: Study, finding: Finding) -> dict[str, Any]:
@@ -95,8 +99,11 @@ def _of_trace(study: Study) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         if iterations is None:
             yield "iterations", _NO_ITERATIONS, _OF_ITERATIONS
         elif iterations.guess:
-            yield "iterations", _GUESS, _OF_ITERATIONS
-        if iterations is not None and iterations.steady is None:
-            yield "iterations", _NO_STEADY, ("steady",)
+            yield "iterations", iterations.doubt_text, _OF_ITERATIONS
+        if iterations is not None:
+            if iterations.steady is None:
+                yield "iterations", f"{_sentence(iterations.not_steady)}.", ("steady",)
+            for note in iterations.warnings:
+                yield "iterations", f"{_sentence(note)}.", _OF_ITERATIONS
     for note in study.collectives.notes:
         yield "collectives", note, ("collectives",)

@@ -74,6 +74,9 @@ def _marker(study: Study, iterations: Iterations | None) -> dict[str, Any] | Non
         "kind": iterations.by.kind if iterations else None,
         "why": iterations.by.why if iterations else _NONE,
         "guess": bool(iterations and iterations.guess),
+        "unit": iterations.by.unit if iterations else None,
+        "notes": list(iterations.notes) if iterations else [],
+        "not_steady": iterations.not_steady if iterations else "",
         "candidates": [
             {
                 "name": c.name,

@@ -38,7 +38,10 @@ class Summary:
     doubts : tuple of Finding
         What makes numbers wrong: lost events, shifted clocks. They belong beside every number.
     notes : tuple of str
-        What has to be said of the scope, a line each: `Scope.notes`, and which iterations are left out.
+        What has to be said of the scope, a line each: `Scope.notes`, that the iterations are derived or
+        guessed, and what is left out.
+    iterations : Iterations or None
+        Those that it was taken with.
     """
 
     scope: Scope
@@ -47,6 +50,7 @@ class Summary:
     gpus: tuple[str, ...]
     doubts: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    iterations: Iterations | None = None
 
     def __getitem__(self, key: str) -> MetricValue:
         for number in self.numbers:
@@ -64,8 +68,9 @@ class Summary:
 
     @property
     def unusual(self) -> tuple[MetricValue, ...]:
-        """The numbers that are outside the usual range."""
-        return tuple(number for number in self.numbers if number.is_usual is False)
+        """The numbers that are outside the usual range: the largest shares of the time first, then others."""
+        unusual = [number for number in self.numbers if number.is_usual is False]
+        return tuple(sorted(unusual, key=lambda number: -(number.share or 0.0)))
 
 
 def summary(study: Study, iterations: Iterations | None = None, scope: Scope | None = None) -> Summary:
@@ -93,6 +98,7 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
     }
     labels = tuple(study.trace.gpu_label(gpu.index) for gpu in study.trace.gpus)
     doubts = tuple(finding for finding in study.findings if finding.severity == "error")
+    doubt = iterations.doubt_text if iterations else ""
     rest = left_out(study.trace, study.parts, iterations, scope)
-    notes = (*scope.notes, rest) if rest else scope.notes
-    return Summary(scope, numbers, tables, labels, doubts, notes)
+    notes = (*scope.notes, *(note for note in (doubt, rest) if note))
+    return Summary(scope, numbers, tables, labels, doubts, notes, iterations)

@@ -20,6 +20,7 @@ from viewer.trace.events import Int64
 from viewer.trace.lazy import cached_property
 
 MarkerKind = Literal["named", "derived", "guess"]
+_WORDS: dict[MarkerKind, str] = {"named": "named", "derived": "derived", "guess": "a guess"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Iterations:
         The flag of each and why, the warm-up, the steady ones.
     notes : tuple of str
         Where the ranks disagree, how ranges were split, and the like.
+    warnings : tuple of str
+        Those of the notes that speak against them.
     """
 
     by: Marker
@@ -97,6 +100,7 @@ class Iterations:
     has_own: npt.NDArray[np.bool_]
     steadiness: Steadiness
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def marker(self) -> str:
@@ -114,9 +118,24 @@ class Iterations:
         return "" if self.by.kind == "named" else self.by.kind
 
     @property
+    def in_doubt(self) -> str:
+        """The word as it follows their name, " (guess)"; "" where they are named."""
+        return f" ({self.doubt})" if self.doubt else ""
+
+    @property
     def doubt_text(self) -> str:
-        """The word and why, "" where they are named."""
-        return f"{self.doubt}: {self.by.why}" if self.doubt else ""
+        """The word and why as a sentence, "" where they are named."""
+        return f"The iterations are {_WORDS[self.by.kind]}: {self.by.why}." if self.doubt else ""
+
+    @property
+    def plural(self) -> str:
+        """What several of them are called: "iterations", or the part of one that the marker is."""
+        plural = {"iteration": "iterations", "micro-batch": "micro-batches"}
+        return plural.get(self.by.unit, f"“{self.by.unit}”")
+
+    def called(self, iteration: int) -> str:
+        """Return what one of them is called: "iteration 3", "backward 3"."""
+        return f"{self.by.unit} {iteration}"
 
     @property
     def flags(self) -> tuple[str | None, ...]:
@@ -307,12 +326,13 @@ def make_iterations(
     has_own: npt.NDArray[np.bool_],
     special: Mapping[int, Reason] | None = None,
     notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
 ) -> Iterations:
     """Return the iterations with their flags: warm-up, special, outliers; the rest may be steady.
 
     Parameters
     ----------
-    by, names, starts, has_own, notes
+    by, names, starts, has_own, notes, warnings
         See `Iterations`.
     special : mapping of int to (flag, why), optional
         Iterations that contain a checkpoint or an evaluation.
@@ -320,4 +340,5 @@ def make_iterations(
     # As `Iterations.duration_ns`, which the flags are needed to make.
     own = starts[has_own]
     durations = np.diff(np.append(own[:, :-1].min(axis=0), own[:, -1].max()))
-    return Iterations(by, tuple(names), starts, has_own, steadiness(durations, special), notes)
+    steady = steadiness(durations, special)
+    return Iterations(by, tuple(names), starts, has_own, steady, (*warnings, *notes), warnings)

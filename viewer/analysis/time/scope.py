@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from viewer.analysis.core.intervals import Intervals, union
+from viewer.analysis.core.intervals import Intervals, union, window
 from viewer.analysis.core.units import duration_text
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import clip_windows
+from viewer.analysis.time.steadiness import LEAST_STEADY
 from viewer.analysis.time.time_breakdown import IDLE, TimeBreakdown
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.events import Int64
@@ -163,31 +164,57 @@ def iteration_scope(iterations: Iterations, chosen: Collection[int] | None = Non
 
 
 def _what(iterations: Iterations, chosen: Collection[int] | None, picked: tuple[int, ...]) -> str:
+    of_all = f"{len(picked)} of {iterations.count} {iterations.plural}"
     if iterations.steady and picked == iterations.steady.indices:
-        return f"steady state: {len(picked)} of {iterations.count} iterations"
-    if chosen is None:
-        return f"not steady: {len(picked)} of {iterations.count} iterations"
-    if len(picked) == 1:
+        what = f"steady state: {of_all}"
+    elif chosen is None:
+        what = f"not steady: {of_all}{', too few' if iterations.count < LEAST_STEADY else ''}"
+    elif len(picked) == 1:
         flag = iterations.flags[picked[0]]
-        return f"iteration {picked[0]}" + (f", {flag}" if flag else "")
-    return f"chosen: {len(picked)} of {iterations.count} iterations"
+        what = iterations.called(picked[0]) + (f", {flag}" if flag else "")
+    else:
+        what = f"chosen: {of_all}"
+    return what + iterations.in_doubt
 
 
 def left_out(
     trace: Trace, breakdowns: Sequence[TimeBreakdown], iterations: Iterations | None, scope: Scope
 ) -> str:
-    """Return a line about the iterations that a scope of several leaves out; "" if it leaves out none."""
-    if iterations is None or not 1 < len(scope.iterations) < iterations.count:
+    """Return a line about all that a scope of several iterations leaves out of the recording; "" for nothing.
+
+    That is what lies before the first iteration and after the last one, and those in between that are not in
+    the scope; times are means over the GPUs.
+    """
+    if iterations is None or not scope.iterations:
         return ""
-    rest = tuple(sorted(set(range(iterations.count)) - set(scope.iterations)))
-    time = iteration_scope(iterations, rest)
-    length, (low, high) = int(iterations.duration_ns[list(rest)].sum()), trace.span_ns
-    # Each GPU over its own boundaries, as everywhere; `length` is the run's, from earliest start to earliest
-    # start.
-    idle = int(time.parts(breakdowns)[:, IDLE].sum()) / max(time.total_ns, 1)
-    flags = Counter(flag for iteration in rest if (flag := iterations.flags[iteration])).most_common()
-    by_flag = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
-    return (
-        f"Left out: {len(rest)} of {iterations.count} iterations{by_flag}, {duration_text(length)} "
-        f"({100 * length / (high - low):.1f} % of the recording), idle {100 * idle:.1f} %."
+    if len(scope.iterations) == 1 and scope.iterations != iterations.basis:
+        return ""
+    whole, gpus = window(*trace.span_ns), range(len(iterations.starts))
+    first, last = iterations.starts[:, 0], iterations.starts[:, -1]
+    rest = tuple(whole - within for within in scope.within)
+    pieces = (
+        ("before the first iteration", [window(*_ordered(whole.start_ns[0], first[g])) for g in gpus]),
+        (_others(iterations, scope), [rest[g] & window(*_ordered(first[g], last[g])) for g in gpus]),
+        ("after the last one", [window(*_ordered(last[g], whole.end_ns[0])) for g in gpus]),
     )
+    means = [(text, sum(time.total() for time in times) / len(gpus)) for text, times in pieces]
+    if not (total := sum(ns for _, ns in means)):
+        return ""
+    idle = int(replace(scope, within=rest).parts(breakdowns)[:, IDLE].sum())
+    said = "; ".join(f"{text} {duration_text(ns)}" for text, ns in means if ns >= 1)
+    return (
+        f"Left out: {100 * total / whole.total():.1f} % of the recording ({said}), "
+        f"idle {100 * idle / max(sum(time.total() for time in rest), 1):.1f} %."
+    )
+
+
+def _ordered(start_ns: int, end_ns: int) -> tuple[int, int]:
+    return int(start_ns), max(int(start_ns), int(end_ns))
+
+
+def _others(iterations: Iterations, scope: Scope) -> str:
+    """Return how many iterations a scope leaves out, and by which flags."""
+    others = sorted(set(range(iterations.count)) - set(scope.iterations))
+    flags = Counter(flag for iteration in others if (flag := iterations.flags[iteration])).most_common()
+    by_flag = f" ({', '.join(f'{count} {flag}' for flag, count in flags)})" if flags else ""
+    return f"{len(others)} of {iterations.count} {iterations.plural}{by_flag}"

@@ -320,8 +320,8 @@ def _where(numbers: RangeNumbers, iterations: Iterations | None) -> str:
     if share is None or iterations is None:
         return "outside the iterations" if iterations else ""
     counted = len(share.counted)
-    which = f"iteration {share.iteration}" if counted == 1 else f"{counted} iterations"
-    text = iteration_share_text(share.share, which)
+    which = iterations.called(share.iteration) if counted == 1 else f"{counted} {iterations.plural}"
+    text = iteration_share_text(share.share, which) + iterations.in_doubt
     if len(numbers.windows) > 1:
         return text
     if (pair := between(numbers, iterations)) is not None:

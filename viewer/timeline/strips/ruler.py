@@ -93,9 +93,9 @@ def _paint_iterations(
         start, room = max(left, 0), min(right, scale.width) - max(left, 0)
         length_ns = int(edges[iteration + 1] - edges[iteration])
         text = (
-            _iteration_text(iteration, length_ns, iterations.flags[iteration], room - 14 * dpr, dpr)
+            _iteration_text(iterations, iteration, length_ns, room - 14 * dpr, dpr)
             if step == 1
-            else str(iteration)
+            else _number(iterations, iteration)
         )
         if text:
             wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
@@ -123,16 +123,20 @@ def iteration_step(room_px: float) -> int:
     return step
 
 
-def _iteration_text(iteration: int, length_ns: int, flag: str | None, room: float, dpr: float) -> str:
+def _iteration_text(iterations: Iterations, iteration: int, length_ns: int, room: float, dpr: float) -> str:
+    """Return as much of an iteration's name, length and flag as has room; in doubt every form says so."""
+    flag, called = iterations.flags[iteration], iterations.called(iteration)
     tail = f" · {flag}" if flag else ""
-    choices = (
-        f"Iteration {iteration} · {format_ns(length_ns)}{tail}",
-        f"Iteration {iteration} · {format_ns(length_ns)}",
-        f"Iteration {iteration}",
-        str(iteration),
-    )
+    name = f"{called[:1].upper()}{called[1:]}{iterations.in_doubt}"
+    length = format_ns(length_ns)
+    choices = (f"{name} · {length}{tail}", f"{name} · {length}", name, _number(iterations, iteration))
     measure = metrics(_TEXT * dpr, MEDIUM)
     return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
+
+
+def _number(iterations: Iterations, iteration: int) -> str:
+    """Return the number of an iteration, with a question mark where they are derived or guessed."""
+    return f"{iteration}{'?' if iterations.doubt else ''}"
 
 
 def paint_length(
