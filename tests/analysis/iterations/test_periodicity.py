@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.iterations.periodicity import Rhythm, guess, keys_of, rhythms
+from viewer.analysis.iterations.guess import guesses
+from viewer.analysis.iterations.periodicity import Rhythm, keys_of, rhythms
 from viewer.analysis.study import Study
 
 
@@ -31,7 +32,11 @@ def test_the_first_operation_that_comes_back_marks_the_iterations():
     assert iterations.guess
     assert iterations.names == ("lead 0", "lead 1", "lead 2", "lead 3")
     assert iterations.starts.tolist() == [[0, 240, 480, 720, 950]]
-    assert iterations.notes == ("no range marks an iteration: guessed by the rhythm of lead",)
+    assert iterations.notes == ()
+    assert iterations.doubt_text == (
+        "The iterations are a guess: no range marks one, and lead comes back regularly; it may be a part of "
+        "an iteration."
+    )
 
 
 def test_of_several_with_one_count_the_earliest_marks_them():
@@ -125,9 +130,9 @@ def test_a_copy_is_named_by_its_kind_and_size(kind, size, name):
         at = 240 * step - 5
         maker.copy(at, at + 1, bytes=size, copy_kind=kind)
     study = Study(maker.trace())
-    found = guess(study.trace, study.order)
-    assert (found.name, found.what, found.count, found.gpus) == (name, "copy", 4, (0,))
-    assert found.share == pytest.approx(39 / 52)
+    (found,) = guesses(study.trace, study.order, study.classes)
+    assert (found.name, found.what, found.count, list(found.positions)) == (name, "copy", 4, [0])
+    assert found.gpu_share == pytest.approx(39 / 52)
 
 
 def test_copies_of_other_sizes_are_other_operations():
@@ -143,5 +148,5 @@ def test_nothing_regular_is_no_guess():
     for number in range(50):
         maker.kernel(20 * number, 20 * number + 10, f"k{number}")
     study = Study(maker.trace())
-    assert guess(study.trace, study.order) is None
+    assert guesses(study.trace, study.order, study.classes) == []
     assert study.iterations() is None

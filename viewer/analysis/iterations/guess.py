@@ -30,7 +30,7 @@ from viewer.trace.events import Int64
 
 _CLOSE = 10
 _ALIKE = 0.1
-_NO_RANGE = "no range marks an iteration: guessed"
+_NO_RANGE = "no range marks one"
 
 Basis = Literal["optimizer", "less often", "rhythm"]
 
@@ -166,10 +166,10 @@ def _candidate(trace: Trace, by_gpu: dict[int, _Cut], lead: int) -> Candidate:
 
 def _why(cut: _Cut, name: str) -> str:
     if cut.basis == "optimizer":
-        return f"{_NO_RANGE} by the runs of the optimizer's kernels ({name})"
+        return f"{_NO_RANGE}, and the kernels of the optimizer ({name}) come in runs"
     if cut.basis == "less often":
         return (
-            f"{_NO_RANGE} by {name}, which comes once in every {cut.every} repetitions of what comes back "
-            "most regularly"
+            f"{_NO_RANGE}, and {name} comes once in every {cut.every} repetitions of what comes back most "
+            "regularly"
         )
-    return f"{_NO_RANGE} by how regularly {name} comes back; it may be a part of an iteration"
+    return f"{_NO_RANGE}, and {name} comes back regularly; it may be a part of an iteration"

@@ -224,7 +224,7 @@ def _compared(guessed: Candidate, found: Sequence[_Found]) -> Candidate:
     """Say of a guess that it comes as often as ranges that name a part of an iteration."""
     for part in (f.candidate for f in found if f.part and not guessed.tested):
         if abs(part.count - guessed.count) <= 1:
-            return replace(guessed, why=f"{guessed.why}: it comes as often as {part.name}")
+            return replace(guessed, why=f"{guessed.why}, as {part.name} does, which comes as often")
     return guessed
 
 

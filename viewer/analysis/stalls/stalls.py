@@ -104,12 +104,15 @@ class Stalls:
           `waits_for` (a GPU), `collective` (into ``trace.kernels``)
     short : DataFrame
         `kind`, `gpu`, `count`, `total_ns` of those shorter than `min_ns`.
+    in_doubt : bool
+        Whether the iterations are derived or guessed.
     """
 
     trace: Trace
     min_ns: int
     table: pd.DataFrame
     short: pd.DataFrame
+    in_doubt: bool = False
 
     def __len__(self) -> int:
         return len(self.table)
@@ -206,9 +209,8 @@ def find_stalls(inputs: StallInputs, iterations: Iterations | None, min_ns: int 
             start, end = intervals.start_ns[long], intervals.end_ns[long]
             pieces.append(_of_kind(inputs, hosts, iterations, gpu.index, kind, start, end, neighbours))
     table = _table(pieces)
-    return Stalls(
-        inputs.trace, min_ns, table, pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"])
-    )
+    brief_ones = pd.DataFrame(short, columns=["kind", "gpu", "count", "total_ns"])
+    return Stalls(inputs.trace, min_ns, table, brief_ones, iterations is not None and iterations.guess)
 
 
 @dataclass

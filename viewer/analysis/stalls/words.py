@@ -98,9 +98,10 @@ def cause_text(cause: str) -> str:
 def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
     """Return some stalls in words: for each column a `Texts` or an array.
 
-    `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"), `cause`, `share` (of the
-    stall's length, the evidence of the cause), `inside`, `drained_by`, `call` (the longest of the kind that
-    the cause names; of the GPU side the wait for an event), `before`, `after`, `copies`, `waits_for`.
+    `kind`, `gpu`, `start_ns`, `duration_ns`, `place`, `iteration` ("7", or "7 → 8"; with "?" where the
+    iterations are derived or guessed), `cause`, `share` (of the stall's length, the evidence of the cause),
+    `inside`, `drained_by`, `call` (the longest of the kind that the cause names; of the GPU side the wait for
+    an event), `before`, `after`, `copies`, `waits_for`.
     """
     table, trace = _Picked(stalls.table, rows), stalls.trace
     labels = [*(trace.gpu_label(g.index) for g in trace.gpus), ""]
@@ -110,7 +111,7 @@ def words(stalls: Stalls, rows: Rows = EVERY) -> dict[str, Any]:
         "start_ns": table["start_ns"],
         "duration_ns": table["duration_ns"],
         "place": Texts.of(map(PLACE_TEXT.__getitem__, table.categories("place")), table["place"]),
-        "iteration": _iterations(table),
+        "iteration": _iterations(table, "?" if stalls.in_doubt else ""),
         "cause": Texts.of(table.categories("cause"), table["cause"]),
         "share": _shares(table),
         "inside": named(trace, _ids(trace, Kind.NVTX, table["inside"])),
@@ -158,8 +159,8 @@ def named(trace: Trace, ids: UInt32) -> Texts:
     return Texts.of(trace.names.take(used), code)
 
 
-def _iterations(table: _Picked) -> Texts:
-    """Return "7" where the operations around a stall are of one iteration, else "7 → 8"."""
+def _iterations(table: _Picked, mark: str) -> Texts:
+    """Return "7" where the operations around a stall are of one iteration, else "7 → 8", and a mark."""
     before, after = table["lap"].astype(np.int64), table["lap_after"].astype(np.int64)
     # Both numbers in one integer: few pairs differ, and each is spelled once. Either may be -1, so the lower
     # half is read back as a signed number.
@@ -167,7 +168,7 @@ def _iterations(table: _Picked) -> Texts:
     lower = (pairs + 2**31) % 2**32 - 2**31
     both = zip(((pairs - lower) >> 32).tolist(), lower.tolist(), strict=True)
     texts = (
-        " → ".join(str(iteration) for iteration in dict.fromkeys(iterations) if iteration >= 0)
+        " → ".join(f"{iteration}{mark}" for iteration in dict.fromkeys(iterations) if iteration >= 0)
         for iterations in both
     )
     return Texts.of(texts, code)
