@@ -108,7 +108,7 @@ METRICS = (
         "ns",
         "A copy or a set runs and no kernel on any stream.",
         partial(_category, "copy_only"),
-        share_under(0.05),
+        share_under(0.10),
     ),
     Metric(
         "idle",
