@@ -59,15 +59,10 @@ class FileMetadata:
 
 def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = None) -> FileMetadata:
     """Read a file's metadata; `recorded_by` is the nsys version in a report's header."""
-    export = dict(
-        pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table)
-    )
+    export = _export_settings(tables)
     capture = _pairs(tables, "META_DATA_CAPTURE")
     durations = [row[0] for row in tables.records("ANALYSIS_DETAILS", "duration") if _positive(row[0])]
-    starts = [
-        row[0] for row in tables.records("TARGET_INFO_SESSION_START_TIME", "utcEpochNs") if _positive(row[0])
-    ]
-    start_utc_ns = min(starts, default=None)
+    start_utc_ns = _session_start(tables)
     notes: list[str] = []
     version = export.get("EXPORT_SCHEMA_VERSION")
     if parse_version(version)[:2] > NEWEST_KNOWN:
@@ -87,6 +82,11 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
         mpi_ranks=_mpi_ranks(tables),
         notes=notes,
     )
+
+
+def time_shift(tables: Tables) -> int:
+    """Return what to subtract from the file's times to count from the trace's zero, ns."""
+    return _shift(tables, _export_settings(tables), _session_start(tables), [])
 
 
 def session_of(
@@ -145,6 +145,15 @@ def doctor_facts(trace: Trace) -> list[tuple[str, str]]:
         ("Not recorded", ", ".join(absent) or "all that is read was recorded"),
     ]
     return lines + [("Note", note) for note in trace.notes]
+
+
+def _export_settings(tables: Tables) -> dict[str, str]:
+    return dict(pair for table in ("EXPORT_META_DATA", "META_DATA_EXPORT") for pair in _pairs(tables, table))
+
+
+def _session_start(tables: Tables) -> int | None:
+    rows = tables.records("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")
+    return min((row[0] for row in rows if _positive(row[0])), default=None)
 
 
 def _pairs(tables: Tables, table: str) -> list[tuple[str, str]]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from viewer.readers.errors import Cancelled, ReadError
 from viewer.readers.file_thread import apart
+from viewer.readers.metadata import time_shift
+from viewer.readers.raw_events import is_time
 from viewer.readers.schema import CALL_CHAINS, CUPTI_OVERHEAD, ENUMS, STRING_COLUMNS, TABLE_OF
-from viewer.readers.tables import Field, Tables
+from viewer.readers.tables import NO_TIME, Field, Tables
 from viewer.trace.events import AnyArray, Int64, Kind
 
 log = logging.getLogger("viewer.readers")
@@ -69,6 +71,34 @@ class FileSource:
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
         """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""
         return self._answer(lambda: self._call_chain(kind, file_row), [])
+
+    def has_rows(self, table: str) -> bool:
+        """Return whether the file has a table with a row in it."""
+        try:
+            tables = self._opened()
+            return tables is not None and tables.has_rows(table)
+        except ReadError as error:
+            log.debug("%s: %s", table, error)
+            return False
+
+    def samples(self, table: str, time: str, *columns: str) -> dict[str, Int64] | None:
+        """Return integer columns of a table by time, see `Source.samples`."""
+        try:
+            tables = self._opened()
+            if tables is None or not {time, *columns} <= set(tables.columns(table)):
+                return None
+            fields = [Field(time, np.int64, NO_TIME), *(Field(column) for column in columns)]
+            values = tables.integers(table, fields).values
+            shift_ns = time_shift(tables)
+        except ReadError as error:
+            log.debug("%s of %s: %s", time, table, error)
+            return None
+        rows = np.flatnonzero(is_time(values[time]))
+        # Stable: of several samples at one instant the last one of the file holds.
+        rows = rows[np.argsort(values[time][rows], kind="stable")]
+        in_order = {name: column[rows] for name, column in values.items()}
+        in_order[time] -= shift_ns
+        return in_order
 
     def close(self) -> None:
         """Close the file."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
-from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind
+from viewer.trace.events import GPU_KINDS, AnyArray, Events, Int64, Kind
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import Names
 
@@ -128,6 +128,16 @@ class Source(Protocol):
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
         """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""
+
+    def has_rows(self, table: str) -> bool:
+        """Return whether the file has a table, by its name in the file, with a row in it."""
+
+    def samples(self, table: str, time: str, *columns: str) -> dict[str, Int64] | None:
+        """Return integer columns of a table without events: its times and whatever belongs to them.
+
+        By column, in order of time; `time` counts from the trace's zero, and rows without one are left out.
+        NULL is 0. None where the file lacks the table or one of the columns, or is no longer there.
+        """
 
 
 @dataclass(frozen=True)
