@@ -26,7 +26,7 @@ def crashes(tmp_path):
 
 
 @pytest.fixture
-def look(qapp):
+def theme_manager(qapp):
     """The light theme; the application is itself again afterwards."""
     font, palette = QFont(qapp.font()), QPalette(qapp.palette())
     made = ThemeManager(qapp, "light")
@@ -38,12 +38,12 @@ def look(qapp):
 
 
 @pytest.fixture
-def open_window(qtbot, look, crashes):
+def open_window(qtbot, theme_manager, crashes):
     """A function that shows an empty, active window."""
     held = []
 
     def show():
-        window = MainWindow(Settings(), look, crashes, "raster")
+        window = MainWindow(Settings(), theme_manager, crashes, "raster")
         held.append(window)
         window.show()
         window.activateWindow()

@@ -61,7 +61,9 @@ def test_what_needs_a_trace_is_off_without_one(open_window):
     on = {name for name, action in window.actions_by_id.items() if action.isEnabled()}
     always = {"open", "demo", "quit", "theme-system", "theme-light", "theme-dark", "rules", "keys", "about"}
     assert always <= on
-    assert on.isdisjoint({"fit", "zoom-selection", "next-idle", "next-lap", "keep", "pin", "find", "close"})
+    assert on.isdisjoint(
+        {"fit", "zoom-selection", "next-idle", "next-iteration", "keep", "pin", "find", "close"}
+    )
 
 
 def test_no_command_fails_on_an_open_trace(window, monkeypatch):

@@ -142,7 +142,7 @@ def test_dialogs_that_save_begin_in_the_folder_of_the_user(window, monkeypatch, 
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     monkeypatch.setattr("viewer.app.exports.QStandardPaths.writableLocation", lambda _: str(tmp_path))
-    PictureDialog(window.state, window.timeline, window.look, window).save()
+    PictureDialog(window.state, window.timeline, window.theme_manager, window).save()
     window.actions_by_id["report"].trigger()
     window.target.save_table(pd.DataFrame({"a": [1]}))
     stem = window.state.study.trace.path.stem
@@ -257,7 +257,7 @@ def saves(window, monkeypatch, path):
 
         return act
 
-    picture = PictureDialog(window.state, window.timeline, window.look, window)
+    picture = PictureDialog(window.state, window.timeline, window.theme_manager, window)
     return {
         "report": choose(window.actions_by_id["report"].trigger),
         "table": choose(lambda: window.target.save_table(pd.DataFrame({"a": [1], "b": [2]}))),

@@ -48,7 +48,7 @@ def test_letters_act_wherever_the_focus_is(focused):
 
 def test_iterations_by_key(focused):
     state = focused.state
-    fit = focused.actions_by_id["fit-lap"]
+    fit = focused.actions_by_id["fit-iteration"]
     assert fit.iconText() == "3 iterations"
     press(focused, Qt.Key.Key_BracketLeft)
     assert state.iteration == 2

@@ -337,7 +337,7 @@ def test_what_comes_no_more_is_awaited_nowhere(steps, step, qtbot):
     state.select(state.axis.window)
     panel = window.findChild(IterationsPanel)
     window.target.show_panel(IterationsPanel)
-    box = window.actions_by_id["fit-lap"]
+    box = window.actions_by_id["fit-iteration"]
     table = window.timeline.cards.selection.table
     assert (box.iconText(), table.unknown) == ("Iterations follow", "…")
     window.progress.button.click()

@@ -279,7 +279,7 @@ def test_all_rows_are_shown_before_the_numbers_are_known(open_window, in_two_par
     assert state.iterations is None
     assert any(row.kind is RowKind.API for root in state.rows.roots for row in root.walk())
     assert "numbers follow" in window.progress.label.text()
-    assert window.actions_by_id["fit-lap"].iconText() == "Iterations follow"
+    assert window.actions_by_id["fit-iteration"].iconText() == "Iterations follow"
     assert not window.actions_by_id["report"].isEnabled()
     assert window.actions_by_id["find"].isEnabled()
     first, low = state.rows.roots[0].key, state.axis.limits[0]

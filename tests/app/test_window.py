@@ -234,10 +234,10 @@ def test_a_failure_looks_like_one(window):
     assert window.notice.property("severity") == "info"
 
 
-def test_a_theme_that_holds_already_styles_nothing_anew(window, look, qtbot):
-    with qtbot.assertNotEmitted(look.changed):
+def test_a_theme_that_holds_already_styles_nothing_anew(window, theme_manager, qtbot):
+    with qtbot.assertNotEmitted(theme_manager.changed):
         window.actions_by_id["theme-light"].trigger()
-    with qtbot.waitSignal(look.changed):
+    with qtbot.waitSignal(theme_manager.changed):
         window.actions_by_id["theme-dark"].trigger()
 
 

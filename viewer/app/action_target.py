@@ -77,7 +77,7 @@ class ActionTarget(QObject):
         find_bar: FindBar,
         status: StatusBar,
         notice: NoticeBar,
-        look: ThemeManager,
+        theme_manager: ThemeManager,
         settings: Settings,
         compare: Callable[[Path], object],
         parent: QWidget,
@@ -90,7 +90,7 @@ class ActionTarget(QObject):
         self.find_bar: FindBar = find_bar
         self.status: StatusBar = status
         self.notice: NoticeBar = notice
-        self.look: ThemeManager = look
+        self.theme_manager: ThemeManager = theme_manager
         self.parent_widget: QWidget = parent
         self.docks: tuple[QDockWidget, ...] = ()
         self._settings, self._compare = settings, compare
@@ -110,7 +110,7 @@ class ActionTarget(QObject):
 
     def export_picture(self) -> None:
         """Show the dialog that makes pictures."""
-        PictureDialog(self.state, self.timeline, self.look, self.parent_widget).open()
+        PictureDialog(self.state, self.timeline, self.theme_manager, self.parent_widget).open()
 
     def export_report(self) -> None:
         """Ask for a file and write the report."""
@@ -123,7 +123,7 @@ class ActionTarget(QObject):
     def choose_theme(self, choice: str) -> None:
         """Follow the system's theme, or stay light or dark; also at the next start."""
         self._settings.set(remembered.THEME, choice)
-        self.look.choose(choice)
+        self.theme_manager.choose(choice)
 
     def switch_pin(self) -> None:
         """Pin the current row, or unpin it."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.app.dialogs import ask_limit, ask_where
 from viewer.app.docks import AT_RIGHT, PANELS
-from viewer.drawing.format import format_count, format_ns
+from viewer.app.steps import event, iteration, next_card, stall
 from viewer.panels.table_view import DenseTable
 from viewer.state import ViewState, navigation
 from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
@@ -96,42 +96,6 @@ def _found(w: ActionTarget) -> bool:
     return w.state.found is not None
 
 
-def _stall(part: str, direction: int) -> Callable[[ActionTarget], None]:
-    def step(w: ActionTarget) -> None:
-        if (stop := navigation.step_stall(w.state, part, direction)) is None:
-            w.status.say(f"No {_BESIDE[direction]} {_STALLS[part]} that would be seen at this zoom")
-            return
-        where = f" on {stop.gpus} GPUs at once" if stop.gpus > 1 else ""
-        along = f" of {stop.row.text_path}" if stop.row is not None else ""
-        w.status.say(
-            f"{_STALLS[part].capitalize()} {format_count(stop.number)} of {format_count(stop.count)}{along}: "
-            f"{format_ns(stop.length_ns)}{where}  ·  shorter than {format_ns(stop.least_ns)} left out"
-        )
-
-    return step
-
-
-def _event(direction: int) -> Callable[[ActionTarget], None]:
-    def step(w: ActionTarget) -> None:
-        if navigation.step_event(w.state, row := w.current_row(), direction):
-            return
-        row_of_chosen = w.state.rows.row(w.state.chosen.row_key) if w.state.chosen else None
-        if (row_of_chosen or row) is None:
-            w.status.say("Point at the row whose events you want to walk along")
-        else:
-            w.status.say(f"No {_BESIDE[direction]} event in {(row_of_chosen or row).text_path}")
-
-    return step
-
-
-_STALLS = {"idle": "idle stall", "exposed_comm": "exposed communication"}
-_BESIDE = {1: "later", -1: "earlier"}
-
-
-def _iteration(direction: int) -> Callable[[ActionTarget], None]:
-    return lambda w: navigation.step_iteration(w.state, direction)
-
-
 def _explain(w: ActionTarget) -> None:
     """Show the definition of the number in the focused table's cell, else those of the selection."""
     focus, state, name = QApplication.focusWidget(), w.state, ""
@@ -206,7 +170,7 @@ def _preset(name: str, title: str, key: str) -> Action:
 def _theme(choice: str, title: str, key: str) -> Action:
     return Action(
         f"theme-{choice}", title, "View/Theme", lambda w: w.choose_theme(choice), (key,),
-        checked=lambda w: w.look.choice == choice,
+        checked=lambda w: w.theme_manager.choice == choice,
     )  # fmt: skip
 
 
@@ -272,8 +236,8 @@ _VIEW = (
             lambda w: navigation.zoom_to_selection(w.state, deselect=True), ("Shift+Z",), _selection),
     Action("filter", "Filter to the selection", "View", lambda w: navigation.filter_to_selection(w.state),
             ("F",), lambda w: _selection(w) or _filter(w), group="filter"),
-    Action("filter-lap", "Filter to the iteration", "View", lambda w: navigation.filter_to_iteration(w.state),
-            ("Shift+F",), _iterations, group="filter"),
+    Action("filter-iteration", "Filter to the iteration", "View",
+            lambda w: navigation.filter_to_iteration(w.state), ("Shift+F",), _iterations, group="filter"),
     Action("filter-steady", "Filter to the steady state", "View",
             lambda w: w.state.set_filter(w.state.steady_scope), ("Y",), lambda w: bool(w.state.steady),
             group="filter"),
@@ -284,6 +248,10 @@ _VIEW = (
     _overlay("waiting", "waiting in NCCL", "Waiting in NCCL", "N"),
     Action("launch-distance", "Launch latency of every GPU", "View", _switch_launch_rows, ("Q",),
             _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
+    Action("card", "Show or hide the card", "View", lambda w: w.timeline.cards.switch(), ("C",), _trace,
+            group="cards"),
+    Action("card-form", "Cards in full, in short, by the key alone", "View", next_card, ("Shift+C",), _trace,
+            group="cards"),
     Action("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
             ("Shift+L",), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),
     _preset("lanes", "Lanes: one per GPU", "F6"),
@@ -314,21 +282,21 @@ _GO = (
             lambda w: w.state.axis.can_forward, short="›"),
     Action("go-to", "Go to a time…", "Go", lambda w: ask_where(w.state, w.parent_widget), ("Ctrl+G",),
             _trace),
-    Action("next-lap", "Next iteration", "Go", _iteration(1), ("]",), _iterations, group="laps", short="›"),
-    Action("previous-lap", "Previous iteration", "Go", _iteration(-1), ("[",), _iterations, group="laps",
-            short="‹"),
-    Action("fit-lap", "Fit the iteration", "Go", lambda w: navigation.fit_iteration(w.state), ("\\",),
-            _iterations,
-            group="laps"),
-    Action("next-idle", "Next idle stall", "Go", _stall("idle", 1), ("G",), _trace, group="slices"),
-    Action("previous-idle", "Previous idle stall", "Go", _stall("idle", -1), ("Shift+G",), _trace,
-            group="slices"),
-    Action("next-exposed", "Next exposed communication", "Go", _stall("exposed_comm", 1), ("X",), _trace,
-            group="slices"),
-    Action("previous-exposed", "Previous exposed communication", "Go", _stall("exposed_comm", -1),
-            ("Shift+X",), _trace, group="slices"),
-    Action("next-event", "Next event in the row", "Go", _event(1), (".",), _trace, group="events"),
-    Action("previous-event", "Previous event in the row", "Go", _event(-1), (",",), _trace, group="events"),
+    Action("next-iteration", "Next iteration", "Go", iteration(1), ("]",), _iterations,
+            group="iterations", short="›"),
+    Action("previous-iteration", "Previous iteration", "Go", iteration(-1), ("[",), _iterations,
+            group="iterations", short="‹"),
+    Action("fit-iteration", "Fit the iteration", "Go", lambda w: navigation.fit_iteration(w.state),
+            ("\\",), _iterations, group="iterations"),
+    Action("next-idle", "Next idle stall", "Go", stall("idle", 1), ("G",), _trace, group="stalls"),
+    Action("previous-idle", "Previous idle stall", "Go", stall("idle", -1), ("Shift+G",), _trace,
+            group="stalls"),
+    Action("next-exposed", "Next exposed communication", "Go", stall("exposed_comm", 1), ("X",), _trace,
+            group="stalls"),
+    Action("previous-exposed", "Previous exposed communication", "Go", stall("exposed_comm", -1),
+            ("Shift+X",), _trace, group="stalls"),
+    Action("next-event", "Next event in the row", "Go", event(1), (".",), _trace, group="events"),
+    Action("previous-event", "Previous event in the row", "Go", event(-1), (",",), _trace, group="events"),
     Action("other-end", "Other end of the launch", "Go", lambda w: w.timeline.links.go_to_other_end(),
             ("L",), lambda w: w.timeline.links.has_other_end, group="events"),
     *(command for pair in zip(*map(_bookmark, NUMBERS), strict=True) for command in pair),

@@ -54,7 +54,7 @@ class PairBar(QFrame):
         self.setObjectName("notice")
         self._link = link
         self.first_box, self.second_box = QSpinBox(), QSpinBox()
-        self.said = PlainLabel()
+        self.difference = PlainLabel()
         study = link.second.study
         key, name = PlainLabel("B"), PlainLabel(visible(study.trace.path.name) if study else "")
         key.setFont(font(QGuiApplication.font().pixelSize(), STRONG))
@@ -79,7 +79,7 @@ class PairBar(QFrame):
         row.addWidget(name)
         row.addSpacing(18)
         row.addWidget(self.pairing)
-        row.addWidget(self.said)
+        row.addWidget(self.difference)
         row.addStretch(1)
         row.addWidget(close)
         for box in (self.first_box, self.second_box):
@@ -92,7 +92,7 @@ class PairBar(QFrame):
         pair, first, second = self._link.pair, self._link.first.iterations, self._link.second.iterations
         self.pairing.setVisible(pair is not None)
         if pair is None or first is None or second is None:
-            self.said.setText("both from their first GPU operation: one of them has no iterations")
+            self.difference.setText("both from their first GPU operation: one of them has no iterations")
             return
         for box, iteration in ((self.first_box, pair[0]), (self.second_box, pair[1])):
             box.blockSignals(True)
@@ -108,7 +108,7 @@ class PairBar(QFrame):
             f"{format_ns(ns)}{iterations.in_doubt}"
             for ns, iterations in zip(lengths, (first, second), strict=True)
         ]
-        self.said.setText(f"{differ}·  {texts[0]} → {texts[1]}  ({change})")
+        self.difference.setText(f"{differ}·  {texts[0]} → {texts[1]}  ({change})")
 
     def _align(self) -> None:
         self._link.align(self.first_box.value(), self.second_box.value())
@@ -136,7 +136,7 @@ class ComparisonController(QObject):
         pages: QStackedWidget,
         timeline: Timeline,
         beside: QDockWidget,
-        look: ThemeManager,
+        theme_manager: ThemeManager,
         first_loader: TraceLoader,
         notice: NoticeBar,
         progress: ProgressStrip,
@@ -144,7 +144,7 @@ class ComparisonController(QObject):
     ) -> None:
         super().__init__(main)
         self._main, self._pages, self._first, self._beside = main, pages, timeline, beside
-        self._look, self._first_loader = look, first_loader
+        self._theme_manager, self._first_loader = theme_manager, first_loader
         self._notice, self._progress, self._save = notice, progress, save
         self.other = ViewState(self)
         self.loader = TraceLoader(self)
@@ -162,7 +162,7 @@ class ComparisonController(QObject):
         loader.finished.connect(self._show)
         self._progress.cancelled.connect(self._on_cancelled)
         self._first.state.study_changed.connect(self.end)
-        self._look.changed.connect(self._take_theme)
+        self._theme_manager.changed.connect(self._take_theme)
         self._main.installEventFilter(self)
 
     def start(self, path: Path | None) -> None:
@@ -177,7 +177,7 @@ class ComparisonController(QObject):
         self.loader.shut_down()
         self._main.removeEventFilter(self)
         self._first.state.study_changed.disconnect(self.end)
-        self._look.changed.disconnect(self._take_theme)
+        self._theme_manager.changed.disconnect(self._take_theme)
         self._progress.cancelled.disconnect(self._on_cancelled)
         self._first_loader.ended.disconnect(self._follow_progress)
         if self.link is not None:
@@ -229,7 +229,7 @@ class ComparisonController(QObject):
             self.link = AxisLink(first.state, other, self)
             self._split()
             self._add_dock()
-        self._take_theme(self._look.theme)
+        self._take_theme(self._theme_manager.theme)
         self.shown.emit()
 
     def _split(self) -> None:

@@ -42,7 +42,7 @@ from viewer.state import ViewState, jobs
 from viewer.timeline.plain_text import for_title
 from viewer.timeline.timeline import Renderer, Timeline
 
-ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-lap", "deselect", "definition")
+ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-iteration", "deselect", "definition")
 FIRST_SIZE = (1440, 860)
 
 
@@ -52,14 +52,14 @@ class MainWindow(QMainWindow):
     Parameters
     ----------
     settings : Settings
-    look : ThemeManager
+    theme_manager : ThemeManager
     crashes : CrashGuard
         Its exceptions are shown here.
     renderer : {"auto", "gl", "raster"}
     """
 
     settings: Settings
-    look: ThemeManager
+    theme_manager: ThemeManager
     state: ViewState
     timeline: Timeline
     opening: TraceLoader
@@ -67,10 +67,14 @@ class MainWindow(QMainWindow):
     find_bar: FindBar
 
     def __init__(
-        self, settings: Settings, look: ThemeManager, crashes: CrashGuard, renderer: Renderer = "auto"
+        self,
+        settings: Settings,
+        theme_manager: ThemeManager,
+        crashes: CrashGuard,
+        renderer: Renderer = "auto",
     ) -> None:
         super().__init__()
-        self.settings, self.look = settings, look
+        self.settings, self.theme_manager = settings, theme_manager
         self._docks_shown = True
         self._layout = QByteArray()
         self.state = ViewState(self)
@@ -91,7 +95,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self._central())
         self.target = ActionTarget(
             self.timeline, self.trace_controller, self.loader, self.find_bar, self.status,
-            self.notice, look, settings, self.compare, self,
+            self.notice, theme_manager, settings, self.compare, self,
         )  # fmt: skip
         self.actions_by_id = make_actions(self.target)
         self.tools = ToolBar(self.state, self.actions_by_id, self)
@@ -105,7 +109,7 @@ class MainWindow(QMainWindow):
         self.drop_hint = DropHint(self)
         self._connect(crashes)
         self._restore()
-        self._take_theme(look.theme)
+        self._take_theme(theme_manager.theme)
         self.show_page()
 
     def _central(self) -> QWidget:
@@ -121,7 +125,7 @@ class MainWindow(QMainWindow):
     def _connect(self, crashes: CrashGuard) -> None:
         state = self.state
         crashes.happened.connect(self._on_crash)
-        self.look.changed.connect(self._take_theme)
+        self.theme_manager.changed.connect(self._take_theme)
         state.leaving.connect(_close_menus)
         self.sessions.failed.connect(self.notice.tell)
         self.target.done.connect(self.refresh)
@@ -172,7 +176,7 @@ class MainWindow(QMainWindow):
         for running in self.findChildren(ComparisonController):
             running.end()
         comparison = ComparisonController(
-            self, self.pages, self.timeline, self.docks[0], self.look, self.loader,
+            self, self.pages, self.timeline, self.docks[0], self.theme_manager, self.loader,
             self.notice, self.progress, self.target.save_table,
         )  # fmt: skip
         comparison.shown.connect(self.refresh)
@@ -235,6 +239,7 @@ class MainWindow(QMainWindow):
             self.timeline.place.set_header_width(width)
         for name in settings.get(remembered.OVERLAYS):
             self.state.set_overlay(name, True)
+        self.state.set_card(settings.get(remembered.CARD))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.trace_controller.save()
@@ -244,6 +249,7 @@ class MainWindow(QMainWindow):
         settings.set(remembered.LAYOUT, bytes(layout.data()))
         settings.set(remembered.HEADER_WIDTH, self.timeline.place.header_width)
         settings.set(remembered.OVERLAYS, tuple(sorted(self.state.overlays)))
+        settings.set(remembered.CARD, self.state.card)
         self.trace_controller.leave()
         self.loader.shut_down()
         jobs.join_all()

@@ -48,16 +48,16 @@ class PictureDialog(QDialog):
     """
 
     def __init__(
-        self, state: ViewState, timeline: Timeline, look: ThemeManager, parent: QWidget | None = None
+        self, state: ViewState, timeline: Timeline, theme_manager: ThemeManager, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export picture")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(_SIZE)
         self._state = state
-        self._scene = timeline.scene or Scene(present_view(state, look.theme).study)
+        self._scene = timeline.scene or Scene(present_view(state, theme_manager.theme).study)
         self._image = QImage()
-        self.options = PictureOptions(state, timeline, look, self)
+        self.options = PictureOptions(state, timeline, theme_manager, self)
         self.preview, self.message = PlainLabel(), PlainLabel()
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)

@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QSettings
 
+from viewer.state.view_state import CardForm
+
 log = logging.getLogger("viewer.app")
 
 T = TypeVar("T")
@@ -37,11 +39,11 @@ class Setting(Generic[T]):
     read: Callable[[Any], T]
 
 
-def _one_of(*values: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
+def _one_of(*values: T) -> Callable[[Any], T]:
+    def read(value: Any) -> T:
         if value not in values:
             raise ValueError(value)
-        return str(value)
+        return values[values.index(value)]
 
     return read
 
@@ -53,6 +55,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
+CARD: Setting[CardForm] = Setting("card", "full", _one_of("full", "short", "key"))
 OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed"), _texts)
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)

@@ -88,14 +88,14 @@ class IterationBox(QFrame):
         super().__init__(parent)
         self.state = state
         self.setObjectName("iteration")
-        self._middle = _button(actions["fit-lap"])
+        self._middle = _button(actions["fit-iteration"])
         self._middle.setMinimumWidth(118)
         row = QHBoxLayout(self)
         row.setContentsMargins(1, 0, 1, 0)
         row.setSpacing(0)
-        row.addWidget(_button(actions["previous-lap"]))
+        row.addWidget(_button(actions["previous-iteration"]))
         row.addWidget(self._middle)
-        row.addWidget(_button(actions["next-lap"]))
+        row.addWidget(_button(actions["next-iteration"]))
         self.doubt = MarkerButton(state)
         row.addWidget(self.doubt)
         self._actions = actions
@@ -103,7 +103,7 @@ class IterationBox(QFrame):
     def refresh(self) -> None:
         """Show the selected iteration and how many there are, or how many alone."""
         iterations, iteration = self.state.iterations, current_iteration(self.state)
-        fit = self._actions["fit-lap"]
+        fit = self._actions["fit-iteration"]
         self.doubt.refresh()
         if iterations is None:
             study = self.state.study

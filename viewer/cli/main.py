@@ -13,7 +13,7 @@ import typer
 
 from viewer import __version__
 from viewer.cli.commands import app
-from viewer.cli.usage import HELP, said
+from viewer.cli.usage import HELP, message_of
 from viewer.logs import log, logging_to
 from viewer.printable import visible
 from viewer.process_end import end
@@ -45,14 +45,14 @@ def _main(words: list[str]) -> int:
             log.debug("exit code %d", code)
         sys.stdout.flush()
     except typer.TyperException as error:
-        complain(said(error))
+        complain(message_of(error))
         return error.exit_code
     except BrokenPipeError:
         # The reader of our pipe has closed it.
-        _let_go()
+        _drop_output()
         return 0
     except OSError as error:
-        _let_go()
+        _drop_output()
         place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "input or output"
         complain(f"{place}: {error.strerror or error}")
         return 1
@@ -138,7 +138,7 @@ def _run(words: list[str]) -> int:
         return done.exit_code
     except typer.TyperException as error:
         help_of = f" (lightbox {words[0]} --help)" if error.exit_code == 2 else ""
-        complain(f"{said(error)}{help_of}")
+        complain(f"{message_of(error)}{help_of}")
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         complain("stopped")
@@ -186,7 +186,7 @@ def _fill_closed() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _let_go() -> None:
+def _drop_output() -> None:
     """Drop unprinted output: Python would flush it again at exit, and print an error."""
     try:
         sys.stdout.flush()

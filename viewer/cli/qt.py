@@ -168,14 +168,14 @@ def _refusal(ask: Callable[[], bool]) -> str:
     answers: list[bool] = []
     # A thread: there is no other way to stop waiting for a display that never answers.
     waiting = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
-    with _stderr() as said:
+    with _stderr() as messages:
         waiting.start()
         waiting.join(PATIENCE_S)
     if not answers:
         return "does not answer"
     if answers[0]:
         return ""
-    return f"refuses: {' '.join(said)}" if said else "cannot be reached"
+    return f"refuses: {' '.join(messages)}" if messages else "cannot be reached"
 
 
 def _answers_x() -> bool:

@@ -21,7 +21,7 @@ _WANTED = {
 """Messages by the error types of pydantic, which checks options for typer."""
 
 
-def said(error: TyperException) -> str:
+def message_of(error: TyperException) -> str:
     """Return the error in one line: "--iteration: 'x' is not a whole number"."""
     text = str(error.format_message())
     match = _PREFIX.match(text)

@@ -37,6 +37,8 @@ class AxisLink(QObject):
         first.iterations_changed.connect(self._follow_iteration)
         first.overlays_changed.connect(self._copy_overlays)
         second.overlays_changed.connect(self._copy_overlays_back)
+        first.card_changed.connect(self._copy_card)
+        self._copy_card()
         self._copy_overlays()
         self.align(*_first_pair(first, second))
 
@@ -67,6 +69,7 @@ class AxisLink(QObject):
         self.first.axis.changed.disconnect(self._follow_first)
         self.first.iterations_changed.disconnect(self._follow_iteration)
         self.first.overlays_changed.disconnect(self._copy_overlays)
+        self.first.card_changed.disconnect(self._copy_card)
         self._moving = True
         if self.first.study is not None and self.first.axis.limits == self._joined:
             self.first.axis.limit(self._limits[0])
@@ -108,6 +111,9 @@ class AxisLink(QObject):
         other = iteration + self.shift
         if 0 <= other < iterations.count:
             self.align(iteration, other)
+
+    def _copy_card(self) -> None:
+        self.second.set_card(self.first.card)
 
     def _copy_overlays(self) -> None:
         _match_overlays(self.first, self.second)

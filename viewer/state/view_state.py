@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal
 
@@ -47,6 +47,10 @@ class Listing:
     name: str = ""
 
 
+CardForm = Literal["full", "short", "key"]
+"""How cards are shown: in full, in short, or only when their key is pressed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hover:
     """What lies under the pointer: an instant, and the row and event if there are any."""
@@ -74,8 +78,10 @@ class ViewState(QObject):
         Another trace is open (or none); everything else has been reset.
     loading_changed()
         Loading the rest of the trace was cancelled or resumed.
-    selection_changed(), event_changed(), hover_changed(), overlays_changed(), iterations_changed()
-        That part has changed. `iterations_changed`: marker, selected iteration or steady choice.
+    selection_changed(), event_changed(), hover_changed(), overlays_changed(), card_changed()
+        That part has changed.
+    iterations_changed()
+        The marker, the selected iteration or the steady choice has changed.
     filter_changed()
         Another filter applies to everything, or none.
     found_changed()
@@ -95,6 +101,7 @@ class ViewState(QObject):
     event_changed = Signal()
     hover_changed = Signal()
     overlays_changed = Signal()
+    card_changed = Signal()
     iterations_changed = Signal()
     filter_changed = Signal()
     found_changed = Signal()
@@ -119,6 +126,7 @@ class ViewState(QObject):
         self.listing: Listing | None = None
         self.hover: Hover | None = None
         self.overlays: frozenset[str] = frozenset()
+        self.card: CardForm = "full"
         self.iteration: int | None = None
         self.filter: Scope | None = None
         self.marker = 0
@@ -197,6 +205,12 @@ class ViewState(QObject):
         if overlays != self.overlays:
             self.overlays = overlays
             self.overlays_changed.emit()
+
+    def set_card(self, form: CardForm) -> None:
+        """Show the cards in full, in short, or only when their key is pressed."""
+        if form != self.card:
+            self.card = form
+            self.card_changed.emit()
 
     def set_iteration(self, iteration: int | None) -> None:
         """Select an iteration (a number from 0), without moving the window."""

@@ -95,6 +95,7 @@ class Timeline(QWidget):
         self.cards = Cards(state, self, self.background_results, self.links, self)
         self.pinned.is_labelled = False
         self.notes = NoteController(state, lambda: self.canvas, self)
+        self.cards.above = self.notes.editor
         self.ruler_corner.rows_in_view = lambda: [placed.row for placed in self.canvas.placed]
         self._connect()
         self.headers.follow()
@@ -168,6 +169,7 @@ class Timeline(QWidget):
         for strip in (self.pinned, self.canvas):
             self.notes.gestures.watch(strip)
         self.notes.gestures.entered.connect(self.cards.leave)
+        self.notes.opened.connect(self.cards.leave)
         state.notes.changed.connect(self._update_marks)
         state.notes.chosen_changed.connect(self._update_marks)
         for flagged in (state.notes.changed, state.bookmarks.changed):

@@ -107,7 +107,7 @@ def test_column_of_many_says_how_many_mean_and_commonest(panel):
     stream = next(r for root in build_rows(study) for r in root.walk() if r.kind is RowKind.STREAM)
     hit = Scene(study).hit(place([(stream, False)]), 5.5, 10, Scale(0, 10 * MS, 100))
     card = HoverCard(panel)
-    card.show_hit(study, hit, QRect(10, 10, 2, 2), QRect(0, 0, 900, 600))
+    card.take_hit(study, hit)
     said = {i.label: i.value for i in card.items}
     assert card.title == "100 events"
     assert said["Mean"] == "400 ns"
@@ -118,7 +118,7 @@ def test_column_of_many_says_how_many_mean_and_commonest(panel):
 def test_cut_card_lists_every_gpu(panel):
     study = study_of(training(ranks=3))
     card = HoverCard(panel)
-    card.show_cut(study, 18 * MS, 1, QRect(10, 10, 2, 2), QRect(0, 0, 900, 600))
+    card.take_cut(study, 18 * MS, 1)
     assert [i.value for i in card.items] == ["Idle: nothing on any stream"] * 3
 
 

@@ -87,8 +87,15 @@ class Card(QWidget):
 
     def show_beside(self, span: QRect, bounds: QRect, free: QRect | None = None) -> None:
         """Show the card where `beside` says."""
-        size = self.content_size() + QSize(MARGIN, MARGIN)
-        self.setGeometry(beside(size, span, bounds, free))
+        self.show_at(beside(self.outer_size(), span, bounds, free))
+
+    def outer_size(self) -> QSize:
+        """Return the card's size, with its shadow."""
+        return self.content_size() + QSize(MARGIN, MARGIN)
+
+    def show_at(self, place: QRect) -> None:
+        """Show the card in front of the other widgets, there."""
+        self.setGeometry(place)
         self.show()
         self.raise_()
         self.update()

@@ -29,11 +29,12 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CardText:
-    """A card's text: a title, what kind of thing it is, and lines of (label, value)."""
+    """A card's text: a title, what kind of thing it is, lines of (label, value), and one line for all."""
 
     title: str
     subtitle: str
     lines: tuple[Line, ...]
+    brief: str = ""
 
 
 def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = None) -> CardText:
@@ -60,7 +61,8 @@ def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = N
     else:
         lines.append(("Thread", _thread(trace, events.owner_of(ref.index))))
     subtitle = "Page migration of unified memory" if _is_migration(trace, ref) else _SUBTITLES[ref.kind]
-    return CardText(_title(name, ref.kind), subtitle, tuple(lines))
+    brief = f"{format_ns(end - start)} · {subtitle}"
+    return CardText(_title(name, ref.kind), subtitle, tuple(lines), brief)
 
 
 def running_at(study: Study, gpu: int, time_ns: int) -> tuple[int, list[str]]:

@@ -43,7 +43,9 @@ def _column_text(study: Study, facts: ColumnFacts) -> CardText:
         ("From", format_instant(facts.start_ns)),
         ("To", f"{format_instant(facts.end_ns)}  (+{format_ns(facts.end_ns - facts.start_ns)})"),
     )
-    return CardText(counted(facts.count, "event"), "In one pixel column: zoom in to see them apart", lines)
+    brief = f"mean {format_ns(facts.mean_ns)} · {format_share(facts.busy)} of the column"
+    subtitle = "In one pixel column: zoom in to see them apart"
+    return CardText(counted(facts.count, "event"), subtitle, lines, brief)
 
 
 def _counter_text(study: Study, hit: HitResult, _collectives: Collectives | None) -> CardText:

@@ -40,76 +40,82 @@ class Item:
 
 
 class HoverCard(Card):
-    """Shows what the band under the pointer says, a stall, or what all GPUs do at an instant."""
+    """Shows what the band under the pointer says, a stall, or what all GPUs do at an instant.
+
+    Attributes
+    ----------
+    is_short : bool
+        Whether it is the title and one line; `items` are left out.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.title = ""
         self.subtitle = ""
         self.items: tuple[Item, ...] = ()
-        self._shown: object = None
+        self.brief = ""
+        self.is_short = False
+        self._held: object = None
 
-    def show_hit(
-        self,
-        study: Study,
-        hit: HitResult,
-        span: QRect,
-        bounds: QRect,
-        collectives: Collectives | None = None,
-    ) -> None:
-        """Show what the band under the pointer says (`viewer.timeline.cards.hit_text.has_text`)."""
+    def take_hit(self, study: Study, hit: HitResult, collectives: Collectives | None = None) -> None:
+        """Hold what the band under the pointer says (`viewer.timeline.cards.hit_text.has_text`)."""
         key = (id(study), hit.row.key, hit.event, hit.column, hit.counter, collectives is None)
-        if key != self._shown:
-            self._shown = key
+        if key != self._held:
+            self._held = key
             text = hit_text(study, hit, collectives)
-            self._show(text.title, text.subtitle, [Item(None, *line) for line in text.lines])
-        self.show_beside(span, bounds)
+            self._hold(text.title, text.subtitle, [Item(None, *line) for line in text.lines], text.brief)
 
-    def show_stall(self, study: Study, stalls: Stalls, number: int, span: QRect, bounds: QRect) -> None:
-        """Show the facts about a stall of a GPU."""
+    def take_stall(self, study: Study, stalls: Stalls, number: int) -> None:
+        """Hold the facts about a stall of a GPU."""
         key = (id(stalls), number)
-        if key != self._shown:
-            self._shown = key
+        if key != self._held:
+            self._held = key
             items = [Item(None, *line) for line in stall_lines(stalls, number)]
-            self._show(*stall_heading(stalls, number), items)
-        self.show_beside(span, bounds)
+            title, where = stall_heading(stalls, number)
+            cause = next((item.value for item in items if item.label == "Cause"), "")
+            self._hold(title, where, items, " · ".join(filter(None, (cause, where))))
 
-    def show_cut(
+    def take_cut(
         self,
         study: Study,
         time_ns: int,
         resolution_ns: float,
-        span: QRect,
-        bounds: QRect,
         warnings: Mapping[int, str] = _NO_WARNINGS,
     ) -> None:
-        """Show what every GPU does at an instant, and what makes that doubtful."""
+        """Hold what every GPU does at an instant, and what makes that doubtful."""
         key = (id(study), time_ns)
-        if key != self._shown:
-            self._shown = key
-            items = []
-            labels = gpu_names(study.trace)
-            for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
-                part, names = running_at(study, gpu.index, time_ns)
-                colour = self.theme.parts[part] if part != IDLE else self.theme.hatch
-                what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
-                text = f"{CATEGORY_TITLES[part]}: {what}" if what else CATEGORY_TITLES[part]
-                items.append(Item(colour, labels[gpu.index], text))
-                if gpu.index in warnings:
-                    title = warnings[gpu.index].split("\n")[0]
-                    items.append(Item(self.theme.warning, "not to be trusted", title))
-            self._show(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items)
-        self.show_beside(span, bounds)
+        if key == self._held:
+            return
+        self._held = key
+        items, parts = [], []
+        labels = gpu_names(study.trace)
+        for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:
+            part, names = running_at(study, gpu.index, time_ns)
+            parts.append(part)
+            colour = self.theme.parts[part] if part != IDLE else self.theme.hatch
+            what = ", ".join(dict.fromkeys(names)) or _NOTHING.get(part, "")
+            text = f"{CATEGORY_TITLES[part]}: {what}" if what else CATEGORY_TITLES[part]
+            items.append(Item(colour, labels[gpu.index], text))
+            if gpu.index in warnings:
+                title = warnings[gpu.index].split("\n")[0]
+                items.append(Item(self.theme.warning, "not to be trusted", title))
+        counts = ((CATEGORY_TITLES[part].lower(), parts.count(part)) for part in sorted(set(parts)))
+        brief = " · ".join(f"{count} {what}" for what, count in counts)
+        self._hold(format_instant(time_ns, resolution_ns), "What runs at the cut, on every GPU", items, brief)
 
-    def _show(self, title: str, subtitle: str, items: list[Item]) -> None:
+    def _hold(self, title: str, subtitle: str, items: list[Item], brief: str) -> None:
         room = WIDTH * (_TITLE_LINES - 0.4)
         self.title, self.subtitle = cropped(title.replace("\n", " "), room, _TITLE, STRONG), subtitle
-        self.items = tuple(items)
+        self.items, self.brief = tuple(items), brief or subtitle
         self.setAccessibleName(title)
         self.setAccessibleDescription("\n".join(f"{i.label}: {i.value}" for i in items))
 
     def content_size(self) -> QSize:
         """Return the size of title and lines."""
+        if self.is_short:
+            title = metrics(_TITLE, STRONG).horizontalAdvance(self.title)
+            wide = max(title, metrics(_TEXT).horizontalAdvance(self.brief))
+            return QSize(min(WIDTH, int(wide) + 6), 2 * _LINE)
         value = max((metrics(_TEXT, MEDIUM).horizontalAdvance(i.value) for i in self.items), default=0.0)
         wide = max(self._label_width() + value, metrics(_TITLE, STRONG).horizontalAdvance(self.title))
         width = min(WIDTH, int(max(wide, metrics(_TEXT).horizontalAdvance(self.subtitle))) + 6)
@@ -130,6 +136,9 @@ class HoverCard(Card):
     def paint_content(self, painter: QPainter, rect: QRect) -> None:
         """Paint title and lines."""
         theme = self.theme
+        if self.is_short:
+            self._paint_short(painter, rect)
+            return
         title = self._title_rect(rect.width()).translated(rect.topLeft())
         painter.setFont(font(_TITLE, STRONG))
         painter.setPen(QColor(theme.text))
@@ -151,3 +160,11 @@ class HoverCard(Card):
             value = cropped(item.value, rect.right() - left, _TEXT, MEDIUM)
             marks.paint_text(painter, value, left, base, _TEXT, theme.text, MEDIUM)
             y += _LINE
+
+    def _paint_short(self, painter: QPainter, rect: QRect) -> None:
+        theme, left, room = self.theme, rect.left(), rect.width()
+        base = marks.text_baseline(rect.top() - 1, _LINE, _TITLE)
+        title = cropped(self.title, room, _TITLE, STRONG)
+        marks.paint_text(painter, title, left, base, _TITLE, theme.text, STRONG)
+        base = marks.text_baseline(rect.top() + _LINE, _LINE, _TEXT)
+        marks.paint_text(painter, cropped(self.brief, room, _TEXT), left, base, _TEXT, theme.text_soft)

@@ -145,11 +145,7 @@ class RangeTable:
     def paint(self, painter: QPainter, rect: QRect, theme: Theme, hint: str = "") -> None:
         """Paint the table into `rect`, which is as large as `size` says."""
         numbers = self.numbers
-        base = rect.top() + 12.0
-        marks.paint_text(painter, self.title, rect.left(), base, 14, theme.text, STRONG)
-        x = rect.left() + self._head_width
-        where = cropped(self.where, rect.right() - x, _TEXT)
-        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
+        self._paint_head(painter, rect, theme)
         y = rect.top() + _TITLE_HEIGHT
         if len(numbers.parts_ns):
             y = self._paint_gpus(painter, rect, y, theme)
@@ -166,6 +162,34 @@ class RangeTable:
             hint = " · ".join(filter(None, ("Clipped to the recording", hint)))
         base = marks.text_baseline(y, _LINE, _SMALL)
         marks.paint_text(painter, hint, rect.left(), base, _SMALL, theme.text_faint)
+
+    @property
+    def brief(self) -> str:
+        """The categories over all GPUs, those without time left out: "idle 64.2 % · compute 35.8 %"."""
+        numbers = self.numbers
+        whole = max(numbers.length_ns * len(numbers.parts_ns), 1)
+        by_time = sorted(enumerate(numbers.all_ns.tolist()), key=lambda item: -item[1])
+        return " · ".join(f"{HEADINGS[part]} {format_share(ns / whole)}" for part, ns in by_time if ns)
+
+    def short_size(self) -> QSize:
+        """Return the size of the two lines of `paint_short`."""
+        head = self._head_width + advance(self.where, _TEXT)
+        wide = ceil(max(head, advance(self.brief, _TEXT))) + 2
+        return QSize(min(wide, self._widest), _TITLE_HEIGHT + _LINE)
+
+    def paint_short(self, painter: QPainter, rect: QRect, theme: Theme) -> None:
+        """Paint the length with its share of the iteration, and the categories over all GPUs."""
+        self._paint_head(painter, rect, theme)
+        base = marks.text_baseline(rect.top() + _TITLE_HEIGHT, _LINE, _TEXT)
+        brief = cropped(self.brief, rect.width(), _TEXT)
+        marks.paint_text(painter, brief, rect.left(), base, _TEXT, theme.text)
+
+    def _paint_head(self, painter: QPainter, rect: QRect, theme: Theme) -> None:
+        base = rect.top() + 12.0
+        marks.paint_text(painter, self.title, rect.left(), base, 14, theme.text, STRONG)
+        x = rect.left() + self._head_width
+        where = cropped(self.where, rect.right() - x, _TEXT)
+        marks.paint_text(painter, where, x, base, _TEXT, theme.text_soft)
 
     def _paint_gpus(self, painter: QPainter, rect: QRect, y: int, theme: Theme) -> int:
         numbers, texts = self.numbers, _Texts(list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QRect, QSize, QTimer
+from PySide6.QtCore import QRect, QSize, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -20,17 +20,32 @@ _HINT = "Enter keeps the measurement · Ctrl+drag adds a range · Shift+drag: no
 
 
 class SelectionCard(Card):
-    """Measures the selection: the categories follow every step of a drag, the rest waits for a pause."""
+    """Measures the selection: the categories follow every step of a drag, the rest waits for a pause.
+
+    Attributes
+    ----------
+    is_short : bool
+        Whether it is two lines: the length with its share of the iteration, and the categories over all GPUs.
+
+    Signals
+    -------
+    measured()
+        The numbers that waited for a pause are there; the card has another size, and lies where it first lay.
+    """
+
+    measured = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.table: RangeTable | None = None
+        self.is_short = False
         self._cost_s = 0.0
         self._shown_range: tuple[Study, tuple[Window, ...], Iterations | None] | None = None
         self._about: tuple[tuple[str, str], ...] = ()
         self._place: tuple[QRect, QRect, QRect | None] = (QRect(), QRect(), None)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._measure)
+        self._pause.timeout.connect(self.measured)
 
     def show_range(
         self,
@@ -90,10 +105,14 @@ class SelectionCard(Card):
         return self.table.numbers if self.table else None
 
     def content_size(self) -> QSize:
-        """Return the size of the table."""
-        return self.table.size(_HINT) if self.table else QSize(0, 0)
+        """Return the size of the table, or of the two lines."""
+        if self.table is None:
+            return QSize(0, 0)
+        return self.table.short_size() if self.is_short else self.table.size(_HINT)
 
     def paint_content(self, painter: QPainter, rect: QRect) -> None:
-        """Paint the table."""
-        if self.table is not None:
+        """Paint the table, or the two lines."""
+        if self.table is not None and self.is_short:
+            self.table.paint_short(painter, rect, self.theme)
+        elif self.table is not None:
             self.table.paint(painter, rect, self.theme, _HINT)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QSize
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QSize, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -40,7 +40,14 @@ class NoteController(QObject):
     ----------
     actions : sequence of QAction
         The commands that the window adds to the menu of a place.
+
+    Signals
+    -------
+    opened()
+        The editor is open.
     """
+
+    opened = Signal()
 
     def __init__(self, state: ViewState, canvas: Callable[[], NoteCanvas], parent: QWidget) -> None:
         super().__init__(parent)
@@ -79,6 +86,7 @@ class NoteController(QObject):
 
     def _begin(self, note: Note) -> None:
         self.editor.begin(note.text, note.colour, self._place(), self._bounds())
+        self.opened.emit()
 
     def _keep(self, text: str) -> None:
         notes = self._state.notes

@@ -35,6 +35,7 @@ class NoteEditor(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTabChangesFocus(True)
         self.setFont(font(TEXT_PX))
         self.document().setDocumentMargin(7)
         self.textChanged.connect(self._grow)
