@@ -38,3 +38,17 @@ def demo_of(tmp_path_factory):
         return studies[key]
 
     return study
+
+
+@pytest.fixture(scope="session")
+def shared_case(shared):
+    """A function from the name of a case in ../shared/cases to its numbers by the built-in rules."""
+    from viewer.readers import read
+
+    def study(name):
+        file = shared / "cases" / f"{name}.sqlite"
+        if not file.is_file():
+            pytest.skip(f"no {file.name} in ../shared/cases")
+        return Study(read(file, cache=False), Rules.builtin())
+
+    return study

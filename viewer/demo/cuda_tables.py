@@ -74,12 +74,14 @@ class CudaTables:
     def _operations(
         self, iteration: SimulatedIteration, which: Int64, correlation: Int64
     ) -> dict[str, Column]:
-        # The columns that all kinds of operations have. `shift` puts a rank's GPU clock off on purpose.
+        # The columns that all kinds of operations have. `shift` and `drift` put a rank's GPU clock off.
         ranks = np.arange(self.options.ranks)
         shift = np.array([self.options.shift.get(int(r), 0) for r in ranks], np.int64)
+        drift = np.array([self.options.drift.get(int(r), 0) for r in ranks], np.int64)
+        start, end = (t + shift + t * drift // 10**9 for t in (iteration.gpu_start_ns, iteration.gpu_end_ns))
         return {
-            "start": flat(iteration.gpu_start_ns + shift, which),
-            "end": flat(iteration.gpu_end_ns + shift, which),
+            "start": flat(start, which),
+            "end": flat(end, which),
             "deviceId": np.repeat(ranks, len(which)),
             "contextId": CONTEXT,
             "greenContextId": 0,

@@ -53,6 +53,8 @@ class DemoOptions:
         prefetched, faster links between the ranks.
     shift : mapping of int to int
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
+    drift : mapping of int to int
+        Nanoseconds a second by which a rank's GPU clock drifts, from the trace's zero on.
     lose : mapping of int to float
         The fraction of a rank's GPU rows that is missing from the file, without any message.
     oddities : tuple of Oddity
@@ -70,6 +72,7 @@ class DemoOptions:
     fault: Fault | None = None
     clean: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
+    drift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
     oddities: tuple[Oddity, ...] = ()
     seed: int = 1
@@ -89,7 +92,7 @@ class DemoOptions:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
         if odd := set(self.oddities) - set(ODDITIES):
             raise ValueError(f"no oddity {min(odd)!r}; there are {', '.join(ODDITIES)}")
-        unknown = sorted((set(self.shift) | set(self.lose)) - set(range(self.ranks)))
+        unknown = sorted((set(self.shift) | set(self.drift) | set(self.lose)) - set(range(self.ranks)))
         if unknown:
             raise ValueError(f"there is no rank {unknown[0]}; the job has ranks 0 to {self.ranks - 1}")
 
@@ -113,6 +116,7 @@ class DemoOptions:
             self.straggler,
             self.clean,
             sorted(self.shift.items()),
+            sorted(self.drift.items()),
             sorted(self.lose.items()),
             self.oddities,
             self.seed,

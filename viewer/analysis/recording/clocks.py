@@ -17,8 +17,25 @@ from viewer.trace import Gpu, Kind, Trace
 from viewer.trace.events import Int64, UInt32
 
 TOLERANCE_NS = 100_000
+_PIECES = 512
 _STREAM_SYNCS = ("cudaStreamSynchronize", "cuStreamSynchronize")
 _DEVICE_SYNCS = ("cudaDeviceSynchronize", "cuCtxSynchronize")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """An offset that grows with time.
+
+    Attributes
+    ----------
+    offset_ns : int
+        What to add in the middle of the trace's window.
+    growth_ns : int
+        How much more at the end of the window than at its start.
+    """
+
+    offset_ns: int
+    growth_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +48,28 @@ class Clock:
         No operation starts before its launch does: the latest API start - operation start.
     upper_ns : int or None
         No synchronisation returns before what it waits for has ended: the least return - operation end.
+    drift : Drift or None
+        An offset that grows with time and satisfies all bounds, where no constant one does.
     """
 
     gpu: int
     lower_ns: int | None
     upper_ns: int | None
+    drift: Drift | None = None
 
     @property
     def is_shifted(self) -> bool:
         """Whether the bounds exclude 0 by more than 100 µs, and an offset satisfies both."""
-        return self.is_early or self.is_late
+        return self.is_early or self.is_late or self.drift is not None
 
     @property
     def contradicts(self) -> bool:
         """Whether no offset satisfies both bounds, not nearly: a few rows have wrong times, say.
 
-        A clock that drifts leaves them apart too, but by little beside its offset.
+        A clock that drifts leaves them apart too: by little beside its offset, or so that a growing one
+        satisfies all bounds.
         """
-        if self.lower_ns is None or self.upper_ns is None:
+        if self.lower_ns is None or self.upper_ns is None or self.drift is not None:
             return False
         offset = max(abs(self.lower_ns), abs(self.upper_ns))
         return self.lower_ns - self.upper_ns > max(TOLERANCE_NS, offset // 2)
@@ -56,19 +77,25 @@ class Clock:
     @property
     def is_early(self) -> bool:
         """Whether operations start before they were launched."""
+        if self.drift is not None:
+            return self.drift.offset_ns > 0
         return self.lower_ns is not None and self.lower_ns > TOLERANCE_NS and not self.contradicts
 
     @property
     def is_late(self) -> bool:
         """Whether operations end after the CPU has waited for their end."""
+        if self.drift is not None:
+            return self.drift.offset_ns <= 0
         return self.upper_ns is not None and self.upper_ns < -TOLERANCE_NS and not self.contradicts
 
     @property
     def offset_ns(self) -> int:
         """What to add to align the GPU: 0 if its clock is not shifted, else the middle of the bounds.
 
-        With one bound alone, that bound.
+        With one bound alone, that bound; of one that drifts, what the middle of the window needs.
         """
+        if self.drift is not None:
+            return self.drift.offset_ns
         if not self.is_shifted:
             return 0
         bounds = [b for b in (self.lower_ns, self.upper_ns) if b is not None]
@@ -89,38 +116,90 @@ def clocks(launches: Launches) -> tuple[Clock, ...]:
 
 def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
     on_gpu = ops.gpu == gpu.index
-    lower = int((ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu]).max()) if on_gpu.any() else None
-    return Clock(gpu.index, lower, _upper(trace, ops, gpu, on_gpu))
+    lower = Bounds(ops.call_start_ns[on_gpu], ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu])
+    upper = _upper(trace, ops, gpu, on_gpu)
+    least = int(lower.ns.max()) if len(lower.ns) else None
+    most = int(upper.ns.min()) if len(upper.ns) else None
+    drift = None
+    if least is not None and most is not None and least - most > TOLERANCE_NS:
+        drift = _drift(lower, upper, trace.window_ns)
+    return Clock(gpu.index, least, most, drift)
 
 
-def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> int | None:
-    """Return the least time from the end of the last operation launched before a sync to its return."""
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Bounds on what must be added to a GPU's times, each at its own moment; shape (bounds,) each."""
+
+    time_ns: Int64
+    ns: Int64
+
+
+def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> Bounds:
+    """Return the times from the end of the last operation launched before a sync to its return."""
     sync = trace.events[Kind.SYNC]
     rows = sync.of(gpu.process)
+    none = np.empty(0, np.int64)
     if rows.stop == rows.start or not on_gpu.any():
-        return None
+        return Bounds(none, none)
     names = sync.name_id[rows]
     context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
     start, end = sync.start_ns[rows], sync.end_ns[rows]
     of_stream, of_device = (_is_named(trace, names, calls) for calls in (_STREAM_SYNCS, _DEVICE_SYNCS))
-    own = {(s.context, s.stream_id): s.index for s in trace.streams_of(gpu.index)}
-    waits_for: dict[int, list[int]] = defaultdict(list)
-    for sync_row in np.flatnonzero(of_stream).tolist():
-        waits_for[own.get((int(context[sync_row]), int(stream[sync_row])), -1)].append(sync_row)
-    waits_for.pop(-1, None)
-    # A sync of the device waits for all streams of its context.
-    whole = of_device & np.isin(context, [number for number, _ in own])
-    bounds = [_slack(ops, np.flatnonzero(on_gpu), start[whole], end[whole])]
+    streams = trace.streams_of(gpu.index)
+    own = {(s.context, s.stream_id): s.index for s in streams}
+    waits_for: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for row in np.flatnonzero(of_stream).tolist():
+        if (index := own.get((int(context[row]), int(stream[row])))) is not None:
+            waits_for[index,].append(row)
+    # A sync of the device waits for the streams of its own context, and for no other context's.
+    for number in {s.context for s in streams}:
+        rows_of_context = np.flatnonzero(of_device & (context == number)).tolist()
+        waits_for[tuple(s.index for s in streams if s.context == number)] += rows_of_context
     order = np.flatnonzero(on_gpu)
-    # Sorted by stream, the operations of each one are a slice.
     stream_of = _stream_of(trace, ops)[order]
-    order = order[np.argsort(stream_of, kind="stable")]
-    stream_of = np.sort(stream_of)
-    for index, syncs in waits_for.items():
-        low, high = np.searchsorted(stream_of, (index, index + 1))
-        bounds.append(_slack(ops, order[low:high], start[syncs], end[syncs]))
-    known = [b for b in bounds if b is not None]
-    return min(known) if known else None
+    pieces = [
+        _slack(ops, order[np.isin(stream_of, indices)], start[syncs], end[syncs])
+        for indices, syncs in waits_for.items()
+        if syncs
+    ]
+    times = np.concatenate([none, *(piece.time_ns for piece in pieces)])
+    return Bounds(times, np.concatenate([none, *(piece.ns for piece in pieces)]))
+
+
+def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | None:
+    """Return the growing offset that satisfies all bounds, None if no straight line does."""
+    low, high = (_tightest(bounds, window, sign) for bounds, sign in ((lower, 1), (upper, -1)))
+    middle, length = sum(window) / 2, max(window[1] - window[0], 1)
+    # Times from -1/2 to 1/2 of the window. `excess` is how far the bounds are apart about a line that grows
+    # by `growth`: convex, so that halving the interval finds its least.
+    at_low, at_high = (low.time_ns - middle) / length, (high.time_ns - middle) / length
+
+    def ends(growth: float) -> tuple[float, float]:
+        return float((low.ns - growth * at_low).max()), float((high.ns - growth * at_high).min())
+
+    def excess(growth: float) -> float:
+        least, most = ends(growth)
+        return least - most
+
+    reach = 4.0 * max(abs(int(low.ns.max())), abs(int(high.ns.min())))
+    left, right = -reach, reach
+    for _ in range(120):
+        first, second = left + (right - left) / 3, right - (right - left) / 3
+        left, right = (left, second) if excess(first) < excess(second) else (first, right)
+    growth = (left + right) / 2
+    least, most = ends(growth)
+    # The bounds leave some room: of all lines that satisfy them the flattest is no better known.
+    if least - most > TOLERANCE_NS / 2 or abs(growth) <= TOLERANCE_NS:
+        return None
+    return Drift(round((least + most) / 2), round(growth))
+
+
+def _tightest(bounds: Bounds, window: tuple[int, int], sign: int) -> Bounds:
+    """Return the largest bound (sign 1) or the least (-1) of each short piece of the window."""
+    piece = (bounds.time_ns - window[0]) * _PIECES // max(window[1] - window[0], 1)
+    order = np.lexsort((sign * bounds.ns, piece))
+    last = np.concatenate((piece[order][1:] != piece[order][:-1], [True]))
+    return Bounds(bounds.time_ns[order[last]], bounds.ns[order[last]])
 
 
 def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
@@ -130,16 +209,14 @@ def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
     return np.asarray(is_named[code])
 
 
-def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> int | None:
-    """Return the least time from the end of the work before a sync to its return, None without any, ns."""
+def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> Bounds:
+    """Return the times from the end of the work before each sync to its return; of those with work before."""
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
     known = before >= 0
-    if not known.any():
-        return None
     # A synchronisation waits for every operation launched before it: the last end of all of them bounds it.
-    latest = np.maximum.accumulate(ops.end_ns[order])
-    return int((sync_end[known] - latest[before[known]]).min())
+    latest = np.maximum.accumulate(ops.end_ns[order]) if len(order) else order
+    return Bounds(sync_end[known], sync_end[known] - latest[before[known]])
 
 
 def _stream_of(trace: Trace, ops: LaunchedOperations) -> Int64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import union
 from viewer.analysis.launches.launches import Launches
-from viewer.analysis.recording.alignment import offsets
+from viewer.analysis.recording.clock_findings import clock_findings
 from viewer.analysis.recording.clocks import Clock
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.recording.losses import lost_rows
@@ -40,8 +40,7 @@ def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
         *_no_gpu_rows(trace),
         *lost_rows(launches, clocks),
         *stopped_calls(trace),
-        *_shifted_clocks(trace, clocks, offsets(clocks, launches, classes)),
-        *_contradictions(trace, clocks),
+        *clock_findings(launches, classes, clocks),
         *_aligned(trace),
         *_shared_gpus(trace),
         *_unknown_launches(launches),
@@ -94,47 +93,6 @@ def _launching_calls(trace: Trace) -> int:
         if returned is not None:
             rows = rows[returned == 0]
     return len(rows)
-
-
-def _shifted_clocks(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) -> Iterator[Finding]:
-    for clock in clocks:
-        if not clock.is_shifted:
-            continue
-        offset = by_ns[clock.gpu]
-        where = trace.gpu_label(clock.gpu)
-        early = clock.is_early
-        least = abs(clock.lower_ns or 0) if early else abs(clock.upper_ns or 0)
-        seen = (
-            "Operations start up to that long before they were launched"
-            if early
-            else "Synchronisations return up to that long before the work that they wait for ends"
-        )
-        yield Finding(
-            "shifted-clock",
-            "error",
-            f"{where}: its clock is {'early' if early else 'late'} by at least {least / 1e6:,.2f} ms",
-            f"{seen}. Numbers over the common window and between GPUs are unreliable until it is aligned: "
-            f"by {offset / 1e6:+,.3f} ms.",
-            where,
-            clock.gpu,
-            align_ns=offset,
-        )
-
-
-def _contradictions(trace: Trace, clocks: Sequence[Clock]) -> Iterator[Finding]:
-    for clock in clocks:
-        if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
-            where = trace.gpu_label(clock.gpu)
-            yield Finding(
-                "contradicting-clock",
-                "warning",
-                f"{where}: its times contradict the CPU's",
-                f"Judged by the launches, {clock.lower_ns / 1e6:+,.2f} ms or more would have to be added to "
-                f"them; judged by the synchronisations, {clock.upper_ns / 1e6:+,.2f} ms or less. No offset "
-                "does both: a few rows have wrong times, or are matched with a launch that is not theirs.",
-                where,
-                clock.gpu,
-            )
 
 
 def _aligned(trace: Trace) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ _ALL = ("gpus", "iterations", "phases", "collectives", "summary", "kernels", "st
 _ERRORS = {"shifted-clock": "clocks"}
 """What an error is about; all others are about the GPU."""
 _WARNINGS = {
+    "clock-apart": ("clocks", ("collectives", "late_ranks", "stalls")),
     "contradicting-clock": ("clocks", ("collectives", "stalls")),
     "unknown-launches": ("launches", ("gpus.launches", "phases", "stalls")),
     "whole-graphs": ("classes", ("gpus.exposed_comm_ns", "gpus.hidden_comm_ns", "gpus.classes", "kernels")),
