@@ -167,7 +167,7 @@ def test_a_long_title_ends_in_an_ellipsis_within_the_page(slide, title):
 def test_rows_without_room_are_left_out_and_counted(slide, demo_study):
     rows = [(row, True) for root in build_rows(demo_study) for row in root.walk() if not row.is_merged]
     page = FigurePage(replace(slide, rows=rows), 1600)
-    left_out = re.search(r"([\d,]+) more rows are not shown", " ".join(texts(svg_bytes(page.view))))
+    left_out = re.search(r"not shown: ([\d,]+) more rows", " ".join(texts(svg_bytes(page.view))))
     assert left_out
     shown = len(page.frame.rows)
     assert 8 <= shown < 60

@@ -37,6 +37,7 @@ from viewer.export.note_band import TOP, NoteBand
 from viewer.export.page import check_size
 from viewer.export.paint_notes import paint_notes
 from viewer.export.picture_view import PictureError, View
+from viewer.printable import counted
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.notes.note_places import NoteSpot, place_notes
@@ -76,7 +77,7 @@ class FigurePage:
         self.scene.collectives = view.study.collectives
         self._doubts = doubts_of(view.study)
         self._text_scale = style.small / _WINDOW_TEXT_PX
-        self._own, self._left_out = figure_rows(view)
+        self._own, self._cut = figure_rows(view), 0
         if not self._own:
             raise PictureError("no row that is chosen shows anything")
         self._place_columns()
@@ -156,6 +157,13 @@ class FigurePage:
         below = legend_block(found, view.theme, right, style.small, left, has_rule=False)
         if below is None:
             return None, band, band
+        if style.ratio is None:
+            # Below the table too, where it has the whole width.
+            wide = legend_block(found, view.theme, self._right, style.small, style.margin, has_rule=False)
+            assert wide
+            mean = self._table.mean_height - self._dimension_px if self._table else 0
+            top = max(band, mean) + style.small // 2
+            return wide, top, top + wide.height
         stacked = below, band + style.small // 2, band + style.small // 2 + below.height
         if len({label.box.top() for label in notes.labels}) != 1:
             return stacked
@@ -194,7 +202,7 @@ class FigurePage:
             heights.pop()
         if cut := len(self._own) - len(heights):
             del self._own[len(heights) :]
-            self._left_out += cut
+            self._cut += cut
             self._foot = self._caption()
         return min(room / self._natural, _MOST_LANE_SCALE)
 
@@ -212,8 +220,8 @@ class FigurePage:
         told = list(footer.state_definitions(view))
         if self._table and self._table.left_out:
             told.append(f"in no column, mean: {self._table.left_out}")
-        if self._left_out:
-            told.append(f"{self._left_out:,} more rows are not shown")
+        if self._cut:
+            told.append(f"not shown: {counted(self._cut, 'more row')}")
         return footer.caption_block(view, self._width, told, style.small, style.margin)
 
     def _spots(self, lane_scale: float, rows_px: int) -> list[NoteSpot]:

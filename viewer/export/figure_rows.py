@@ -36,8 +36,8 @@ class FigureRow:
     depth: int
 
 
-def figure_rows(view: View) -> tuple[list[FigureRow], int]:
-    """Return the rows that show something, and how many show nothing and are left out.
+def figure_rows(view: View) -> list[FigureRow]:
+    """Return the rows that show something.
 
     A folded process is represented by the state lanes of its GPUs, without its NVTX ranges: their names
     could not be read. An unfolded row that draws nothing itself is left out; its children name it.
@@ -45,7 +45,6 @@ def figure_rows(view: View) -> tuple[list[FigureRow], int]:
     labels = gpu_names(view.study.trace)
     shown: list[FigureRow] = []
     keys: set[str] = set()
-    empty = 0
     for row, is_unfolded in view.rows:
         gpus = [child for child in row.children if child.kind is RowKind.GPU]
         if row.kind is RowKind.PROCESS and gpus and not is_unfolded:
@@ -53,14 +52,13 @@ def figure_rows(view: View) -> tuple[list[FigureRow], int]:
         elif row_bands(row, is_unfolded):
             pairs = [(row, is_unfolded)]
         else:
-            empty += not is_unfolded
             continue
         for own, unfolded in pairs:
             if own.key not in keys:
                 keys.add(own.key)
                 above = sum(up.key in keys for up in own.path()[:-1])
                 shown.append(FigureRow(own, unfolded, _name(own, labels, bool(above)), above))
-    return shown, empty
+    return shown
 
 
 def note_standing(placed: Sequence[PlacedRow]) -> Callable[[str], str | None]:
@@ -82,7 +80,11 @@ def note_standing(placed: Sequence[PlacedRow]) -> Callable[[str], str | None]:
 def _name(row: Row, labels: Sequence[str], has_parent: bool) -> str:
     if row.kind is RowKind.GPU and row.gpu is not None:
         return labels[row.gpu]
-    return row.label if has_parent or row.parent is None else f"{row.path()[0].label} › {row.label}"
+    if row.parent is None:
+        return row.label
+    is_one_of_several = sum(sibling.label == row.label for sibling in row.parent.children) > 1
+    label = f"{row.label}, {row.detail}" if is_one_of_several and row.detail else row.label
+    return label if has_parent else f"{row.path()[0].label} › {label}"
 
 
 def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float) -> int:

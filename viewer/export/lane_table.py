@@ -23,7 +23,7 @@ from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, advance, croppe
 from viewer.trace.events import Int64
 
 _MOST_PARTS, _LEAST_SHARE, _LEAST_TOLD = 3, 0.005, 0.0005
-_LINE, _WIDEST_LABEL = 1.4, 8
+_LINE, _WIDEST_LABEL = 1.4, 10
 _SHARE = "share"
 
 

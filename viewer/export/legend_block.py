@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter
 
 from viewer.analysis.core.classify import CLASS_LABELS
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import EventBand, StateBand
 from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scene import Scene
@@ -36,7 +38,7 @@ class Entry:
 
 
 def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry]:
-    """Return what the rows show: the categories where a state lane stands, the classes where kernels do.
+    """Return what the rows show: the categories where a state lane has them, the classes where kernels stand.
 
     Either has a heading where both are there.
     """
@@ -47,11 +49,13 @@ def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry
 
 def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[Entry]:
     theme = view.theme
-    if any(True for _ in bands_in(placed, StateBand)):
+    gpus = {band.gpu for _, band in bands_in(placed, StateBand)}
+    if gpus:
         yield Entry("GPU state")
-        for text, argb in zip(_STATES[:-1], theme.parts[:-1], strict=True):
-            yield Entry(text, argb)
-        yield Entry(_STATES[-1], theme.text_faint, is_hatched=True)
+        spent_ns = sum(view.study.parts[gpu].totals(*view.window_ns) for gpu in gpus)
+        for part in np.flatnonzero(spent_ns).tolist():
+            is_idle = part == IDLE
+            yield Entry(_STATES[part], theme.text_faint if is_idle else theme.parts[part], is_idle)
     if any(band.row.kind in _KERNEL_ROWS for _, band in bands_in(placed, EventBand)):
         yield Entry("Kernels")
         for name in view.study.classes.present:
