@@ -43,10 +43,17 @@ def notes_of(view, count):
     return tuple(made)
 
 
+def layout_of(page):
+    """The notes of a page, its axis, and the top of its rows."""
+    if isinstance(page, FigurePage):
+        return page.layout.notes, page.layout.axis, page.layout.top
+    return page._notes, page._axis, page._top
+
+
 def bands(view, notes):
     for preset in PRESETS:
         page = page_of(replace(view, preset=preset, notes=notes))
-        yield preset, page, page._notes
+        yield preset, page, layout_of(page)[0]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 9])
@@ -60,7 +67,7 @@ def test_labels_lie_below_the_rows_and_beside_each_other(view, count):
             assert box.top() > lowest
             assert box.bottom() <= band.bottom + band.height
             assert not any(box.intersects(other) for other in boxes[:number])
-            left = -page._axis.left * page.dpr
+            left = -layout_of(page)[1].left * page.dpr
             assert left <= box.left() <= box.right() <= page.size.width() + left
         assert bool(band.height) == bool(count)
 
@@ -93,11 +100,11 @@ def test_the_head_of_the_arrow_touches_its_mark(view, preset):
     low, high = view.window_ns
     note = Note((low + high) // 2, (low + high) // 2, "here", colour="#ff00ff", row_key=row.key)
     marked = replace(view, preset=preset, notes=(note,))
-    image, band = picture(marked), page_of(marked)._notes
+    image, band = picture(marked), layout_of(page_of(marked))[0]
     page = page_of(marked)
     (label,) = band.labels
-    x = round((page._axis.left * page.dpr) + label.path[-1].x())
-    top = round(page._top * page.dpr)
+    x = round((layout_of(page)[1].left * page.dpr) + label.path[-1].x())
+    top = round(layout_of(page)[2] * page.dpr)
     # A line of two pixels may lie between two columns.
     column = []
     for y in range(round(label.box.top())):
@@ -121,14 +128,14 @@ def test_a_note_hides_nothing_but_the_pixels_of_its_mark(view, preset):
         assert preset == SLIDE
         return
     before, after = picture(plain, scale=1), picture(noted, scale=1)
-    left, top = page._axis.left, page._top
+    left, top = layout_of(page)[1].left, layout_of(page)[2]
     changed = {
         x
         for y in range(top, top + page.frame.rows[-1][2])
         for x in range(left, left + page.frame.scale.width)
         if before.pixel(x, y) != after.pixel(x, y)
     }
-    tip = left + page._notes.labels[0].path[-1].x()
+    tip = left + layout_of(page)[0].labels[0].path[-1].x()
     assert changed
     assert max(changed) - min(changed) <= 14
     assert min(changed) <= tip <= max(changed)
@@ -136,7 +143,7 @@ def test_a_note_hides_nothing_but_the_pixels_of_its_mark(view, preset):
 
 def test_what_has_no_room_is_counted(view):
     page = FigurePage(replace(view, preset=SLIDE, notes=notes_of(view, 3)), 1600)
-    spots = [mark.spot for mark in page._notes.marks]
+    spots = [mark.spot for mark in layout_of(page)[0].marks]
     band = NoteBand(spots * 30, (900, 400), (0, 300), 17, most_rows=2)
     assert band.left_out > 0
     assert len(band.labels) + band.left_out == len(band.marks) == 30 * len(spots)
@@ -146,10 +153,10 @@ def test_a_note_without_an_arrow_or_a_text_is_marked_alone(view):
     low, high = view.window_ns
     silent = Note(low, (low + high) // 2, "")
     page = PicturePage(replace(view, notes=(silent,)), 1600)
-    assert not page._notes.labels
-    assert page._notes.height == 0
-    (mark,) = page._notes.marks
-    assert mark.box == QRectF(0, 0, mark.box.width(), page._notes.bottom)
+    assert not layout_of(page)[0].labels
+    assert layout_of(page)[0].height == 0
+    (mark,) = layout_of(page)[0].marks
+    assert mark.box == QRectF(0, 0, mark.box.width(), layout_of(page)[0].bottom)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
@@ -168,7 +175,7 @@ def test_names_of_bars_keep_their_ink_over_a_selection(view, preset, theme):
     )
     page, image = page_of(marked, scale=2), picture(marked, scale=2)
     assert page.frame.labels
-    left, top = (round(v * page.dpr) for v in (page._axis.left, page._top))
+    left, top = (round(v * page.dpr) for v in (layout_of(page)[1].left, layout_of(page)[2]))
     for label in page.frame.labels[:3]:
         ink = QColor(int(page.frame.ink[label.colour])).rgb()
         inside = (

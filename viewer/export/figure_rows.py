@@ -20,8 +20,10 @@ from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, advance, cropped, squeezed
 from viewer.timeline.paint.paint_rows import gpu_of
 
-_ROOMY, _TIGHT = 1.15, 1.05
-"""How much higher than a name's text its row is at least."""
+_ROOMY, _TIGHT = 1.15, 0.88
+"""How high a row is at least for a name in the larger text, and in the smaller; in units of the text."""
+_HALF_LANE = 16
+"""Rows that are lower in the window, half lanes of communication, may go without a name."""
 _INDENT = 0.8
 _MAIN = (RowKind.PROCESS, RowKind.GPU)
 
@@ -95,6 +97,7 @@ def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float) -> i
 
 def least_scale(heights: Sequence[int], style: FigureStyle) -> float:
     """Return how many times the window's height rows need for names that can be read."""
+    heights = [height for height in heights if height >= _HALF_LANE] or heights
     return _TIGHT * style.small / min(heights, default=1)
 
 
@@ -118,6 +121,8 @@ def paint_names(
     """
     for own, placed in rows:
         pixels = style.body if placed.height * scale >= _ROOMY * style.body else style.small
+        if placed.height * scale < _TIGHT * style.small:
+            continue
         drawn = placed.bands
         middle = drawn[0].y + drawn[0].height / 2 if drawn else placed.height / 2
         y = rect.top() + (placed.y + middle) * scale

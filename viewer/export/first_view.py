@@ -65,10 +65,12 @@ def chosen_rows(roots: Sequence[Row], patterns: Sequence[str]) -> list[tuple[Row
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        keys = {row.key for row in topmost(roots, pattern)}
+        # A GPU that is merged with its process is shown by the row of the process.
+        found = (row.parent if row.is_merged else row for row in topmost(roots, pattern))
+        keys = {row.key for row in found if row is not None}
         if not keys:
             raise PictureError(nothing_called(roots, pattern))
         chosen |= keys
-    rows = [row for root in roots for row in root.walk()]
+    rows = [row for root in roots for row in root.walk() if not row.is_merged]
     above = {up.key for row in rows if row.key in chosen for up in row.path()[:-1]}
     return [(row, row.key in above) for row in rows if row.key in chosen or row.key in above]
