@@ -76,7 +76,7 @@ def test_every_percentage_of_a_picture_is_one_of_the_window(window, is_filtered,
     qtbot.waitUntil(lambda: window.timeline.cards.selection.table is not None)
     card = painted(window.timeline.cards.selection.table)
     kept = listed(window.findChild(MeasurementsPanel))
-    dialog = PictureDialog(state, window.timeline, window.look, window)
+    dialog = PictureDialog(state, window.timeline, window.theme_manager, window)
     for what in (VIEW, WHOLE, ITERATION, SELECTION):
         dialog.options.window_box.setCurrentText(what)
         view = dialog.options.view()
