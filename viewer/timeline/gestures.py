@@ -199,7 +199,7 @@ class Gestures(QObject):
             hit = strip.hit(event.position())
             self.state.select_event(hit.event if hit else None)
             self.clicked.emit(strip, event.position(), bool(event.modifiers() & ADD))
-        self._under = (strip, event.position())
+        self._rest_at(strip, event.position())
         self._set_hover(strip, event.position())
         if not drag.moved:
             self.pointed.emit(strip, event.position())
@@ -273,12 +273,23 @@ class Gestures(QObject):
 
     def point_again(self) -> None:
         """Update the hover: the picture has moved under the pointer."""
-        if self._under is not None and self._drag is None:
-            self._set_hover(*self._under)
-            self.pointed.emit(*self._under)
+        if self._under is None or self._drag is not None:
+            return
+        strip, on_screen = self._under
+        pos = strip.mapFromGlobal(on_screen)
+        if 0 <= pos.y() < strip.height():
+            self._set_hover(strip, pos)
+            self.pointed.emit(strip, pos)
+        else:
+            self.state.set_hover(None)
+            self.left.emit()
+
+    def _rest_at(self, strip: TimeStrip, pos: QPointF) -> None:
+        """Remember where the pointer is: on the screen, for the strip may move under it."""
+        self._under = (strip, strip.mapToGlobal(pos))
 
     def _hover(self, strip: TimeStrip, pos: QPointF) -> None:
-        self._under = (strip, pos)
+        self._rest_at(strip, pos)
         self._set_hover(strip, pos)
         self.pointed.emit(strip, pos)
 

@@ -257,8 +257,14 @@ class Timeline(QWidget):
         self.gestures.point_again()
 
     def _follow_pinned(self) -> None:
+        """Show the pinned rows; the row under the pointer stays where it is."""
+        pointed = self.headers.pointed_row
+        in_view = pointed is not None and any(p.row is pointed for p in self.headers.visible_rows())
+        y = self.headers.y() + self.headers.label_y(pointed) if pointed is not None else 0
         self.pinned.set_rows(self.pinned_headers.visible_rows())
         self._lay_out()
+        if pointed is not None and in_view:
+            self.headers.hold(pointed, y - self.headers.y())
 
     def _follow_hover(self) -> None:
         before, self._pointed = self._pointed, self.state.hover

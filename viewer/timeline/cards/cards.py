@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.study import Study
 from viewer.drawing.hit import HitResult
-from viewer.drawing.layout import row_bands
 from viewer.state import ViewState, Window
 from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.hit_text import has_text
@@ -153,7 +152,7 @@ class Cards(QObject):
         low, high = self._state.axis.window
         x = canvas.x_of((max(start, low) + min(end, high)) // 2)
         for placed in canvas.placed:
-            for band in row_bands(placed.row, placed.expanded) if placed.row.key == chosen.row_key else ():
+            for band in placed.bands if placed.row.key == chosen.row_key else ():
                 pos = QPointF(x, placed.y + band.y + band.height / 2)
                 hit = canvas.hit(pos)
                 if hit is not None and hit.event == chosen:

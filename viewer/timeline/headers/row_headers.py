@@ -68,6 +68,7 @@ class RowHeaders(QTreeView):
         self._is_following = False
         self._is_filtered = False
         self._before_filter: list[PlacedRow] = []
+        self._beyond_px = 0
         self._rows = RowModel(state, self)
         self.setModel(self._rows)
         self.setAccessibleName("Rows of the trace")
@@ -82,6 +83,7 @@ class RowHeaders(QTreeView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.viewport().setMouseTracking(True)
+        self.verticalScrollBar().valueChanged.connect(self._leave_beyond)
         self.expanded.connect(lambda index: self._fold(index, True))
         self.collapsed.connect(lambda index: self._fold(index, False))
         self._late = QTimer(self, singleShot=True, interval=FIGURES_MS)
@@ -114,6 +116,29 @@ class RowHeaders(QTreeView):
 
     def _placed(self, row: Row, y: int, height: int) -> PlacedRow:
         return PlacedRow(row, y, height, row.key in self._state.rows.expanded, self._rows.lane_sizes)
+
+    def label_y(self, row: Row) -> int:
+        """Return where the middle of a row's label is, in pixels of the view."""
+        return self._pin_of(row).center().y()
+
+    def hold(self, row: Row, y: int) -> None:
+        """Scroll so that a row's label is at this height of the view, beyond the last row if need be."""
+        if not self._rows.index_of(row.key).isValid():
+            return
+        self.executeDelayedItemsLayout()
+        bar = self.verticalScrollBar()
+        value = bar.value() + self.label_y(row) - y
+        end = bar.maximum() - self._beyond_px
+        self._beyond_px = max(0, value - end)
+        bar.setMaximum(end + self._beyond_px)
+        bar.setValue(value)
+
+    def _leave_beyond(self, value: int) -> None:
+        """Let the view end with the rows again, once they have been scrolled back to their end."""
+        bar = self.verticalScrollBar()
+        if self._beyond_px and value <= bar.maximum() - self._beyond_px:
+            self._beyond_px = 0
+            self.updateGeometries()
 
     def current_row(self) -> Row | None:
         """Return the keyboard's row."""
@@ -213,7 +238,12 @@ class RowHeaders(QTreeView):
     # Geometry
 
     def updateGeometries(self) -> None:
+        bar = self.verticalScrollBar()
+        value = bar.value()
         super().updateGeometries()
+        if self._beyond_px:
+            bar.setMaximum(bar.maximum() + self._beyond_px)
+            bar.setValue(value)
         self.moved.emit()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
