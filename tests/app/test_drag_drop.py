@@ -30,3 +30,17 @@ def test_of_several_files_one_is_opened_and_the_others_are_counted(window, tmp_p
     assert opened == [tmp_path / "a.sqlite"]
     assert not window.drop_hint.isVisible()
     assert window.notice.label.text() == "Opening a.sqlite. One trace at a time: the other file is left."
+
+
+def test_a_drop_is_a_copy_whatever_the_source_proposes(window, tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "open", lambda _: None)
+    data = dragged(tmp_path / "a.sqlite")
+    both = COPY | Qt.DropAction.MoveAction
+    for event, handler in (
+        (QDragEnterEvent(QPoint(9, 9), both, data, LEFT, NONE), window.dragEnterEvent),
+        (QDropEvent(QPointF(9, 9), both, data, LEFT, NONE), window.dropEvent),
+    ):
+        event.setDropAction(Qt.DropAction.MoveAction)
+        handler(event)
+        assert event.isAccepted()
+        assert event.dropAction() == COPY

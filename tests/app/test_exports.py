@@ -141,7 +141,7 @@ def test_dialogs_that_save_begin_in_the_folder_of_the_user(window, monkeypatch, 
         return "", ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
-    monkeypatch.setattr("viewer.app.exports.QStandardPaths.writableLocation", lambda _: str(tmp_path))
+    monkeypatch.setattr("viewer.app.folders.QStandardPaths.writableLocation", lambda _: str(tmp_path))
     PictureDialog(window.state, window.timeline, window.theme_manager, window).save()
     window.actions_by_id["report"].trigger()
     window.target.save_table(pd.DataFrame({"a": [1]}))

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, QTimer
-from PySide6.QtWidgets import QApplication, QMenu, QTabBar
+from PySide6.QtCore import QSettings, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QTabBar
 
+from tests.panels.make import double_click
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.study import Study
@@ -17,9 +18,13 @@ from viewer.app.crash import CrashGuard
 from viewer.app.dialogs import go_to
 from viewer.app.docks import PANELS
 from viewer.app.settings import Settings
+from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.drawing.times import TimeError
+from viewer.panels.measurements_panel import MeasurementsPanel
+from viewer.panels.notes_panel import NotesPanel
 from viewer.rows import build_rows
+from viewer.state import Note
 
 MS = 1_000_000
 
@@ -261,3 +266,60 @@ def test_tabs_stay_where_they_are_when_counts_come_and_go(window):
     panels[3].badge_changed.emit("")
     assert lefts() == pytest.approx(wide, abs=4)
     assert any(bar.tabText(at).rstrip() == panels[3].title for at in range(bar.count()))
+
+
+def test_the_status_bar_is_true_after_a_filter_goes(window):
+    state = window.state
+    low, high = state.study.trace.window_ns
+    state.set_filter(state.study.range_scope(low, (low + high) // 2))
+    filtered = window.status.length.text()
+    assert "100.0 %" in filtered
+    state.set_filter(None)
+    (start, end), (first, last) = state.axis.window, state.axis.limits
+    assert (start, end) == (low, (low + high) // 2)
+    said = f"{format_ns(end - start)} in view, {format_share((end - start) / (last - first))}"
+    assert window.status.length.text() == f"{said} of {format_ns(last - first)}"
+
+
+def test_del_in_a_dock_deletes_there_and_nowhere_else(window, qtbot):
+    state = window.state
+    low, _ = state.axis.window
+    state.notes.add(Note(low, low + 1000, text="stays"))
+    state.notes.choose(0)
+    state.measurements.keep(low, low + 1000)
+    state.measurements.keep(low + 1000, low + 2000)
+    window.target.bring_panel("Measurements")
+    table = window.findChild(MeasurementsPanel).table
+    table.setFocus()
+    table.selectRow(0)
+    qtbot.keyClick(table, Qt.Key.Key_Delete)
+    assert len(state.measurements.items) == 1
+    assert len(state.notes.items) == 1
+    window.target.bring_panel("Notes")
+    state.notes.add(Note(low, low + 2000, text="goes too"))
+    notes = window.findChild(NotesPanel).table
+    notes.setFocus()
+    notes.selectAll()
+    qtbot.keyClick(notes, Qt.Key.Key_Delete)
+    assert state.notes.items == ()
+    assert len(state.measurements.items) == 1
+
+
+def test_renaming_in_a_sorted_list_moves_the_row_and_says_nothing(window, qtbot):
+    # Warnings of Qt fail every test: of editors that the view does not know any more, too.
+    state = window.state
+    low, _ = state.axis.window
+    for number, name in enumerate("bcd"):
+        state.measurements.keep(low + number * MS, low + (number + 1) * MS, name)
+    window.target.bring_panel("Measurements")
+    table = window.findChild(MeasurementsPanel).table
+    qtbot.waitUntil(table.isVisible)
+    column = [c.key for c in table.frame_model.columns].index("name")
+    table.horizontalHeader().setSortIndicator(column, Qt.SortOrder.AscendingOrder)
+    double_click(qtbot, table.viewport(), table.visualRect(table.frame_model.index(2, column)).center())
+    field = next(made for made in table.findChildren(QLineEdit) if made.isVisible())
+    field.selectAll()
+    qtbot.keyClicks(field, "a")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: [item.name for item in state.measurements.items] == ["b", "c", "a"])
+    assert [table.frame_model.index(row, column).data() for row in range(3)] == ["a", "b", "c"]

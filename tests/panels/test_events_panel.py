@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from tests.panels.make import looking_at, row_of
+from tests.panels.make import double_click, looking_at, row_of
 from viewer.drawing.times import TimeError
 from viewer.panels.event_columns import COLUMNS, columns_for
 from viewer.panels.event_set import gather
@@ -345,7 +345,7 @@ def test_a_click_in_the_table_moves_no_window_and_a_double_click_does(panel, qtb
     qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=at)
     assert panel.state.axis.window == before
     assert panel.state.chosen == row.events.ref(2, row.key)
-    qtbot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=at)
+    double_click(qtbot, viewport, at)
     start, end = panel.state.axis.window
     assert (start, end) != before
     assert start < row.events.start_ns[2] < end

@@ -3,9 +3,11 @@
 import re
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLineEdit
 
+from tests.panels.make import double_click
 from tests.timeline.make import study_of, training
 from viewer.analysis.time.measure import parts_of
 from viewer.export.report_page import html_report, report_facts
@@ -68,14 +70,14 @@ def test_a_range_over_several_iterations_is_no_percentage_of_one(panel):
     assert re.fullmatch(r"\d\.\d ×", model.index(0, column).data())
 
 
-def test_names_and_notes_are_edited_and_undone(panel):
+def test_names_and_notes_are_edited_and_undone(panel, qtbot):
     start = iteration_start(panel)
     kept = panel.state.measurements
     kept.keep(start, start + MS)
     model = panel.table.model()
     column = next(i for i, c in enumerate(panel.table.frame_model.columns) if c.key == "note")
     assert model.setData(model.index(0, column), "the loader", Qt.ItemDataRole.EditRole)
-    assert kept.items[0].note == "the loader"
+    qtbot.waitUntil(lambda: kept.items[0].note == "the loader")
     panel.table.selectRow(0)
     panel.copy_text()
     assert QGuiApplication.clipboard().text().splitlines()[0].endswith("the loader")
@@ -88,8 +90,7 @@ def test_a_double_click_shows_the_range(qtbot, panel):
     panel.state.measurements.keep(start, start + MS)
     table = panel.table
     centre = table.visualRect(table.model().index(0, 2)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
-    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
+    double_click(qtbot, table.viewport(), centre)
     assert panel.state.selection == (start, start + MS)
 
 
@@ -123,3 +124,50 @@ def test_a_range_of_which_nothing_was_recorded_has_no_numbers(panel):
     page = html_report(facts)
     assert "of another trace" in page
     assert ">nan" not in page.lower()
+
+
+def editor_of(table):
+    return next(field for field in table.findChildren(QLineEdit) if field.isVisible())
+
+
+@pytest.mark.parametrize("leave", ["Return", "Tab", "elsewhere"])
+def test_renaming_in_the_cell_says_nothing_and_keeps_the_row(panel, qtbot, leave):
+    # Warnings of Qt fail every test: of editors that the view does not know any more, too.
+    state, table = panel.state, panel.table
+    start = iteration_start(panel)
+    for number in range(3):
+        state.measurements.keep(start + number * MS, start + (number + 1) * MS)
+    panel.activateWindow()
+    qtbot.waitActive(panel).__enter__()
+    name = next(i for i, c in enumerate(COLUMNS) if c.key == "name")
+    at = table.visualRect(table.frame_model.index(1, name)).center()
+    double_click(qtbot, table.viewport(), at)
+    field = editor_of(table)
+    field.selectAll()
+    qtbot.keyClicks(field, "the hole")
+    if leave == "elsewhere":
+        other = table.visualRect(table.frame_model.index(2, 3)).center()
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=other)
+    else:
+        qtbot.keyClick(field, getattr(Qt.Key, f"Key_{leave}"))
+    qtbot.waitUntil(lambda: state.measurements.items[1].name == "the hole")
+    assert table.frame_model.index(1, name).data() == "the hole"
+    assert table.selected_positions() == [2 if leave == "elsewhere" else 1]
+    state.history.undo()
+    assert table.frame_model.index(1, name).data() != "the hole"
+
+
+def test_del_deletes_the_selected_rows(panel, qtbot):
+    state, table = panel.state, panel.table
+    start = iteration_start(panel)
+    for number in range(4):
+        state.measurements.keep(start + number * MS, start + (number + 1) * MS)
+    names = [item.name for item in state.measurements.items]
+    table.selectRow(1)
+    selection = table.selectionModel()
+    selection.select(
+        table.frame_model.index(3, 0),
+        QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows,
+    )
+    qtbot.keyClick(table, Qt.Key.Key_Delete)
+    assert [item.name for item in state.measurements.items] == [names[0], names[2]]

@@ -55,6 +55,7 @@ def test_a_double_click_goes_there_and_shows_the_row(panel):
     index = table.frame_model.index(0, 4)
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(index).center())
     QTest.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(index).center())
+    QTest.mouseRelease(table.viewport(), Qt.MouseButton.LeftButton)
     start, end = note.span(state.study)
     assert state.axis.window[0] < start < end < state.axis.window[1]
     assert state.rows.nearest_shown(row) is row

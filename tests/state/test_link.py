@@ -74,6 +74,19 @@ def test_overlays_are_the_same(pair):
     assert link.first.overlays == {"idle", "exposed"}
 
 
+def test_linking_keeps_all_overlays_of_the_first(pair):
+    a, b = pair
+    a.set_overlays(frozenset({"idle", "exposed", "waiting"}))
+    b.set_overlays(frozenset({"waiting"}))
+    link = AxisLink(a, b)
+    assert a.overlays == b.overlays == {"idle", "exposed", "waiting"}
+    b.set_overlays(frozenset({"exposed"}))
+    assert a.overlays == {"exposed"}
+    link.release()
+    b.set_overlays(frozenset())
+    assert a.overlays == {"exposed"}
+
+
 def test_released_the_first_is_alone_again(pair):
     a, b = pair
     limits = a.axis.limits

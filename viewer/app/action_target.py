@@ -19,6 +19,7 @@ from viewer.app import settings as remembered
 from viewer.app.command_palette import CommandPalette
 from viewer.app.comparison import FILES
 from viewer.app.exports import export_report, save_table
+from viewer.app.folders import folder_to_open_from
 from viewer.app.key_sheet import KeySheet
 from viewer.app.notices import NoticeBar
 from viewer.app.picture_dialog import PictureDialog
@@ -102,8 +103,7 @@ class ActionTarget(QObject):
 
     def compare(self) -> None:
         """Ask for another trace and show it under the open one."""
-        recent = self._settings.recent()
-        folder = str(recent[0].parent) if recent else ""
+        folder = folder_to_open_from()
         name, _ = QFileDialog.getOpenFileName(self.parent_widget, "Compare with", folder, FILES)
         if name:
             self._compare(Path(name))

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from PySide6.QtCore import QStandardPaths, QUrl
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from viewer.app.folders import note_saved, path_to_save_as
 from viewer.app.notices import NoticeBar
 from viewer.app.save_questions import may_write
 from viewer.export import kinds
@@ -24,12 +25,6 @@ PAGES = "HTML (*.html)"
 TABLES = "CSV (*.csv);;Parquet (*.parquet);;TSV (*.tsv);;Markdown (*.md)"
 
 
-def start_folder() -> Path:
-    """Return where dialogs that save begin: the user's documents, else the home folder."""
-    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-    return Path(folder) if folder and Path(folder).is_dir() else Path.home()
-
-
 def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write the report; a background thread computes its numbers."""
     study = state.study
@@ -37,8 +32,9 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
         return
     marker, scope = state.marker, state.scope
     kept, notes = state.measurements.items, state.notes.items
-    first = str(start_folder() / f"{study.trace.path.stem}.html")
-    name, _ = QFileDialog.getSaveFileName(parent, "Export report", first, PAGES)
+    name, _ = QFileDialog.getSaveFileName(
+        parent, "Export report", path_to_save_as(f"{study.trace.path.stem}.html"), PAGES
+    )
     if not name:
         return
     path = Path(name)
@@ -56,8 +52,7 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
 
 def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write a panel's table to it in a background thread."""
-    first = str(start_folder() / "table.csv")
-    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", first, TABLES)
+    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", path_to_save_as("table.csv"), TABLES)
     if not name:
         return
     path = Path(name)
@@ -72,6 +67,7 @@ def _write(
     what: str, path: Path, work: Callable[[IsCancelled], None], notice: NoticeBar, parent: QWidget
 ) -> None:
     """Write a file in a thread, and report success or the error."""
+    note_saved(path)
 
     def tried(asked: IsCancelled) -> str:
         try:

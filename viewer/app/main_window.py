@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QTimer
+from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -257,7 +257,7 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if files := local_files(event.mimeData()):
-            event.acceptProposedAction()
+            _take_copy(event)
             self.drop_hint.offer(files[0], len(files) - 1)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
@@ -265,10 +265,17 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop_hint.hide()
+        _take_copy(event)
         files = local_files(event.mimeData())
         self.open(files[0])
         if len(files) > 1:
             self.notice.tell(f"Opening {files[0].name}. {one_at_a_time(len(files) - 1)}.")
+
+
+def _take_copy(event: QDropEvent) -> None:
+    """Accept a drag as a copy: a source that proposes to move would remove the file afterwards."""
+    event.setDropAction(Qt.DropAction.CopyAction)
+    event.accept()
 
 
 def _close_menus() -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.app.exports import start_folder
+from viewer.app.folders import note_saved, path_to_save_as
 from viewer.app.picture_options import PictureOptions
 from viewer.app.save_questions import may_write
 from viewer.app.theme_manager import ThemeManager
@@ -101,12 +101,14 @@ class PictureDialog(QDialog):
         """Ask for a file and write the picture."""
         study = self._state.study
         stem = study.trace.path.stem if study else "picture"
-        first = str(start_folder() / f"{stem}.png")
-        name, kind = QFileDialog.getSaveFileName(self, "Save the picture", first, PICTURES)
+        name, kind = QFileDialog.getSaveFileName(
+            self, "Save the picture", path_to_save_as(f"{stem}.png"), PICTURES
+        )
         path = _with_suffix(Path(name), kind) if name else None
         if path is None or not may_write(path, name, PICTURE_KINDS[path.suffix.casefold()], self):
             return
         if self._state.study is study:
+            note_saved(path)
             self.write(path)
 
     def write(self, path: Path, kind: str = "") -> None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from viewer.app import session_store as store
+from viewer.app.folders import folder_to_open_from, path_to_save_as
 from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
 from viewer.export.atomic import write_atomic
@@ -241,10 +242,11 @@ def _write(path: Path, text: str) -> str:
     return ""
 
 
-def ask_where_to_save(trace: Path, parent: QWidget) -> Path | None:
-    """Ask for a session file to write, beside the trace at first."""
-    first = trace.with_name(trace.stem + SUFFIX)
-    name, _ = QFileDialog.getSaveFileName(parent, "Save the session", str(first), FILES)
+def ask_where_to_save(trace: Path, is_demo: bool, parent: QWidget) -> Path | None:
+    """Ask for a session file to write: beside the trace at first, of the demo in the user's folder."""
+    name = trace.stem + SUFFIX
+    first = path_to_save_as(name) if is_demo else str(trace.with_name(name))
+    name, _ = QFileDialog.getSaveFileName(parent, "Save the session", first, FILES)
     if not name:
         return None
     path = Path(name)
@@ -253,9 +255,9 @@ def ask_where_to_save(trace: Path, parent: QWidget) -> Path | None:
     return path if may_write(path, name, SESSION, parent) else None
 
 
-def ask_for_session(folder: str, parent: QWidget) -> Path | None:
+def ask_for_session(parent: QWidget) -> Path | None:
     """Ask for a session file to open."""
-    name, _ = QFileDialog.getOpenFileName(parent, "Open a session", folder, FILES)
+    name, _ = QFileDialog.getOpenFileName(parent, "Open a session", folder_to_open_from(), FILES)
     return Path(name) if name else None
 
 

@@ -61,6 +61,7 @@ RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)
 LAYOUT = Setting("layout", b"", bytes.fromhex)
 HEADER_WIDTH = Setting("header_width", 0, int)
+SAVE_FOLDER = Setting("save_folder", "", str)
 
 
 class Settings:

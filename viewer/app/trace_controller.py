@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from viewer.analysis.study import Loading, Study
+from viewer.app.folders import folder_to_open_from
 from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
@@ -111,8 +112,7 @@ class TraceController(QObject):
 
     def choose_session(self) -> None:
         """Ask for a session file and open its trace as it says."""
-        recent = self._settings.recent()
-        path = ask_for_session(str(recent[0].parent) if recent else "", self._parent)
+        path = ask_for_session(self._parent)
         if path is not None:
             self.open(path)
 
@@ -121,7 +121,7 @@ class TraceController(QObject):
         study = self._state.study
         if study is None:
             return
-        path = ask_where_to_save(study.trace.path, self._parent)
+        path = ask_where_to_save(study.trace.path, self.is_demo, self._parent)
         if path is not None and self._state.study is not study:
             self._notice.tell(
                 f"{visible(path.name)} was not saved: another trace is open now", severity="error"
@@ -134,9 +134,7 @@ class TraceController(QObject):
 
     def choose_file(self) -> None:
         """Ask for a file and open it."""
-        recent = self._settings.recent()
-        folder = str(recent[0].parent) if recent else ""
-        name, _ = QFileDialog.getOpenFileName(self._parent, "Open a trace", folder, FILES)
+        name, _ = QFileDialog.getOpenFileName(self._parent, "Open a trace", folder_to_open_from(), FILES)
         if name:
             self.open(Path(name))
 

@@ -56,7 +56,7 @@ def write_demo(options: DemoOptions, out: Path | None) -> Path:
     try:
         if options == DemoOptions():
             return default_demo()
-        kept = cache_folder() / "demo" / f"demo-{options.key}.sqlite"
+        kept = cache_folder() / "demo" / options.key / "demo.sqlite"
         return kept if kept.is_file() else make_demo(kept, options)
     except OSError as error:
         raise typer.TyperException(

@@ -99,5 +99,6 @@ def default_demo() -> Path:
     """Return the path of the default demo in the user's cache folder; write it if it is missing."""
     cache = os.environ.get("LIGHTBOX_CACHE_DIR") or platformdirs.user_cache_path("lightbox", appauthor=False)
     options = DemoOptions()
-    path = Path(cache) / "demo" / f"demo-{options.key}.sqlite"
+    # The folder tells the options apart: the file's name is what windows, pages and pictures call the trace.
+    path = Path(cache) / "demo" / options.key / "demo.sqlite"
     return path if path.is_file() else make_demo(path, options)

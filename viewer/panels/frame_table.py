@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyleOptionViewItem, QWidget
 
@@ -151,7 +159,9 @@ class FrameModel(QAbstractTableModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not self.columns[index.column()].editable:
             return False
-        self.edited.emit(self.position(index), self.columns[index.column()].key, str(value))
+        position, key = self.position(index), self.columns[index.column()].key
+        # Later: the answer is another frame, while the view still has to close the editor.
+        QTimer.singleShot(0, self, lambda: self.edited.emit(position, key, str(value)))
         return True
 
 
@@ -177,6 +187,18 @@ _ROLES = {
 class EditableFrameModel(FrameModel):
     """A FrameModel with editable cells; a class of its own, as a Python `flags` slows large tables down."""
 
+    def set_frame(self, frame: pd.DataFrame, columns: Sequence[TableColumn] | None = None) -> None:
+        """Show another frame; one of the same rows in the same order leaves selection and editor alone."""
+        count, order = len(self.frame), self.order
+        if columns is not None or len(frame) != count or not count:
+            super().set_frame(frame, columns)
+            return
+        self.frame = frame
+        if np.array_equal(self._order(), order):
+            self.dataChanged.emit(self.index(0, 0), self.index(len(frame) - 1, len(self.columns) - 1))
+        else:
+            super().set_frame(frame)
+
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
         return flags | Qt.ItemFlag.ItemIsEditable if self.columns[index.column()].editable else flags
@@ -200,8 +222,11 @@ class FrameTable(DenseTable):
         The user double-clicked a row or pressed Enter on it: its position in the frame.
     save_requested(DataFrame)
         The user wants the table (or the selected rows) as a file.
+    delete_requested()
+        The user pressed Del on the selected rows of an editable table.
     """
 
+    delete_requested = Signal()
     chosen = Signal(int)
     save_requested = Signal(object)
 
@@ -285,8 +310,21 @@ class FrameTable(DenseTable):
             self.copy()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self._choose(self.currentIndex())
+        elif self._deletes(event):
+            self.delete_requested.emit()
         else:
             super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Take Del before the window's shortcuts do."""
+        if event.type() == QEvent.Type.ShortcutOverride and self._deletes(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _deletes(self, event: Any) -> bool:
+        is_editable = isinstance(self.frame_model, EditableFrameModel)
+        return is_editable and event.matches(QKeySequence.StandardKey.Delete)
 
     def _choose(self, index: Index) -> None:
         if not self.frame_model.columns[index.column()].editable:

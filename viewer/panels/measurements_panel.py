@@ -107,6 +107,7 @@ class MeasurementsPanel(Panel):
         layout.addLayout(foot)
         copy.clicked.connect(self.copy_text)
         delete.clicked.connect(self.delete_chosen)
+        self.table.delete_requested.connect(self.delete_chosen)
         self.table.chosen.connect(self._show)
         self.table.frame_model.edited.connect(
             lambda at, key, text: state.measurements.change(at, **{key: text})

@@ -95,7 +95,8 @@ class NotesPanel(Panel):
         layout.addWidget(self.table, 1)
         layout.addLayout(foot)
         self.go_to.clicked.connect(lambda: self._go(self.table.selected_positions()))
-        self.delete.clicked.connect(lambda: state.notes.delete(set(self.table.selected_positions())))
+        for asked in (self.delete.clicked, self.table.delete_requested):
+            asked.connect(lambda: state.notes.delete(set(self.table.selected_positions())))
         self.table.chosen.connect(lambda position: self._go([position]))
         self.table.frame_model.edited.connect(self._rewrite)
         self.table.save_requested.connect(self.save_requested)

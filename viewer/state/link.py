@@ -70,6 +70,7 @@ class AxisLink(QObject):
         self.first.iterations_changed.disconnect(self._follow_iteration)
         self.first.overlays_changed.disconnect(self._copy_overlays)
         self.first.card_changed.disconnect(self._copy_card)
+        self.second.overlays_changed.disconnect(self._copy_overlays_back)
         self._moving = True
         if self.first.study is not None and self.first.axis.limits == self._joined:
             self.first.axis.limit(self._limits[0])
@@ -116,15 +117,11 @@ class AxisLink(QObject):
         self.second.set_card(self.first.card)
 
     def _copy_overlays(self) -> None:
-        _match_overlays(self.first, self.second)
+        # All at once: after a part of them, the other view would copy that part back.
+        self.second.set_overlays(self.first.overlays)
 
     def _copy_overlays_back(self) -> None:
-        _match_overlays(self.second, self.first)
-
-
-def _match_overlays(model: ViewState, other: ViewState) -> None:
-    for name in model.overlays ^ other.overlays:
-        other.set_overlay(name, name in model.overlays)
+        self.first.set_overlays(self.second.overlays)
 
 
 def _first_pair(first: ViewState, second: ViewState) -> tuple[int | None, int | None]:

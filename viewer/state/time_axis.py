@@ -22,7 +22,7 @@ class TimeAxis(QObject):
     Signals
     -------
     changed()
-        The window is another one.
+        The window is another one, or its limits are.
     """
 
     changed = Signal()
@@ -50,8 +50,11 @@ class TimeAxis(QObject):
 
     def limit(self, limits: Window) -> None:
         """Take other limits; the window is moved and shrunk into them."""
+        before = self.limits, self.window
         self.limits = limits
         self.go(*self.window)
+        if self.window == before[1] and limits != before[0]:
+            self.changed.emit()
 
     def go(self, start_ns: int, end_ns: int, run: str = "") -> None:
         """Show [start, end), moved and shrunk into the limits.
