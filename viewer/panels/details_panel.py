@@ -13,7 +13,13 @@ from viewer import definitions
 from viewer.analysis.kernels.name_stats import neighbour
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
-from viewer.panels.selection_details import Section, SelectionDetails, details_of_event, details_of_stall
+from viewer.panels.selection_details import (
+    Section,
+    SelectionDetails,
+    details_of_event,
+    details_of_ranges,
+    details_of_stall,
+)
 from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
@@ -26,20 +32,22 @@ TEXT_PX = 13
 PAUSE_MS = 80
 """How long the selection must stay before its details are computed: a held key passes many events."""
 
+EVENT, STALL, RANGE = "event", "stall", "range"
 _HINT = (
-    "Click a bar in the timeline, or a stall in its dock:\neverything known about the selection stands here."
+    "Click a bar in the timeline, drag over a range, or choose a stall in its dock:\n"
+    "everything known about the selection stands here."
 )
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event or stall, the one chosen last."""
+    """Shows the selected event, stall or range: of what is selected, what was selected last."""
 
     title = "Details"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.details: SelectionDetails | None = None
-        self._is_stall = False
+        self._latest = EVENT
         self._worker = Worker(self)
         self.page = QTextBrowser()
         self.page.setFrameShape(QFrame.Shape.NoFrame)
@@ -72,20 +80,23 @@ class DetailsPanel(Panel):
         self.other.clicked.connect(self.follow_link)
         self.copy_button.clicked.connect(self.copy)
         self.save_button.clicked.connect(self.save)
-        state.event_changed.connect(partial(self._take, False))
-        state.stall_changed.connect(partial(self._take, True))
+        state.event_changed.connect(partial(self._take, EVENT))
+        state.selection_changed.connect(partial(self._take, RANGE))
+        state.stall_changed.connect(partial(self._take, STALL))
+        state.iterations_changed.connect(self._follow_iterations)
 
     def refresh(self) -> None:
         """Show the details of the selection as soon as they are computed."""
         study, ref = self.state.study, self.state.chosen
-        if study is None or (ref is None and self.state.stall_number is None):
+        shown = self._shown()
+        if study is None or not shown:
             self._pause.stop()
             self._worker.cancel()
             self.details = None
             self.show_empty(_HINT if study else "Open a trace first.")
             return
         self.show_empty("")
-        on_event = ref is not None and not self._shows_stall()
+        on_event = shown == EVENT
         for button in (self.previous, self.next):
             button.setVisible(on_event)
         has_link = ref is not None and (ref.kind in GPU_KINDS or ref.kind is Kind.API)
@@ -93,18 +104,30 @@ class DetailsPanel(Panel):
         self.other.setText("Launch" if ref is not None and ref.kind in GPU_KINDS else "What it launched")
         self._pause.start()
 
-    def _shows_stall(self) -> bool:
-        return self.state.stall_number is not None and (self._is_stall or self.state.chosen is None)
+    def _shown(self) -> str:
+        """Return what is shown, "" where nothing is selected."""
+        # A stall is selected together with its range, and says more.
+        state = self.state
+        is_selected = {
+            EVENT: state.chosen is not None,
+            STALL: state.stall_number is not None,
+            RANGE: bool(state.selections.items) and state.stall_number is None,
+        }
+        latest = STALL if self._latest == RANGE and is_selected[STALL] else self._latest
+        return next((kind for kind in (latest, STALL, RANGE, EVENT) if is_selected[kind]), "")
 
     def _gather(self) -> None:
-        study, ref, number = self.state.study, self.state.chosen, self.state.stall_number
+        state, shown, study = self.state, self._shown(), self.state.study
         if study is None:
             return
-        if number is not None and self._shows_stall():
-            marker = self.state.marker
+        marker, number, ref = state.marker, state.stall_number, state.chosen
+        ranges, iterations = state.selections.items, state.iterations
+        if shown == STALL and number is not None:
             self._worker.start(lambda _: details_of_stall(study, marker, number), self._show)
-        elif ref is not None:
+        elif shown == EVENT and ref is not None:
             self._worker.start(lambda _: details_of_event(study, ref), self._show)
+        elif shown == RANGE:
+            self._worker.start(lambda _: details_of_ranges(study, ranges, iterations), self._show)
 
     def step(self, direction: int) -> None:
         """Go to the next (1) or previous (-1) event of the same name."""
@@ -145,10 +168,14 @@ class DetailsPanel(Panel):
             first = table.cellAt(table.cellAt(cursor).row(), 0).firstCursorPosition()
             if matches := definitions.search(first.block().text().replace("\u00a0", " ")):
                 return matches[0].keys[0]
-        return "cause" if self._shows_stall() else "latency_ns"
+        return {STALL: "cause", RANGE: "compute_only"}.get(self._shown(), "latency_ns")
 
-    def _take(self, is_stall: bool) -> None:
-        self._is_stall = is_stall
+    def _follow_iterations(self) -> None:
+        if self._shown() == RANGE:
+            self.invalidate()
+
+    def _take(self, kind: str) -> None:
+        self._latest = kind
         self.invalidate()
 
     def _show(self, details: SelectionDetails) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,14 +10,23 @@ import pandas as pd
 from viewer.analysis.kernels.name_stats import NameStats
 from viewer.analysis.stalls.stall_details import call_chain, stall_facts
 from viewer.analysis.study import Study
+from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.time_breakdown import CATEGORIES
-from viewer.drawing.format import MINUS, format_count, format_instant, format_ns, format_share
+from viewer.drawing.format import (
+    MINUS,
+    format_count,
+    format_instant,
+    format_ns,
+    format_share,
+    iteration_share_text,
+)
 from viewer.rows import EventRef
-from viewer.timeline.cards.card_text import CATEGORY_TITLES, event_facts
+from viewer.timeline.cards.card_text import CATEGORY_TITLES, event_facts, gpu_names
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.names import short_name
 
 Line = tuple[str, str]
+_PART_HEADS = ("compute", "hidden", "exposed", "copy", "idle")
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class Section:
 
 @dataclass(frozen=True)
 class SelectionDetails:
-    """Everything known about one event or stall."""
+    """Everything known about one event, one stall, or the selected ranges."""
 
     title: str
     subtitle: str
@@ -95,6 +104,46 @@ def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails
     (_, what), *rest = facts
     return SelectionDetails(
         what, f"Stall of {rest[0][1]}" if rest else "Stall", (Section("", (*when, *rest)),)
+    )
+
+
+def details_of_ranges(
+    study: Study, ranges: Sequence[tuple[int, int]], iterations: Iterations | None
+) -> SelectionDetails:
+    """Return the numbers of the selected ranges together, those of each GPU and those of all."""
+    length = sum(end - start for start, end in ranges)
+    title = f"{format_count(len(ranges))} ranges" if len(ranges) > 1 else "Range"
+    subtitle = f"{format_ns(length)} together" if len(ranges) > 1 else format_ns(length)
+    lines: list[Line] = [
+        ("Begins", format_instant(min(start for start, _ in ranges))),
+        ("Ends", format_instant(max(end for _, end in ranges))),
+    ]
+    try:
+        numbers = study.measure_all(ranges, iterations)
+    except ValueError:
+        return SelectionDetails(title, subtitle, (Section("", (*lines, ("", "Nothing was recorded then."))),))
+    if numbers.clipped:
+        lines.append(("Recorded", f"{format_ns(numbers.length_ns)} of it; the numbers are of this part"))
+    if numbers.iteration is not None:
+        lines.append(("Share", iteration_share_text(numbers.iteration.share, "the iteration")))
+    lines += [("Kernels", format_count(numbers.kernels)), ("Launches", format_count(numbers.launches))]
+    gpus = max(len(numbers.parts_ns), 1)
+    time = max(numbers.length_ns * gpus, 1)
+    of_all = Section(
+        "All GPUs" if gpus > 1 else "GPU",
+        tuple(
+            (label, f"{format_ns(int(ns))}, {format_share(int(ns) / time)}")
+            for label, ns in zip(CATEGORY_TITLES, numbers.all_ns, strict=True)
+        ),
+    )
+    shown = [part for part, ns in enumerate(numbers.all_ns) if ns]
+    rows = tuple(
+        (name, *(format_share(int(parts[part]) / max(numbers.length_ns, 1)) for part in shown))
+        for name, parts in zip(gpu_names(study.trace), numbers.parts_ns, strict=True)
+    )
+    by_gpu = Section("By GPU, of the range", grid=(("GPU", *(_PART_HEADS[part] for part in shown)), *rows))
+    return SelectionDetails(
+        title, subtitle, (Section("", tuple(lines)), of_all, *([by_gpu] if len(rows) > 1 else []))
     )
 
 

@@ -263,8 +263,8 @@ class StallsPanel(Panel):
         number = int(row["number"] if "number" in row.index else row["rows"][0])
         stalls = self.view.stalls
         start, end = (int(stalls.table[c].iloc[number]) for c in ("start_ns", "end_ns"))
-        self.state.choose_stall(number)
         self.state.select((start, end))
+        self.state.choose_stall(number)
         show_range(self.state, start, end)
 
     def _open(self, position: int) -> None:

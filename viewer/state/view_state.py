@@ -87,7 +87,7 @@ class ViewState(QObject):
     found_changed()
         The results of another search are shown, or none.
     stall_changed()
-        Another stall of `Study.stalls` is selected.
+        Another stall of `Study.stalls` is selected, or none: a stall is selected as long as its range is.
     listed()
         The user wants other events as a list.
     revealed(str)
@@ -132,6 +132,7 @@ class ViewState(QObject):
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
         self.axis.changed.connect(self._leave_iteration)
+        self.selections.changed.connect(self._leave_stall)
         self.selections.changed.connect(self.selection_changed)
 
     def leave(self) -> None:
@@ -256,7 +257,7 @@ class ViewState(QObject):
         """Use another candidate as the marker of iterations."""
         if marker != self.marker:
             self.marker, self.iteration, self.steady_choice = marker, None, None
-            self.stall_number = None
+            self.choose_stall(None)
             if self.filter is not None and self.filter.iterations:
                 self.set_filter(None)
             self.iterations_changed.emit()
@@ -302,6 +303,14 @@ class ViewState(QObject):
         if number != self.stall_number:
             self.stall_number = number
             self.stall_changed.emit()
+
+    def _leave_stall(self) -> None:
+        """Deselect the stall once the selected range is another one."""
+        if self.study is None or self.stall_number is None:
+            return
+        stall = self.study.stalls(self.marker).table.iloc[self.stall_number]
+        if self.selection != (int(stall["start_ns"]), int(stall["end_ns"])):
+            self.choose_stall(None)
 
     def set_found(self, found: SearchResult | None) -> None:
         """Mark the results of a search; None removes the marks."""

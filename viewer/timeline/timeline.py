@@ -183,6 +183,7 @@ class Timeline(QWidget):
         state.axis.changed.connect(self._follow_axis)
         state.hover_changed.connect(self._follow_hover)
         state.event_changed.connect(self._update_marks)
+        state.stall_changed.connect(self.cards.place_selection)
         state.measurements.changed.connect(self._update_marks)
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)

@@ -31,12 +31,12 @@ def select_clicked(
         Beside what is selected; what is selected already is taken away.
     """
     window: Window | None = None
+    clicked: int | None = None
     if (iteration := strip.iteration_at(pos)) is not None and state.iterations is not None:
         state.set_iteration(iteration)
         window = state.iterations.start_ns(iteration), state.iterations.end_ns(iteration)
     elif stalls is not None and number is not None:
-        row = stalls.table.iloc[number]
-        state.choose_stall(number)
+        row, clicked = stalls.table.iloc[number], number
         window = int(row["start_ns"]), int(row["end_ns"])
     else:
         window = _bar(state, strip, pos, scale)
@@ -44,6 +44,9 @@ def select_clicked(
         state.selections.toggle(window)
     elif window is not None:
         state.select(window)
+    if clicked is not None and window == state.selection:
+        # After its range: a stall is selected as long as that is.
+        state.choose_stall(clicked)
 
 
 def _bar(state: ViewState, strip: TimeStrip, pos: QPointF, scale: Scale) -> Window | None:
