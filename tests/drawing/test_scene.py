@@ -3,7 +3,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
-from viewer.drawing import LIGHT, Scale, Scene, place
+from viewer.drawing import Scale, Scene, place
 from viewer.drawing.labels import fitted
 from viewer.drawing.layout import row_bands
 from viewer.drawing.scale import snap_px
@@ -91,7 +91,7 @@ def test_rows_land_where_qt_puts_their_headers(tenth, dpr, origin_y):
 def test_a_touching_bar_ends_in_an_edge_and_an_isolated_one_does_not():
     scene, roots = scene_of(TraceMaker().kernel(0, 400).kernel(400, 600).kernel(700, 900))
     drawn = scene.draw_list(place([(row(roots, RowKind.STREAM), False)]), Scale(0, 1000, 100))
-    edges = drawn.rect[drawn.layers[1] : drawn.layers[2]]
+    edges = drawn.rect[drawn.layers[2] : drawn.layers[3]]
     assert edges[:, 0].tolist() == [39]
     assert edges[:, 2].tolist() == [1]
 
@@ -111,7 +111,7 @@ def test_users_colours_are_drawn():
     made.add(Kind.NVTX, made.track(0, 1), 0, 100, "mine", event_type=59, argb=0xFF12AB34)
     scene, roots = scene_of(made)
     drawn = scene.draw_list(place([(row(roots, RowKind.NVTX), False)]), Scale(0, 100, 10))
-    assert scene.palette.argb(LIGHT)[drawn.colour].tolist() == [0xFF12AB34]
+    assert drawn.colour.tolist() == scene.palette.user_index(np.array([0xFF12AB34], np.uint32)).tolist()
 
 
 def test_labels_name_the_widest_bars_first_and_leave_out_what_has_no_room():

@@ -8,12 +8,14 @@ from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.drawing import LIGHT, Scale
 from viewer.drawing import states as states_module
+from viewer.drawing.palette import COMPUTE, EXPOSED, HIDDEN, HIDDEN_EDGE, SPINNING, WAITING
 from viewer.drawing.states import (
+    PIECES,
     CoarseBreakdown,
+    covered_shares,
     hatch,
     overlay_tile,
-    spinning_columns,
-    spinning_layer,
+    stacked,
     state_columns,
     state_layer,
 )
@@ -54,7 +56,10 @@ fractions = st.lists(
 @given(fractions, st.integers(1, 40))
 def test_each_part_of_a_column_is_as_high_as_its_share_to_a_pixel(found, height):
     shares = np.array(found, np.float32).T
-    rect, colour = state_layer([shares], np.array([3], np.int32), np.array([3 + height], np.int32))
+    edges = np.array([3], np.int32), np.array([3 + height], np.int32)
+    rect, colour = state_layer([shares[:4]], *edges, colours=range(4))
+    # The upper pixel of hidden communication that meets the ground is its edge.
+    colour = np.where(colour == HIDDEN_EDGE, 1, colour)
     drawn = np.full((height + 6, shares.shape[1]), -1)
     for (x, y, w, h), part in zip(rect.astype(int), colour, strict=True):
         assert (drawn[y : y + h, x : x + w] == -1).all()
@@ -108,9 +113,9 @@ def test_the_overlay_is_as_strong_as_the_share_of_the_column():
     shares = state_columns(parts(), scale)
     exposed = overlay_tile(parts(), scale, LIGHT, {"exposed"})
     assert (exposed == exposed[:1]).all()
-    assert exposed[0, :, 3] == pytest.approx(255 * 0.26 * shares[2], abs=0.51)
+    assert exposed[0, :, 3] == pytest.approx(255 * 0.20 * shares[2], abs=0.51)
     idle = overlay_tile(parts(), scale, LIGHT, {"idle"})[:, :36]
-    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.55 * shares[4, :36], abs=0.51)
+    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.8 * shares[4, :36], abs=0.51)
     assert ((idle[:, :, 3] > 0).mean(axis=0)[shares[4, :36] > 0] == 0.125).all()
 
 
@@ -133,12 +138,12 @@ def test_waiting_is_hatched_across_the_hatch_of_idle():
     tile = overlay_tile(parts(), scale, LIGHT, {"waiting"}, waiting)
     assert not tile[:, :10].any()
     assert not tile[:, 20:].any()
-    assert tile[:, 10:20, 3].max() == round(255 * 0.8 * 0.5)
+    assert tile[:, 10:20, 3].max() == round(255 * 0.5 * 0.5)
     lines = tile[:, 10:20, 3] > 0
     assert (lines[:-1, :-1] == lines[1:, 1:]).all()
 
 
-def test_the_hatch_of_spinning_is_as_high_as_its_share_and_no_higher_than_the_compute():
+def test_spinning_stands_on_the_compute_that_it_is_part_of():
     made = (
         TraceMaker()
         .kernel(0, 500, "spin_kernel(long)")
@@ -147,10 +152,27 @@ def test_the_hatch_of_spinning_is_as_high_as_its_share_and_no_higher_than_the_co
     )
     breakdown = Study(made.trace(), Rules.builtin()).parts[0]
     scale = Scale(0, 800, 80)
-    shares, spinning = state_columns(breakdown, scale), spinning_columns(breakdown, scale)
+    shares, spinning = state_columns(breakdown, scale), covered_shares(breakdown.spinning, scale)
     assert spinning.tolist() == [1] * 50 + [0] * 20 + [1] * 10
-    rect, colour = spinning_layer([shares], [spinning], np.array([3], np.int32), np.array([13], np.int32))
-    assert set(rect[:, 0].tolist()) == set(range(0, 50, 4)) | set(range(72, 80, 4))
-    assert {*rect[:, 1].tolist(), *rect[:, 3].tolist(), *colour.tolist()} == {3, 10, 4}
-    half, _ = spinning_layer([shares / 2], [spinning], np.array([3], np.int32), np.array([13], np.int32))
-    assert (half[:, 3] == 5).all()
+    pieces = stacked(shares, spinning=spinning)
+    assert pieces.sum(axis=0) == pytest.approx(shares[:4].sum(axis=0))
+    assert pieces[PIECES.index(SPINNING)].tolist() == spinning.tolist()
+    rect, colour = state_layer([pieces], np.array([3], np.int32), np.array([13], np.int32))
+    drawn = {(int(x), int(w)): int(c) for (x, _, w, _), c in zip(rect, colour, strict=True)}
+    assert drawn == {(0, 50): SPINNING, (50, 10): COMPUTE, (70, 10): SPINNING}
+
+
+def test_waiting_is_cut_from_what_is_exposed_and_never_more_than_that():
+    shares = np.array([[0.2, 0.2], [0.1, 0.1], [0.5, 0.1], [0, 0.2], [0.2, 0.4]], np.float32)
+    pieces = stacked(shares, waiting=np.array([0.2, 0.3], np.float32))
+    assert pieces[PIECES.index(WAITING)] == pytest.approx([0.2, 0.1])
+    assert pieces[PIECES.index(EXPOSED)] == pytest.approx([0.3, 0])
+    assert pieces.sum(axis=0) == pytest.approx(shares[:4].sum(axis=0))
+
+
+def test_hidden_communication_has_an_edge_where_it_meets_the_ground_only():
+    shares = np.array([[0.2, 0.2, 0.2], [0.5, 0.5, 0], [0, 0.2, 0], [0, 0, 0], [0.3, 0.1, 0.8]], np.float32)
+    rect, colour = state_layer([stacked(shares)], np.array([0], np.int32), np.array([10], np.int32))
+    (edge,) = rect[colour == HIDDEN_EDGE].tolist()
+    assert edge == [0, 3, 1, 1]
+    assert sorted(rect[colour == HIDDEN].tolist()) == [[0, 4, 1, 4], [1, 3, 1, 5]]

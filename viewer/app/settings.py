@@ -56,7 +56,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
 CARD: Setting[CardForm] = Setting("card", "full", _one_of("full", "short", "key"))
-OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed"), _texts)
+OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed", "waiting"), _texts)
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)
 LAYOUT = Setting("layout", b"", bytes.fromhex)

@@ -200,8 +200,8 @@ class ToolBar(QToolBar):
     def set_theme(self, theme: Theme) -> None:
         """Set the colours of the overlays."""
         self._actions["overlay-idle"].setIcon(swatch(theme.text_faint))
-        self._actions["overlay-exposed"].setIcon(swatch(theme.overlay_exposed))
-        self._actions["overlay-waiting"].setIcon(swatch(theme.overlay_waiting))
+        self._actions["overlay-exposed"].setIcon(swatch(theme.parts[2]))
+        self._actions["overlay-waiting"].setIcon(swatch(theme.waiting))
 
     def refresh(self) -> None:
         """Show the current state."""

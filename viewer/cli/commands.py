@@ -13,7 +13,7 @@ from viewer.cli.usage import HELP, CliCommand, CliGroup
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
-_OVERLAYS = ", ".join(OVERLAYS)
+_OVERLAYS, _SHOWN_AT_FIRST = ", ".join(OVERLAYS), ",".join(OVERLAYS)
 EPILOG = (
     "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
     "Every command takes --debug and --log-file FILE. "
@@ -222,7 +222,9 @@ def _shot(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only these rows: Stream 7, Rank 3/NCCL; repeatable."),
     ] = None,
-    overlay: Annotated[str, typer.Option(metavar="NAME,...", help=f"{_OVERLAYS}; or several.")] = "",
+    overlay: Annotated[
+        str, typer.Option(metavar="NAME,...", help=f"{_OVERLAYS}; or several.")
+    ] = _SHOWN_AT_FIRST,
     select: Annotated[
         list[str] | None,
         typer.Option(metavar="A..B", help="A range to select, with its numbers; several add up."),

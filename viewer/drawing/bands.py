@@ -15,7 +15,7 @@ from viewer.rows.row import Row
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
-RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 128), Size(14, 26, 48)
+RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 128, True), Size(14, 26, 48, True)
 """Of a process: its outline, the state of its GPU while it is folded, and while it is unfolded."""
 BAR, HALF_BAR, SMALL_BAR = Size(12, 16, 40), Size(9, 11, 20), Size(11, 11, 14)
 """Of a row of one lane, of a stream that communicates, and of one of several lanes."""

@@ -55,6 +55,31 @@ def oklch(lightness: float, chroma: float, hue_deg: float) -> int:
     return int(from_channels(shown)[0])
 
 
+def to_oklch(argb: int) -> tuple[float, float, float]:
+    """Return lightness, chroma and hue (degrees) of an opaque colour in the OKLCH space."""
+    rgb = channels(np.array(argb, np.uint32))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    lightness, a, b = np.cbrt(linear @ _TO_CONES.T) @ _TO_LAB.T
+    return float(lightness), math.hypot(a, b), math.degrees(math.atan2(b, a)) % 360
+
+
+# From linear sRGB to cone responses, and from their cube roots to OKLab: the space's definition.
+_TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
 def _gamma(c: float) -> float:
     """Return a linear component as sRGB encodes it."""
     return float(12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055)

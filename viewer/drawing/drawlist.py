@@ -16,7 +16,7 @@ MIN_EDGE_PX = 4
 
 @dataclass(frozen=True, slots=True)
 class DrawList:
-    """Rectangles in paint order: columns, bars, edges of bars, waiting in bars, state lanes, counters.
+    """Rectangles in paint order: columns, bars, costs over bars, edges of bars, state lanes, counters.
 
     Attributes
     ----------

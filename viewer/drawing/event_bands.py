@@ -13,16 +13,18 @@ from viewer.analysis.launches.blocking_calls import is_pageable
 from viewer.analysis.study import Study
 from viewer.drawing.band_drawer import BandBox, tops_and_bottoms
 from viewer.drawing.bands import MAX_LANES, EventBand
+from viewer.drawing.costs import cost_layer, lanes_by_cost, widest_piece
 from viewer.drawing.drawlist import Layer, bar_layers, column_layer
 from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find
 from viewer.drawing.kept_columns import KeptColumns
 from viewer.drawing.labels import MIN_LABEL_PX, Label, fitted
 from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow
-from viewer.drawing.palette import Palette
+from viewer.drawing.palette import HIDDEN, Palette
 from viewer.drawing.pixel_columns import Bars, PixelColumns
 from viewer.drawing.scale import Scale
-from viewer.drawing.waits import wait_layer, waiting_px
+from viewer.drawing.state_bands import StateBands
+from viewer.rows.kinds import Names
 from viewer.rows.row import Row, RowEvents
 from viewer.trace import Kind
 from viewer.trace.lazy import cached_property
@@ -40,8 +42,8 @@ class _Frame:
         Of equal length: `Bars.lane` and the rows of `columns` are positions in them.
     top, bottom : ndarray of int32, shape (lanes,)
         Device rows.
-    waiting : ndarray of int32, shape (bars,)
-        Where the waiting of each bar ends, device pixels; ``bars.x0`` where there is none.
+    cost : ndarray of int32, shape (lanes, width)
+        What the bars of communication cost in each column, as `lanes_by_cost` returns it.
     """
 
     bands: list[EventBand]
@@ -50,21 +52,14 @@ class _Frame:
     bottom: Int32
     columns: PixelColumns
     bars: Bars
-    waiting: Int32
+    cost: Int32
 
 
 class EventBands:
-    """Draws lanes of events (`viewer.drawing.band_drawer.BandDrawer`).
+    """Draws lanes of events (`viewer.drawing.band_drawer.BandDrawer`)."""
 
-    Attributes
-    ----------
-    collectives : Collectives or None
-        Once they are known, waiting is drawn apart from the transfer.
-    """
-
-    def __init__(self, study: Study, palette: Callable[[], Palette]) -> None:
-        self.collectives: Collectives | None = None
-        self._study, self._palette = study, palette
+    def __init__(self, study: Study, states: StateBands, palette: Callable[[], Palette]) -> None:
+        self._study, self._states, self._palette = study, states, palette
         self._lanes: dict[str, tuple[Lane, ...]] = {}
         self._columns = KeptColumns()
         self._last: tuple[object, Scale, Collectives | None, _Frame] | None = None
@@ -117,12 +112,12 @@ class EventBands:
             _ = lane.grid
 
     def layers(self, boxes: Sequence[BandBox[EventBand]], scale: Scale) -> list[Layer]:
-        """Return columns, bars, the edges between bars, and the waiting in bars."""
+        """Return columns, bars, what communication costs over its bars, and the edges between bars."""
         frame = self._frame(boxes, scale)
         lighter = self._palette().size
         bars, edges = bar_layers(frame.bars, frame.top, frame.bottom, lighter)
-        waits = wait_layer(frame.bars, frame.waiting, frame.top, frame.bottom, lighter)
-        return [column_layer(frame.columns, frame.top, frame.bottom), bars, edges, waits]
+        costs = cost_layer(frame.cost, frame.top, frame.bottom)
+        return [column_layer(frame.columns, frame.top, frame.bottom), bars, costs, edges]
 
     def labels(
         self, boxes: Sequence[BandBox[EventBand]], scale: Scale, dpr: float, limit: int
@@ -134,20 +129,15 @@ class EventBands:
         shown = np.flatnonzero(width >= MIN_LABEL_PX * dpr)
         # The widest first: where the limit cuts, the names that would say least are missing.
         shown = shown[np.argsort(-width[shown], kind="stable")][:limit]
-        columns = (bars.lane, bars.at, bars.x0, bars.x1, bars.colour, frame.waiting)
+        columns = (bars.lane, bars.at, bars.x0, bars.x1, bars.colour)
         labels = []
         # Lists once for all bars: five hundred bars, read one by one from arrays, take a fifth of a frame.
-        for number, event, x0, x1, colour, wait_end in zip(
-            *(c[shown].tolist() for c in columns), strict=True
-        ):
+        for number, event, x0, x1, colour in zip(*(c[shown].tolist() for c in columns), strict=True):
             text = self._text(frame.bands[number].row, frame.lanes[number], event, (x1 - x0) / dpr)
             if not text:
                 continue
-            # A bar that waits first has its name in the larger of the two parts.
-            if wait_end - x0 > x1 - wait_end:
-                x1, colour = wait_end, colour + self._palette().size
-            elif wait_end > x0:
-                x0 = wait_end
+            if colour == HIDDEN:
+                x0, x1, colour = widest_piece(frame.cost[number], x0, x1)
             if x1 - x0 >= MIN_LABEL_PX * dpr:
                 top, bottom = int(frame.top[number]), int(frame.bottom[number])
                 labels.append(Label(x0, top, x1 - x0, bottom - top, text, colour))
@@ -162,8 +152,9 @@ class EventBands:
     def _frame(self, boxes: Sequence[BandBox[EventBand]], scale: Scale) -> _Frame:
         # The scene returns the same list as long as no row moves.
         known = self._last
-        if known is None or known[0] is not boxes or known[1:3] != (scale, self.collectives):
-            known = self._last = (boxes, scale, self.collectives, self._computed(boxes, scale))
+        collectives = self._states.collectives
+        if known is None or known[0] is not boxes or known[1:3] != (scale, collectives):
+            known = self._last = (boxes, scale, collectives, self._computed(boxes, scale))
         return known[3]
 
     def _computed(self, boxes: Sequence[BandBox[EventBand]], scale: Scale) -> _Frame:
@@ -171,12 +162,12 @@ class EventBands:
         shown = [(box, lanes) for box in boxes if box.band.lane < len(lanes := self.lanes(box.band.row))]
         bands = [box.band for box, _ in shown]
         lanes_in_view = [lanes[box.band.lane] for box, lanes in shown]
-        columns, bars = self._columns.of(lanes_in_view, scale)
-        waiting = bars.x0
-        if self.collectives is not None:
-            waiting = waiting_px(self.collectives, [b.row for b in bands], lanes_in_view, bars, scale)
+        gpus = [band.row.gpu if band.row.kind.traits.names is Names.KERNELS else None for band in bands]
+        columns, bars, cost = lanes_by_cost(
+            self._states, gpus, *self._columns.of(lanes_in_view, scale), scale
+        )
         edges = tops_and_bottoms([box for box, _ in shown])
-        return _Frame(bands, lanes_in_view, *edges, columns, bars, waiting)
+        return _Frame(bands, lanes_in_view, *edges, columns, bars, cost)
 
     def hit(
         self, placed: PlacedRow, band: EventBand, x: float, time_ns: int, scale: Scale

@@ -16,13 +16,22 @@ class Size:
     least: int
     usual: int
     most: int
+    fills: bool = False
+    """Whether it takes what the steps leave of the room."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSizes:
-    """All lanes at one step: 0 the least sizes, `STEPS` the usual ones, ``2 * STEPS`` the largest."""
+    """All lanes at one step: 0 the least sizes, `STEPS` the usual ones, ``2 * STEPS`` the largest.
+
+    Attributes
+    ----------
+    extra : int
+        What the lanes that fill the room are taller, logical pixels.
+    """
 
     step: int = STEPS
+    extra: int = 0
 
     def of(self, size: Size) -> int:
         """Return the height of a lane in logical pixels."""
@@ -30,7 +39,7 @@ class LaneSizes:
             low, high, share = size.least, size.usual, self.step / STEPS
         else:
             low, high, share = size.usual, size.most, self.step / STEPS - 1
-        return int(low + (high - low) * share + 0.5)
+        return int(low + (high - low) * share + 0.5) + (self.extra if size.fills else 0)
 
 
 LEAST, USUAL, MOST = LaneSizes(0), LaneSizes(STEPS), LaneSizes(2 * STEPS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from viewer.drawing.bands import Band, RowShape, shape_of
-from viewer.drawing.lane_sizes import LEAST, USUAL, LaneSizes, largest_that_fits
+from viewer.drawing.lane_sizes import LEAST, MOST, USUAL, LaneSizes, largest_that_fits
 from viewer.rows.matching import Word, missing, words_of
 from viewer.rows.row import Row
 
@@ -87,18 +87,28 @@ def fitted_sizes(shown: Iterable[tuple[Row, bool]], roots: Iterable[Row], room: 
     processes would have them if they were folded, so that unfolding one does not change the others; no
     taller than usual.
     """
-    fits = largest_that_fits(_Heights(shown), room)
+    heights = _Heights(shown)
+    fits = largest_that_fits(heights, room)
+    if fits is not None and fits != MOST and heights.filling:
+        return replace(fits, extra=(room - heights(fits)) // heights.filling)
     if fits is None:
         fits = largest_that_fits(_Heights((root, False) for root in roots), room, USUAL)
     return fits if fits is not None else LEAST
 
 
 class _Heights:
-    """How high rows are together, at any sizes; rows of one shape are counted, not walked again."""
+    """How high rows are together, at any sizes; rows of one shape are counted, not walked again.
+
+    Attributes
+    ----------
+    filling : int
+        How many lanes take what is left of the room.
+    """
 
     def __init__(self, rows: Iterable[tuple[Row, bool]]) -> None:
         shapes = (row_shape(row, expanded) for row, expanded in rows)
         self._counts = Counter((shape.sizes, shape.least) for shape in shapes)
+        self.filling = sum(count * sum(s.fills for s in lanes) for (lanes, _), count in self._counts.items())
 
     def __call__(self, sizes: LaneSizes) -> int:
         return sum(

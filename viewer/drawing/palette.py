@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -11,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewer.analysis.core.classify import CLASSES
-from viewer.analysis.core.nvtx_texts import PHASES
+from viewer.analysis.core.nvtx_texts import CHECKPOINT, PHASES
 from viewer.analysis.launches.blocking_calls import SYNCHRONISING
 from viewer.analysis.study import Study
-from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch
+from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch, to_oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.trace import Kind
 from viewer.trace.lazy import cached_property
@@ -22,8 +23,11 @@ from viewer.trace.lazy import cached_property
 __all__ = ["DARK", "LIGHT", "SHADES", "Palette", "Theme"]
 
 SHADES = 6
-UNKNOWN = 5
-_FIRST = 6
+COMPUTE, HIDDEN, EXPOSED, COPY = range(4)
+"""The first categories of a GPU's time, as colours."""
+UNKNOWN, COMMUNICATION, WAITING, SPINNING, HIDDEN_EDGE = range(5, 10)
+"""No name; communication, by name; exposed that waits; compute that only waits; the edge of hidden."""
+_FIRST = 10
 _MAX_COLOURS = 32_000
 
 
@@ -45,36 +49,37 @@ class _Hue:
 
 
 _HUES = {
-    "communication": _Hue(58, 0.155, (0.66, 0.78), (0.66, 0.78)),
-    "attention": _Hue(298, 0.17, (0.38, 0.52), (0.46, 0.58)),
+    "attention": _Hue(298, 0.17, (0.38, 0.52), (0.40, 0.52)),
     "mixture-of-experts": _Hue(350, 0.15, (0.66, 0.77), (0.68, 0.78)),
-    "matrix multiply": _Hue(256, 0.13, (0.52, 0.68), (0.58, 0.74)),
-    "normalisation": _Hue(235, 0.09, (0.74, 0.83), (0.76, 0.84)),
-    "optimizer": _Hue(278, 0.09, (0.68, 0.78), (0.68, 0.78)),
+    "matrix multiply": _Hue(256, 0.13, (0.52, 0.68), (0.50, 0.62)),
+    "normalisation": _Hue(235, 0.09, (0.74, 0.83), (0.64, 0.72)),
+    "optimizer": _Hue(278, 0.09, (0.68, 0.78), (0.62, 0.70)),
     "reduction": _Hue(225, 0.07, (0.44, 0.54), (0.48, 0.57)),
-    "elementwise": _Hue(150, 0.12, (0.70, 0.83), (0.68, 0.80)),
+    "elementwise": _Hue(150, 0.12, (0.70, 0.83), (0.58, 0.70)),
     "waiting": _Hue(105, 0.07, (0.62, 0.74), (0.58, 0.70)),
-    "other": _Hue(250, 0.014, (0.71, 0.81), (0.72, 0.82)),
-    "copy": _Hue(183, 0.12, (0.58, 0.70), (0.58, 0.72)),
+    "other": _Hue(250, 0.014, (0.71, 0.81), (0.52, 0.62)),
+    "copy": _Hue(183, 0.12, (0.46, 0.58), (0.64, 0.76)),
     "launch": _Hue(252, 0.05, (0.66, 0.78), (0.48, 0.60)),
     "synchronise": _Hue(25, 0.15, (0.58, 0.68), (0.56, 0.66)),
     "call": _Hue(250, 0.02, (0.66, 0.80), (0.46, 0.58)),
     "system": _Hue(260, 0.012, (0.64, 0.80), (0.44, 0.58)),
     "processor": _Hue(145, 0.04, (0.70, 0.80), (0.48, 0.58)),
     "overhead": _Hue(15, 0.05, (0.62, 0.72), (0.48, 0.58)),
-    "range": _Hue(252, 0.055, (0.74, 0.86), (0.42, 0.52)),
+    "range": _Hue(252, 0.010, (0.895, 0.94), (0.30, 0.355)),
 }
 _GROUPS = tuple(_HUES)
-_FORWARD, _BACKWARD, _OPTIMIZER = (_FIRST + len(_GROUPS) * SHADES + i for i in range(3))
-_PHASES = {
-    LIGHT.name: ("#84acde", "#b1c9e7", "#dcc776"),
-    DARK.name: ("#456a9c", "#5a6a82", "#7a6d42"),
-}
+_FIRST_RANGE = _FIRST + _GROUPS.index("range") * SHADES
+_FORWARD, _BACKWARD, _OPTIMIZER, _LOADER, _CHECKPOINT = (_FIRST + len(_GROUPS) * SHADES + i for i in range(5))
 _PHASE_WORDS = (
     (_BACKWARD, PHASES["backward"]),
     (_FORWARD, PHASES["forward"]),
     (_OPTIMIZER, PHASES["optimizer"]),
+    (_CHECKPOINT, CHECKPOINT),
+    (_LOADER, r"data_?loader|(?:load|get|fetch|next)_?(?:data|batch)"),
 )
+_QUIET = {LIGHT.name: (0.86, 0.94, 0.022), DARK.name: (0.30, 0.37, 0.024)}
+"""Lightness from and to, and chroma, of the user's own colours of NVTX ranges; their hue stays."""
+_COMMUNICATION = "communication"
 _SYNCHRONISE = "Synchronize"
 _BLOCKING = "synchronise"
 _COPY_CALL = "[Mm]emcpy|[Mm]emset"
@@ -85,9 +90,9 @@ _ARGUMENTS = r",\s*(op_id|seq|sizes|input_op_ids)\s*=.*"
 class Palette:
     """Colours of a trace's names, as positions in a table with one version per theme.
 
-    Positions 0 to 4 are the five categories of a GPU's time. Then come the shades of each class of work,
-    and the user's own NVTX colours. Position ``p + size`` is the edge between two neighbouring bars of
-    colour ``p``.
+    Positions 0 to 4 are the five categories of a GPU's time. Then come what is fixed beside them, the shades
+    of each class of work, and the hues of the user's own NVTX colours. Position ``p + size`` is the edge
+    between two neighbouring bars of colour ``p``.
 
     Attributes
     ----------
@@ -101,7 +106,7 @@ class Palette:
         self._study = study
         self.index: npt.NDArray[np.uint16] = _colour_names(study)
         self._user = _user_colours(study)
-        self._first_user = _OPTIMIZER + 1
+        self._first_user = _CHECKPOINT + 1
         self.size = self._first_user + len(self._user)
 
     def argb(self, theme: Theme) -> Argb:
@@ -110,8 +115,12 @@ class Palette:
 
     def ink(self, theme: Theme) -> Argb:
         """Return the colour of text on each colour, shape (2 * size,)."""
-        dark, light = np.uint32(hex_argb("#10151c")), np.uint32(hex_argb("#ffffff"))
-        return np.where(luminance(self.argb(theme)) > 0.26, dark, light).astype(np.uint32)
+        dark, light = np.uint32(hex_argb("#000000")), np.uint32(hex_argb("#ffffff"))
+        ink = np.where(luminance(self.argb(theme)) > 0.179, dark, light).astype(np.uint32)
+        for first in (0, self.size):
+            ink[first + _FIRST_RANGE : first + _FIRST_RANGE + SHADES] = theme.range_text
+            ink[first + _FORWARD : first + self.size] = theme.range_text
+        return ink
 
     def user_index(self, argb: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         """Return the positions of the user's own colours (NVTX); 0 stays 0, for "none"."""
@@ -134,8 +143,22 @@ class Palette:
 
     def class_colour(self, kernel_class: str, theme: Theme) -> int:
         """Return the ARGB colour that stands for a class in legends and charts ("attention", "copy" ...)."""
+        if kernel_class == _COMMUNICATION:
+            return theme.parts[EXPOSED]
         group = _GROUPS.index(kernel_class)
         return int(self.argb(theme)[_FIRST + group * SHADES + SHADES // 2])
+
+    def shown(self, theme: Theme, overlays: Collection[str]) -> Argb:
+        """Return `argb` as it is with some of the overlays "exposed" and "waiting".
+
+        Communication that is not marked as exposed looks like that which compute hides.
+        """
+        table = self.argb(theme).copy()
+        if "exposed" not in overlays:
+            for first in (0, self.size):
+                table[first + EXPOSED] = table[first + WAITING] = table[first + HIDDEN]
+            table[HIDDEN_EDGE] = table[HIDDEN]
+        return table
 
     def colour(self, name_id: int, theme: Theme) -> int:
         """Return the ARGB colour of a name."""
@@ -152,9 +175,13 @@ class Palette:
 
 def _table(theme: Theme, user: Argb) -> Argb:
     shades = [argb for hue in _HUES.values() for argb in hue.shades(theme.is_dark)]
-    phases = [hex_argb(text) for text in _PHASES[theme.name]]
-    fixed = np.array([*theme.parts, hex_argb("#8b95a3"), *shades, *phases], np.uint32)
-    colours = np.concatenate([fixed, user])
+    low, high, chroma = _QUIET[theme.name]
+    quiet = [
+        oklch(low + (high - low) * lightness, min(chroma, own), hue)
+        for lightness, own, hue in map(to_oklch, user.tolist())
+    ]
+    fixed = [hex_argb("#8b95a3"), theme.parts[EXPOSED], theme.parts[EXPOSED], theme.parts[COMPUTE]]
+    colours = np.array([*theme.parts, *fixed, theme.hidden_edge, *shades, *theme.phases, *quiet], np.uint32)
     # Every colour has its lighter one `size` behind it, so that an edge needs no table of its own.
     return np.concatenate([colours, mix(colours, theme.background, 0.45)])
 
@@ -193,7 +220,10 @@ def _colour_names(study: Study) -> npt.NDArray[np.uint16]:
     kernels = used(Kind.KERNEL, Kind.GRAPH)
     class_of = study.classes.class_of[kernels]
     for position, group in enumerate(CLASSES):
-        paint(kernels[class_of == position], group)
+        if group == _COMMUNICATION:
+            index[kernels[class_of == position]] = COMMUNICATION
+        else:
+            paint(kernels[class_of == position], group)
     return index
 
 

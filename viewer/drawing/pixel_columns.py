@@ -103,7 +103,7 @@ def columns(lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
     bars = _placed(work)
     shown = (work.key > 0) | (work.narrow > 0)
     # Where a bar stands no column is drawn: the bar says it all, and a column beside it would show through.
-    shown &= ~_marked(shown.shape, bars.lane, bars.x0, bars.x1)
+    shown &= ~marked(shown.shape, bars.lane, bars.x0, bars.x1)
     _colour_carried(work, far, first, shown)
     colour = np.where(shown, work.key & _COLOUR_MASK, -1).astype(np.int32)
     # Of the edges that were summed between, not of the pixels: else a full column would be off by an eighth.
@@ -270,7 +270,7 @@ def _leave_out(work: _Work, wide: _Wide) -> None:
     flat, row = work.narrow.reshape(-1), lane.astype(np.int64) * work.scale.width
     np.subtract.at(flat, row + first, np.where(same, end, edges[lane, first + 1]) - start)
     np.subtract.at(flat, row + last, np.where(same, 0, end - edges[lane, last]))
-    work.narrow[_marked(work.narrow.shape, lane, np.minimum(first + 1, last), last)] = 0
+    work.narrow[marked(work.narrow.shape, lane, np.minimum(first + 1, last), last)] = 0
 
 
 def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale) -> npt.NDArray[np.int64]:
@@ -283,7 +283,7 @@ def _column_of(t: Int64, edges: Int64, lane: npt.NDArray[np.int32], scale: Scale
     return np.asarray(column)
 
 
-def _marked(
+def marked(
     shape: tuple[int, ...],
     lane: npt.NDArray[np.int32],
     low: npt.NDArray[np.signedinteger[Any]],

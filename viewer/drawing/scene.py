@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.collectives.match import Collectives
-from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.study import Study
 from viewer.drawing.band_drawer import BandBox, BandDrawer
 from viewer.drawing.bands import Band, CounterBand, EventBand, StateBand
@@ -41,10 +40,9 @@ class Scene:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self._waits: dict[int, Intervals] = {}
         self._boxes: tuple[object, dict[type[Band], list[BandBox[Any]]]] | None = None
-        self._events = EventBands(study, lambda: self.palette)
         self._states = StateBands(study)
+        self._events = EventBands(study, self._states, lambda: self.palette)
         counters = CounterBands(study.trace.span_ns, self._states, lambda: self.palette)
         # In paint order.
         self._drawers: dict[type[Band], BandDrawer[Any]] = {
@@ -61,11 +59,11 @@ class Scene:
     @property
     def collectives(self) -> Collectives | None:
         """The collectives once they are known: waiting is then drawn apart from the transfer."""
-        return self._events.collectives
+        return self._states.collectives
 
     @collectives.setter
     def collectives(self, collectives: Collectives | None) -> None:
-        self._events.collectives = collectives
+        self._states.collectives = collectives
 
     def lanes(self, row: Row) -> tuple[Lane, ...]:
         """Return the lanes of a row's events, prepared when first asked for."""
@@ -128,18 +126,11 @@ class Scene:
         return boxes
 
     def waiting_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:
-        """Return the share of each pixel column in which a GPU waits in a collective, shape (width,).
+        """Return the share of each pixel column that is exposed and waits in a collective, shape (width,).
 
         None as long as the collectives are not known.
         """
-        if self.collectives is None:
-            return None
-        if gpu not in self._waits:
-            self._waits[gpu] = self.collectives.waits(gpu)
-        edges = scale.edges()
-        # Where a pixel is shorter than a nanosecond, it shows the nanosecond that holds it.
-        low, high = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
-        return np.asarray(self._waits[gpu].covered(low, high) / (high - low), np.float32)
+        return self._states.waiting(gpu, scale)
 
     def state_columns(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32]:
         """Return the share of each pixel column in each category of a GPU's time, shape (5, width).

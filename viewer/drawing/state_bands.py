@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.band_drawer import BandBox, tops_and_bottoms
@@ -14,12 +16,13 @@ from viewer.drawing.bands import StateBand
 from viewer.drawing.drawlist import Layer
 from viewer.drawing.hit import HitResult
 from viewer.drawing.layout import PlacedRow
+from viewer.drawing.palette import COMPUTE, EXPOSED
 from viewer.drawing.scale import Scale
 from viewer.drawing.states import (
     CoarseBreakdown,
+    covered_shares,
     recorded_only,
-    spinning_columns,
-    spinning_layer,
+    stacked,
     state_columns,
     state_layer,
 )
@@ -31,6 +34,10 @@ class StateBands:
 
     def __init__(self, study: Study) -> None:
         self._study = study
+        self._collectives: Collectives | None = None
+        self._waits: dict[int, Intervals] = {}
+        self._spins: dict[int, Intervals] = {}
+        self._waiting: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
         self._columns: dict[int, tuple[Scale, npt.NDArray[np.float32]]] = {}
         self._coarse: dict[int, CoarseBreakdown | None] = {}
 
@@ -49,6 +56,41 @@ class StateBands:
             known = self._columns[gpu] = (scale, shares)
         return known[1]
 
+    @property
+    def collectives(self) -> Collectives | None:
+        """The matched collectives: once known, exposed communication that waits for a rank is drawn apart."""
+        return self._collectives
+
+    @collectives.setter
+    def collectives(self, collectives: Collectives | None) -> None:
+        if collectives is not self._collectives:
+            self._collectives = collectives
+            self._waits, self._waiting = {}, {}
+
+    def waiting(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:
+        """Return the share of each pixel column that is exposed and waits in a collective, shape (width,).
+
+        None as long as the collectives are not known.
+        """
+        if self._collectives is None:
+            return None
+        if gpu not in self._waits:
+            exposed = self._study.parts[gpu].busy[EXPOSED]
+            self._waits[gpu] = self._collectives.waits(gpu) & exposed
+        known = self._waiting.get(gpu)
+        if known is None or known[0] != scale:
+            known = self._waiting[gpu] = (scale, covered_shares(self._waits[gpu], scale))
+        return known[1]
+
+    def spinning(self, gpu: int, scale: Scale) -> npt.NDArray[np.float32] | None:
+        """Return the share of each column in which compute kernels only wait, shape (width,), or None."""
+        breakdown = self._study.parts[gpu]
+        if not len(breakdown.spinning):
+            return None
+        if gpu not in self._spins:
+            self._spins[gpu] = breakdown.spinning & breakdown.busy[COMPUTE]
+        return covered_shares(self._spins[gpu], scale)
+
     def prepare_all(self) -> None:
         """Compute now, in any thread, what the state lanes and the overlays of all GPUs take."""
         for gpu in range(len(self._study.parts)):
@@ -63,14 +105,12 @@ class StateBands:
         """Do nothing: `prepare_all` serves the overlays too."""
 
     def layers(self, boxes: Sequence[BandBox[StateBand]], scale: Scale) -> list[Layer]:
-        """Return the layer of stacked columns, and that of the hatch where kernels only wait."""
-        columns = [self.columns(box.band.gpu, scale) for box in boxes]
-        layers = [state_layer(columns, *tops_and_bottoms(boxes))]
-        parts = [self._study.parts[box.band.gpu] for box in boxes]
-        if any(len(of_gpu.spinning) for of_gpu in parts):
-            spinning = [spinning_columns(of_gpu, scale) for of_gpu in parts]
-            layers.append(spinning_layer(columns, spinning, *tops_and_bottoms(boxes)))
-        return layers
+        """Return the one layer of stacked columns."""
+        pieces = []
+        for gpu in (box.band.gpu for box in boxes):
+            shares = self.columns(gpu, scale)
+            pieces.append(stacked(shares, self.waiting(gpu, scale), self.spinning(gpu, scale)))
+        return [state_layer(pieces, *tops_and_bottoms(boxes))]
 
     def hit(self, placed: PlacedRow, band: StateBand, x: float, time_ns: int, scale: Scale) -> HitResult:
         """Return the category that takes most of the pixel."""

@@ -9,9 +9,11 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
 from viewer.drawing.colour import channels
 from viewer.drawing.drawlist import Layer, merged_runs
+from viewer.drawing.palette import COMPUTE, COPY, EXPOSED, HIDDEN, HIDDEN_EDGE, SPINNING, WAITING
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.trace.events import Int64
@@ -22,8 +24,11 @@ COARSE_BITS = 17
 COARSE_BUCKETS = 32
 BLOCK_BITS = 8
 _COPY, _EXPOSED, _IDLE = (CATEGORIES.index(p) for p in ("copy_only", "exposed_comm", "idle"))
-_STRENGTH = {_EXPOSED: 0.26, _COPY: 0.30, _IDLE: 0.55}
-_WAITING_STRENGTH = 0.8
+_STRENGTH = {_EXPOSED: 0.20, _COPY: 0.30, _IDLE: 0.8}
+_WAITING_STRENGTH = 0.5
+PIECES = (COMPUTE, SPINNING, HIDDEN, EXPOSED, WAITING, COPY)
+"""The pieces of a column of a state lane from the bottom, positions in the palette."""
+MIN_EDGED_PX = 3
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,16 @@ def state_columns(breakdown: TimeBreakdown, scale: Scale) -> npt.NDArray[np.floa
     return (spent / widths).astype(np.float32)
 
 
+def covered_shares(intervals: Intervals, scale: Scale) -> npt.NDArray[np.float32]:
+    """Return the share of each pixel column that a set of time covers, shape (width,).
+
+    Where a pixel is shorter than a nanosecond, it shows the nanosecond that holds it.
+    """
+    edges = scale.edges()
+    low, high = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
+    return np.asarray(intervals.covered(low, high) / (high - low), np.float32)
+
+
 def recorded_only(
     shares: npt.NDArray[np.float32], scale: Scale, span_ns: tuple[int, int]
 ) -> npt.NDArray[np.float32]:
@@ -122,20 +137,52 @@ def recorded_only(
     return recorded
 
 
+def stacked(
+    shares: npt.NDArray[np.float32],
+    waiting: npt.NDArray[np.float32] | None = None,
+    spinning: npt.NDArray[np.float32] | None = None,
+) -> npt.NDArray[np.float32]:
+    """Return what a state lane shows of each column from the bottom, shape (pieces, width), as `PIECES`.
+
+    Parameters
+    ----------
+    shares : ndarray of float32, shape (5, width)
+        As `state_columns` returns them.
+    waiting, spinning : ndarray of float32, shape (width,), optional
+        How much of each column is exposed communication that waits, and compute that only waits.
+    """
+    pieces = np.zeros((len(PIECES), shares.shape[1]), np.float32)
+    pieces[0], pieces[2], pieces[3], pieces[5] = shares[:_IDLE]
+    for position, part in ((1, spinning), (4, waiting)):
+        if part is not None:
+            np.minimum(part, pieces[position - 1], out=pieces[position])
+            pieces[position - 1] -= pieces[position]
+    return pieces
+
+
 def state_layer(
     fractions: Sequence[npt.NDArray[np.float32]],
     top: npt.NDArray[np.int32],
     bottom: npt.NDArray[np.int32],
+    colours: Sequence[int] = PIECES,
 ) -> Layer:
     """Return the stacked columns of state lanes between device rows `top` and `bottom`, shape (lanes,) each.
 
     From the bottom: compute, hidden and exposed communication, copies; idle stays empty. The borders are
     rounded, not the heights, so that each part is off by less than a pixel and the lane is never too full;
-    a column that is busy at all shows one pixel of what it does most.
+    a column that is busy at all shows one pixel of what it does most. Where hidden communication, which may
+    be pale, is on top, its upper pixel is an edge.
+
+    Parameters
+    ----------
+    fractions : sequence of ndarray of float32, shape (pieces, width)
+        As `stacked` returns them.
+    colours : sequence of int, one per piece
+        Positions in the palette.
     """
     if not fractions:
         return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
-    shares = np.stack(fractions)[:, :_IDLE]
+    shares, count = np.stack(fractions), len(colours)
     room = (bottom - top).astype(np.float32)[:, None, None]
     # From the bottom up, so that the border of each part is the sum of those below it.
     above = np.cumsum(shares, axis=1)
@@ -145,59 +192,24 @@ def state_layer(
         # Busy for less than half a pixel: the whole column would vanish, so that one pixel shows the largest
         # part.
         most = shares[lane, :, column].argmax(axis=1)
-        border[lane, :, column] = np.arange(_IDLE)[None, :] >= most[:, None]
+        border[lane, :, column] = np.arange(count)[None, :] >= most[:, None]
     low = np.zeros_like(border)
     low[:, 1:] = border[:, :-1]
-    # Both borders packed into one number; a row of `cells` is one category of one lane.
-    # Twelve bits: no lane is as high as 4,096 device pixels.
+    # Both borders packed into one number; a row of `cells` is one piece of one lane.
+    # Twelve bits: no lane is as high as 4,096 device pixels. Above them whether the piece has an edge.
     cells = np.where(border > low, (low << 12) | border, -1)
+    pale = np.asarray(colours) == HIDDEN
+    is_edged = (border[:, pale] == border[:, -1:]) & (border[:, pale] - low[:, pale] >= MIN_EDGED_PX)
+    cells[:, pale] |= is_edged.astype(np.int32) << 24
     row, x, width, packed = merged_runs(cells.reshape(-1, cells.shape[-1]))
-    y0, y1 = packed >> 12, packed & 0xFFF
+    edged, y0, y1 = packed >> 24, packed >> 12 & 0xFFF, packed & 0xFFF
+    lane = row // count
     rect = np.empty((len(packed), 4), np.float32)
-    rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[row // _IDLE] - y1, width, y1 - y0
-    return rect, (row % _IDLE).astype(np.uint16)
-
-
-def spinning_columns(breakdown: TimeBreakdown, scale: Scale) -> npt.NDArray[np.float32]:
-    """Return the share of each pixel column in which compute kernels only wait, shape (width,)."""
-    edges = scale.edges()
-    start, end = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
-    return np.asarray(breakdown.spinning.covered(start, end) / (end - start), np.float32)
-
-
-def spinning_layer(
-    fractions: Sequence[npt.NDArray[np.float32]],
-    spinning: Sequence[npt.NDArray[np.float32]],
-    top: npt.NDArray[np.int32],
-    bottom: npt.NDArray[np.int32],
-) -> Layer:
-    """Return the hatch over the compute part of state lanes in which kernels only wait.
-
-    Parameters
-    ----------
-    fractions : sequence of ndarray of float32, shape (5, width)
-        As `state_columns` returns them.
-    spinning : sequence of ndarray of float32, shape (width,)
-        As `spinning_columns` returns them.
-
-    Returns
-    -------
-    Layer
-        Lines a pixel wide in the colour of idle time, as high as the share, from the bottom of the lane.
-    """
-    if not fractions:
-        return np.empty((0, 4), np.float32), np.empty(0, np.uint16)
-    computing = np.stack(fractions)[:, :2].sum(axis=1)
-    # Both are rounded to float32 by themselves: the hatch must not rise above the part that it lies on.
-    shares = np.minimum(np.stack(spinning), computing)
-    height = np.floor(shares * (bottom - top).astype(np.float32)[:, None] + np.float32(0.5))
-    # Lines at fixed pixels of the window, not of the lane's events: a pan does not make them crawl.
-    height[:, np.arange(height.shape[1]) % (HATCH_PX // 2) > 0] = 0
-    lane, column = np.nonzero(height)
-    rect = np.ones((len(lane), 4), np.float32)
-    rect[:, 0], rect[:, 3] = column, height[lane, column]
-    rect[:, 1] = bottom[lane] - rect[:, 3]
-    return rect, np.full(len(lane), _IDLE, np.uint16)
+    rect[:, 0], rect[:, 1], rect[:, 2], rect[:, 3] = x, bottom[lane] - y1 + edged, width, y1 - y0 - edged
+    edge = rect[edged > 0]
+    edge[:, 1], edge[:, 3] = edge[:, 1] - 1, 1
+    colour = np.asarray(colours, np.uint16)[row % count]
+    return np.concatenate((rect, edge)), np.concatenate((colour, np.full(len(edge), HIDDEN_EDGE, np.uint16)))
 
 
 @lru_cache(maxsize=8)
@@ -244,13 +256,13 @@ def overlay_tile(
     on_line, on_waiting = (np.float32(np.arange(variants)[:, None] // bit % 2) for bit in (1, 2))
     colours = np.zeros((variants, width, 4), np.float32)
     if "exposed" in overlays:
-        _lay(colours, theme.overlay_exposed, shares[_EXPOSED] * _STRENGTH[_EXPOSED])
+        _lay(colours, theme.parts[_EXPOSED], shares[_EXPOSED] * _STRENGTH[_EXPOSED])
     if "idle" in overlays:
-        _lay(colours, theme.overlay_copy, on_line * shares[_COPY] * _STRENGTH[_COPY])
+        _lay(colours, theme.parts[_COPY], on_line * shares[_COPY] * _STRENGTH[_COPY])
         _lay(colours, theme.hatch, on_line * shares[_IDLE] * _STRENGTH[_IDLE])
     variant = hatch(width, dpr).astype(np.intp)
     if waits is not None:
-        _lay(colours, theme.overlay_waiting, on_waiting * waits * _WAITING_STRENGTH)
+        _lay(colours, theme.waiting, on_waiting * waits * _WAITING_STRENGTH)
         variant += 2 * variant[::-1]
     # Four bytes as one number: picking a pixel's look is one gather instead of four.
     pixels = np.asarray(np.floor(colours * 255 + 0.5), np.uint8).view(np.uint32)[..., 0]

@@ -15,24 +15,32 @@ class Theme:
     ----------
     background, background_alternate : int
         Of the canvas; every other process stands on the second.
-    panel : int
-        Of headers, ruler and cards.
+    panel, control : int
+        Of ruler, tool bar and cards; of buttons and fields on them.
     line, line_soft : int
         Between processes, and between rows.
     text, text_soft, text_faint : int
-    accent, accent_text : int
-        Buttons, tags on the ruler, the handle of the overview; and text on them.
+    accent, accent_text, accent_ground : int
+        The selected tab, the handle of the overview; text on it; a tint of it behind texts.
     selection : int
         Fill of the selected range, translucent.
-    selection_edge, cursor, boundary : int
-        Edges of the selection, the vertical cut, the boundaries of iterations.
+    selection_edge, cursor, boundary, boundary_text : int
+        Edges of the selection, the vertical cut, the boundaries of iterations and their names.
     parts : tuple of five int
-        In order of `viewer.analysis.time.time_breakdown.CATEGORIES`; the last is the background, under the
-        hatch.
+        In order of `viewer.analysis.time.time_breakdown.CATEGORIES`; the last is the ground of the hatch.
+        What costs most is strongest: exposed, copies, compute, hidden.
+    hidden_edge : int
+        Where hidden communication, which may be pale, meets the ground.
+    waiting, spinning : int
+        Stripes on exposed communication that waits for a rank, and on compute that only waits.
     hatch : int
         Lines of the hatch where a GPU is idle.
-    overlay_exposed, overlay_copy, overlay_waiting : int
-        Tints of the overlays.
+    lane : int
+        The ground of the streams that communicate.
+    phases : tuple of five int
+        NVTX ranges: forward, backward, optimizer, data loader, checkpoint. Quiet: the GPUs' states count.
+    range_text : int
+        Text on NVTX ranges.
     event, link : int
         Outline of the selected event, the line to its other end.
     warning, error : int
@@ -42,6 +50,7 @@ class Theme:
     background: int
     background_alternate: int
     panel: int
+    control: int
     line: int
     line_soft: int
     text: int
@@ -49,15 +58,20 @@ class Theme:
     text_faint: int
     accent: int
     accent_text: int
+    accent_ground: int
     selection: int
     selection_edge: int
     cursor: int
     boundary: int
+    boundary_text: int
     parts: tuple[int, int, int, int, int]
+    hidden_edge: int
+    waiting: int
+    spinning: int
     hatch: int
-    overlay_exposed: int
-    overlay_copy: int
-    overlay_waiting: int
+    lane: int
+    phases: tuple[int, int, int, int, int]
+    range_text: int
     event: int
     link: int
     warning: int
@@ -77,27 +91,33 @@ def _theme(name: str, selection: int, **colours: str | tuple[str, ...]) -> Theme
 LIGHT = _theme(
     "light",
     selection=0x1F2563EB,
-    background="#fcfdfd",
-    background_alternate="#f7f9fa",
-    panel="#ffffff",
-    line="#dfe3e8",
-    line_soft="#eef1f4",
+    background="#ffffff",
+    background_alternate="#fafbfc",
+    panel="#f6f8fa",
+    control="#ffffff",
+    line="#d9dee5",
+    line_soft="#eaedf1",
     text="#151a21",
-    text_soft="#586374",
-    text_faint="#8a94a3",
+    text_soft="#566173",
+    text_faint="#66707d",
     accent="#2563eb",
     accent_text="#ffffff",
+    accent_ground="#e1e9f9",
     selection_edge="#2563eb",
     cursor="#39424f",
     boundary="#2563eb",
-    parts=("#4a7fc1", "#f6cc9a", "#f08a2e", "#1ea399", "#fcfdfd"),
-    hatch="#c8cfd8",
-    overlay_exposed="#f08a2e",
-    overlay_copy="#1ea399",
-    overlay_waiting="#c2570c",
+    boundary_text="#1d4fc4",
+    parts=("#5286c8", "#f3c995", "#de6c17", "#0f766e", "#f6f8f9"),
+    hidden_edge="#b8741f",
+    waiting="#7a2e05",
+    spinning="#27507f",
+    hatch="#d5dae2",
+    lane="#f4f6f8",
+    phases=("#e6ebf1", "#d6dde6", "#ece6d4", "#e7e1ef", "#dbe9e6"),
+    range_text="#39434f",
     event="#111827",
     link="#b4236a",
-    warning="#b45309",
+    warning="#9a4a06",
     error="#b42318",
 )
 
@@ -105,23 +125,29 @@ DARK = _theme(
     "dark",
     selection=0x333B82F6,
     background="#13161b",
-    background_alternate="#171b21",
-    panel="#181c22",
-    line="#2c333d",
+    background_alternate="#15191f",
+    panel="#191d23",
+    control="#13161b",
+    line="#2f3742",
     line_soft="#20262e",
-    text="#e6e9ee",
-    text_soft="#9aa5b4",
-    text_faint="#6b7686",
+    text="#e8ebf0",
+    text_soft="#959eaa",
+    text_faint="#828d9b",
     accent="#3b82f6",
     accent_text="#ffffff",
+    accent_ground="#1c2738",
     selection_edge="#60a5fa",
     cursor="#b8c2cf",
-    boundary="#60a5fa",
-    parts=("#4c84c9", "#f5cc9b", "#ec8933", "#1ea299", "#13161b"),
-    hatch="#3b4450",
-    overlay_exposed="#ec8933",
-    overlay_copy="#1ea299",
-    overlay_waiting="#f4a763",
+    boundary="#3b82f6",
+    boundary_text="#7fb0fb",
+    parts=("#4373b3", "#8a6440", "#ff9d42", "#2aa698", "#191d23"),
+    hidden_edge="#a87b50",
+    waiting="#7a3c08",
+    spinning="#1f3d66",
+    hatch="#2c343f",
+    lane="#20262e",
+    phases=("#2a313b", "#363f4b", "#3d3a2c", "#37313f", "#2b3b39"),
+    range_text="#c3cbd6",
     event="#f9fafb",
     link="#f472b6",
     warning="#f59e0b",

@@ -36,7 +36,7 @@ def paint_lanes(painter: QPainter, frame: Frame, view: View, ground: Theme, note
         if selection[1] >= frame.scale.start_ns and selection[0] <= frame.scale.end_ns:
             marks.paint_selection(painter, frame.scale, selection, frame.height, theme, frame.dpr)
     paint_times(painter, notes)
-    paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    paint_labels(painter, frame)
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, theme.background)
 

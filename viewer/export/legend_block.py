@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter
+from PySide6.QtCore import QPointF, QRect, QRectF
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from viewer.analysis.core.classify import CLASS_LABELS
-from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.bands import EventBand, StateBand
 from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scene import Scene
@@ -21,20 +20,20 @@ from viewer.export.picture_view import View
 from viewer.rows import RowKind
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import advance
+from viewer.timeline.strips.legend import classes_shown, states_shown
 
 _LINE, _SWATCH, _APART, _PAD = 1.8, 0.9, 1.35, 0.3
 """In units of the text's height: a line, a swatch, the room between entries, that above and below."""
-_STATES = ("compute", "hidden communication", "exposed communication", "copy", "idle")
 _KERNEL_ROWS = (RowKind.KERNELS, RowKind.STREAM, RowKind.FAMILY, RowKind.KERNEL_NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A colour and what it stands for; `is_hatched`: lines of it, where nothing runs. A heading has none."""
+    """A colour, with a pattern over it, and what it stands for. A heading has none."""
 
     text: str
     argb: int | None = None
-    is_hatched: bool = False
+    pattern: QImage | None = None
 
 
 def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry]:
@@ -53,12 +52,11 @@ def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[
     if gpus:
         yield Entry("GPU state")
         spent_ns = sum(view.study.parts[gpu].totals(*view.window_ns) for gpu in gpus)
-        for part in np.flatnonzero(spent_ns).tolist():
-            is_idle = part == IDLE
-            yield Entry(_STATES[part], theme.text_faint if is_idle else theme.parts[part], is_idle)
+        parts = np.flatnonzero(spent_ns).tolist()
+        yield from (Entry(*entry) for entry in states_shown(theme, view.overlays, view.study, parts))
     if any(band.row.kind in _KERNEL_ROWS for _, band in bands_in(placed, EventBand)):
         yield Entry("Kernels")
-        for name in view.study.classes.present:
+        for name in classes_shown(view.study):
             yield Entry(CLASS_LABELS.get(name, name), scene.palette.class_colour(name, theme))
 
 
@@ -111,11 +109,10 @@ def _paint(painter: QPainter, entry: Entry, corner: QPointF, pixels: float, them
         side = round(_SWATCH * pixels)
         box = QRectF(round(x), round(corner.y() + (_LINE * pixels - side) / 2), side, side)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        if entry.is_hatched:
-            painter.setBrushOrigin(QPointF(0, 0))
-            painter.fillRect(box, QBrush(QColor(entry.argb), Qt.BrushStyle.BDiagPattern))
-        else:
-            painter.fillRect(box, QColor(entry.argb))
+        painter.fillRect(box, QColor(entry.argb))
+        if entry.pattern is not None:
+            painter.setBrushOrigin(box.topLeft())
+            painter.fillRect(box, QBrush(entry.pattern))
         x += _SWATCH * pixels * 1.5
     base = marks.text_baseline(corner.y(), _LINE * pixels, pixels)
     marks.paint_text(painter, entry.text, x, base, pixels, ink)

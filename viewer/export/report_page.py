@@ -34,7 +34,7 @@ from viewer.timeline.cards.card_text import gpu_names
 
 PICTURE_WIDTH, PICTURE_SCALE = 1400, 1.5
 MOST_ITERATIONS, MOST_GROUPS, MOST_GPUS = 200, 25, 64
-OVERLAYS = frozenset({"idle", "exposed"})
+OVERLAYS = frozenset({"idle", "exposed", "waiting"})
 _HOMES = re.compile(r"(/(?:home|Users)/|[A-Za-z]:\\Users\\)[^/\\\s'\":;,]+")
 _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copies alone", EXPOSED: "exposed communication"}

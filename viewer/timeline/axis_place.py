@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.drawing.scale import AxisPixels
 
-HEADER_WIDTH = 360
+HEADER_WIDTH = 280
 MOST_OF_WIDTH = 3
 """Headers take at most this fraction of the width, as a divisor."""
 MIN_HEADER = 140

@@ -24,8 +24,8 @@ COLUMN = 62
 PIN_SIZE = 14
 LABEL_PX, FIGURE_PX, DETAIL_PX, SMALL_PX, SCALE_PX, SCALE_LINE = 13, 12, 11, 11, 9.5, 11
 GAP = 8
-LINE, SECOND_LINE, TWO_LINES = 20, 21, 40
-"""The height of a line, where the second one begins after the first, and the height of a row for both."""
+LINE, TWO_LINES = 20, 29
+"""The height of a line where there is room, and the least height of a row for two."""
 MARK = 3
 PATH_SIGN = "›"
 
@@ -90,7 +90,8 @@ def label_line(placed: PlacedRow, rect: QRect) -> QRect:
     drawn = placed.bands
     top = (rect.height() - high) // 2
     if _has_two_lines(placed):
-        top = 2
+        high = min(LINE, (rect.height() - 1) // 2)
+        top = 1 if rect.height() < 2 * LINE + 4 else 3
     elif len(drawn) > 1 and len(list(bands_in([placed], StateBand))) != 1:
         top = max(0, drawn[0].y + drawn[0].height // 2 - LINE // 2)
     return QRect(rect.left(), rect.top() + top, rect.width(), high)
@@ -98,7 +99,7 @@ def label_line(placed: PlacedRow, rect: QRect) -> QRect:
 
 def second_line(line: QRect) -> QRect:
     """Return the line below the label's, in a header of two."""
-    return line.translated(0, SECOND_LINE)
+    return line.translated(0, line.height())
 
 
 def _has_two_lines(placed: PlacedRow) -> bool:
@@ -149,7 +150,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         if is_marked:
             edge = rect.right() + 1 - MARK * (2 - column)
             painter.fillRect(QRect(edge, rect.top() + 1, MARK, rect.height() - 1), QColor(colour))
-    texts = _texts(row, two, theme, style)
+    texts = _texts(row, two, room - left, theme, style)
     _paint_texts(painter, row, texts, QRect(left, line.top(), max(0, room - left), line.height()))
     for band in placed.bands:
         if (paint := _BESIDE.get(type(band))) is not None:
@@ -201,14 +202,17 @@ def _paint_texts(painter: QPainter, row: Row, texts: Sequence[Text], box: QRect)
         x, room = x + used, room - used
 
 
-def _texts(row: Row, two_lines: bool, theme: Theme, style: HeaderStyle) -> list[Text]:
-    """Return what stands in the line of the label, from left to right."""
+def _texts(row: Row, two_lines: bool, room: int, theme: Theme, style: HeaderStyle) -> list[Text]:
+    """Return what stands in the line of the label, from left to right, as far as there is room."""
     is_top = row.kind is RowKind.PROCESS or style.as_path
     weight = STRONG if is_top else MEDIUM if row.kind is RowKind.GPU else REGULAR
     pixels = LABEL_PX if is_top or row.kind is RowKind.GPU else FIGURE_PX
     name, detail = row.label, row.detail
     if row.hardware:
-        detail = row.hardware if two_lines else " · ".join(t for t in (row.hardware, row.program) if t)
+        whole = " · ".join(t for t in (row.hardware, row.program) if t)
+        choices = (row.hardware if two_lines else whole, row.hardware, row.hardware.split(" · ")[0])
+        used = metrics(pixels, weight).horizontalAdvance(name) + GAP
+        detail = next((t for t in choices if used + metrics(DETAIL_PX).horizontalAdvance(t) <= room), "")
     if style.does:
         name, detail = style.does, style.which
     texts = [

@@ -13,39 +13,49 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from pyqtgraph.Qt import compat
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.band_drawer import BandBox
-from viewer.drawing.bands import CounterBand, StateBand
+from viewer.drawing.bands import CounterBand, EventBand, StateBand
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label
 from viewer.drawing.layout import PlacedRow
+from viewer.drawing.palette import SPINNING, WAITING
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.scene import Scene
 from viewer.drawing.states import hatch, overlay_tile
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
+from viewer.rows.row import Role
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import cropped, font, metrics
 from viewer.trace import Trace
 
 LOST = "rows lost"
 """What stands in the state lane of a GPU whose rows were lost while recording."""
+_WITH_STATES = (RowKind.PROCESS, RowKind.GPU)
 _LABEL_PX, _SMALL_LABEL_PX, _TALL_PX = 10.5, 9.5, 13
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSpan:
-    """Neighbouring rows that concern one GPU, device rows; `tile` is the overlay under them, if any."""
+    """Neighbouring rows that concern one GPU, device rows."""
 
     gpu: int
     top: int
     bottom: int
-    tile: QImage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSpan(GpuSpan):
+    """Such rows with the overlay under them."""
+
+    tile: QImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,12 @@ class Frame:
         `Palette.argb` and `Palette.ink` of the theme.
     kept : tuple of Intervals
         What the filter holds, for each of `rows`; () without a filter.
+    overlays : frozenset of str
+        What is marked: "idle", "exposed", "waiting".
     states, counters : tuple of BandBox
         Where state lanes and the curves of counter rows lie.
+    grounds : tuple of (int, int)
+        Top and bottom of the lanes of streams that communicate.
     doubtful : frozenset of int
         GPUs whose picture is not to be trusted: their lanes carry a warning.
     lost : frozenset of int
@@ -76,8 +90,11 @@ class Frame:
     theme: Theme
     rows: tuple[tuple[Row, int, int], ...]
     spans: tuple[GpuSpan, ...]
+    marked: tuple[MarkedSpan, ...]
     states: tuple[BandBox[StateBand], ...]
     counters: tuple[BandBox[CounterBand], ...]
+    grounds: tuple[tuple[int, int], ...]
+    overlays: frozenset[str]
     draw: DrawList
     labels: tuple[Label, ...]
     argb: npt.NDArray[np.uint32]
@@ -128,12 +145,15 @@ def make_frame(
         for p in placed
     )
     spans = gpu_spans(scene.study.trace, rows)
+    marked: tuple[MarkedSpan, ...] = ()
     if overlays:
+        # The state lanes carry the marks themselves: the overlays lie under the rows below them.
+        below = gpu_spans(scene.study.trace, (row for row in rows if row[0].kind not in _WITH_STATES))
         # Where rows were lost nothing is known to be idle: the hatch would claim it.
-        known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in spans}
+        known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in below}
         # One tile for each GPU, however many spans its rows are torn into.
         tiles = {gpu: _tile(scene, gpu, scale, theme, shown, dpr) for gpu, shown in known.items()}
-        spans = [GpuSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in spans]
+        marked = tuple(MarkedSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in below)
     return Frame(
         scale,
         height,
@@ -141,11 +161,18 @@ def make_frame(
         theme,
         rows,
         tuple(spans),
+        marked,
         tuple(scene.boxes(StateBand, placed, dpr, origin_y)),
         tuple(scene.boxes(CounterBand, placed, dpr, origin_y)),
+        tuple(
+            (box.top, box.bottom)
+            for box in scene.boxes(EventBand, placed, dpr, origin_y)
+            if box.band.row.role is Role.COMMUNICATION
+        ),
+        frozenset(overlays),
         scene.draw_list(placed, scale, dpr, origin_y),
         tuple(scene.labels(placed, scale, dpr, origin_y)),
-        scene.palette.argb(theme),
+        scene.palette.shown(theme, overlays),
         scene.palette.ink(theme),
         iterations,
         tuple(scope.of(gpu_of(scene.study.trace, row)) for row, _, _ in rows) if scope else (),
@@ -200,22 +227,27 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
         # ends.
         if (row.process or 0) % 2:
             painter.fillRect(0, top, width, bottom - top, alternate)
-    for span in frame.spans:
-        if span.tile is not None:
-            painter.setBrushOrigin(0, 0)
-            painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
+    for span in frame.marked:
+        painter.setBrushOrigin(0, 0)
+        painter.fillRect(0, span.top, width, span.bottom - span.top, QBrush(span.tile))
     strong, soft = map(QColor.fromRgba, (theme.line, theme.line_soft))
     for row, top, _ in frame.rows:
         painter.fillRect(0, top, width, line, strong if row.kind is RowKind.PROCESS else soft)
     if frame.rows:
         painter.fillRect(0, frame.rows[-1][2], width, line, strong)
-    idle, unknown = QBrush(_hatch(theme, frame.dpr)), QBrush(_dots(theme, frame.dpr))
+    idle, unknown = QBrush(hatch_image(theme, frame.dpr)), QBrush(_dots(theme, frame.dpr))
     first, last = frame.recorded
     painter.setBrushOrigin(0, 0)
+    for top, bottom in frame.grounds:
+        painter.fillRect(0, top, width, bottom - top, QColor(theme.lane))
+    ground = QColor(theme.parts[IDLE])
     for box in frame.states:
-        painter.fillRect(0, box.top, width, box.bottom - box.top, background)
-        nothing = unknown if box.band.gpu in frame.lost else idle
-        painter.fillRect(first, box.top, last - first, box.bottom - box.top, nothing)
+        lane = QRect(first, box.top, last - first, box.bottom - box.top)
+        painter.fillRect(lane, ground)
+        if box.band.gpu in frame.lost:
+            painter.fillRect(lane, unknown)
+        elif "idle" in frame.overlays:
+            painter.fillRect(lane, idle)
     for counter in frame.counters:
         ticks = counter.band.row.scale.ticks() if counter.band.row.scale is not None else ()
         for _, share in ticks:
@@ -240,8 +272,9 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
 
 
 def paint_over(painter: QPainter, frame: Frame) -> None:
-    """Paint what lies over the bars: names, the veil of the filter, and each GPU's own iterations."""
-    paint_labels(painter, frame.labels, frame.ink, frame.dpr)
+    """Paint what lies over the bars: stripes, names, the veil of the filter, each GPU's iterations."""
+    _paint_stripes(painter, frame)
+    paint_labels(painter, frame)
     for counter in frame.counters:
         _paint_sample_marks(painter, frame, counter)
     for box in frame.states:
@@ -258,6 +291,21 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
             marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
 
 
+def _paint_stripes(painter: QPainter, frame: Frame) -> None:
+    """Stripe what only waits: exposed communication for a rank, compute kernels for something else."""
+    theme, draw = frame.theme, frame.draw
+    inks = {SPINNING: theme.spinning}
+    if "waiting" in frame.overlays:
+        inks[WAITING] = theme.waiting
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrushOrigin(0, 0)
+    for colour, low, high in draw.runs():
+        if colour in inks:
+            painter.setBrush(QBrush(stripes(inks[colour], frame.dpr)))
+            painter.drawRects([QRect(*rect) for rect in draw.rect[low:high].astype(int).tolist()])
+
+
 def _paint_sample_marks(painter: QPainter, frame: Frame, counter: BandBox[CounterBand]) -> None:
     samples = counter.band.row.samples
     if samples is not None and len(samples.marks_ns):
@@ -266,20 +314,26 @@ def _paint_sample_marks(painter: QPainter, frame: Frame, counter: BandBox[Counte
         marks.paint_sample_marks(painter, frame.scale, in_view, counter.bottom, frame.theme, frame.dpr)
 
 
-def paint_labels(painter: QPainter, labels: Iterable[Label], ink: npt.NDArray[np.uint32], dpr: float) -> None:
-    """Write the names into the bars."""
+def paint_labels(painter: QPainter, frame: Frame) -> None:
+    """Write the names into the bars; over stripes on a ground of their own."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    ink, dpr = frame.ink, frame.dpr
     pens: dict[int, QColor] = {}
     sizes = {True: _LABEL_PX * dpr, False: _SMALL_LABEL_PX * dpr}
+    is_striped = "waiting" in frame.overlays
     # By size: the font is set twice a frame, not once for each name.
     for tall, pixels in sizes.items():
         painter.setFont(font(pixels))
         cap = metrics(pixels).capHeight()
-        for label in labels:
+        for label in frame.labels:
             if (label.height >= _TALL_PX * dpr) is not tall:
                 continue
             text = cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)
             if text:
+                if is_striped and label.colour == WAITING:
+                    wide = metrics(pixels).horizontalAdvance(text) + 4 * dpr
+                    ground = QRectF(label.x + (PAD_PX - 2) * dpr, label.y, wide, label.height)
+                    painter.fillRect(ground, QColor(int(frame.argb[WAITING])))
                 argb = int(ink[label.colour])
                 if argb not in pens:
                     pens[argb] = QColor(argb)
@@ -300,7 +354,20 @@ def _tile(
 
 
 @cache
-def _hatch(theme: Theme, dpr: float) -> QImage:
+def stripes(ink: int, dpr: float) -> QImage:
+    """Return slanting stripes over half of the area, with nothing between them."""
+    side = max(4, 2 * snap_px(2 * dpr))
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    for y in range(side):
+        for x in range(side):
+            if (x + y) % side < side // 2:
+                image.setPixelColor(x, y, QColor(ink))
+    return image
+
+
+@cache
+def hatch_image(theme: Theme, dpr: float) -> QImage:
     """Return the grey hatch of idle: the same pattern as the overlay's."""
     side = len(hatch(1, dpr))
     lines = hatch(side, dpr)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QRect
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.analysis.core.classify import CLASS_LABELS
+from viewer.analysis.core.classify import CLASS_LABELS, CLASSES, COMMUNICATION
 from viewer.analysis.study import Study
+from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
-from viewer.timeline.paint import marks
-from viewer.timeline.paint.fonts import metrics
+from viewer.timeline.paint import marks, paint_rows
+from viewer.timeline.paint.fonts import MEDIUM, metrics
 from viewer.timeline.strip import guard
 
-HEIGHT = 22
-_TEXT, _SWATCH, _GAP = 10.5, 9, 14
-_IDLE = "idle"
-_STATES = ("compute", "hidden communication", "exposed communication", "copy", _IDLE)
+HEIGHT = 24
+_TEXT, _SWATCH, _GAP = 11, 10, 14
 
 
 class Legend(QWidget):
@@ -31,8 +30,9 @@ class Legend(QWidget):
         self.theme: Theme = LIGHT
         self._state = state
         self._palette: Palette | None = None
-        self._classes: tuple[str, ...] = ()
+        self._study: Study | None = None
         self.setFixedHeight(HEIGHT)
+        state.overlays_changed.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -42,7 +42,7 @@ class Legend(QWidget):
     def set_palette(self, palette: Palette | None, study: Study | None) -> None:
         """Show the classes of another trace."""
         self._palette = palette
-        self._classes = study.classes.present if study else ()
+        self._study = study
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -50,20 +50,70 @@ class Legend(QWidget):
         painter = QPainter(self)
         try:
             with guard("painting the legend"):
-                paint_legend(painter, self.rect(), self.theme, self._palette, self._classes)
+                overlays = self._state.overlays
+                paint_legend(painter, self.rect(), self.theme, self._palette, self._study, overlays)
         finally:
             painter.end()
 
 
+Entry = tuple[str, int, QImage | None]
+"""What an entry is called, its colour, and a pattern over that."""
+
+
+def states_shown(
+    theme: Theme,
+    overlays: Collection[str],
+    study: Study | None,
+    parts: Collection[int] = range(len(CATEGORIES)),
+) -> list[Entry]:
+    """Return the entries of the state lanes, as they are drawn with these overlays.
+
+    Parameters
+    ----------
+    parts : collection of int
+        The categories that are shown, positions in `CATEGORIES`.
+    """
+    compute, hidden, exposed, copy, idle = theme.parts
+    is_marked, waits = "exposed" in overlays, "waiting" in overlays
+    entries: list[tuple[int, Entry]] = [(0, ("compute", compute, None))]
+    if study is not None and any(len(part.spinning) for part in study.parts):
+        spins = paint_rows.stripes(theme.spinning, 1.0)
+        entries.append((0, ("compute that only waits", compute, spins)))
+    entries.append((1, ("communication hidden" if is_marked else "communication", hidden, None)))
+    if is_marked:
+        entries.append((2, ("exposed", exposed, None)))
+    elif 1 not in parts:
+        entries.append((2, ("communication", hidden, None)))
+    if waits:
+        name, ground = (
+            ("exposed, waiting for a rank", exposed) if is_marked else ("waiting for a rank", hidden)
+        )
+        entries.append((2, (name, ground, paint_rows.stripes(theme.waiting, 1.0))))
+    hatch = paint_rows.hatch_image(theme, 1.0) if "idle" in overlays else None
+    entries += [(3, ("copy only", copy, None)), (4, ("idle", idle, hatch))]
+    return [entry for part, entry in entries if part in parts]
+
+
+def classes_shown(study: Study) -> list[str]:
+    """Return the classes of kernels with a colour of their own: that of communication is what it costs."""
+    return [name for name in study.classes.present if name != CLASSES[COMMUNICATION]]
+
+
 def paint_legend(
-    painter: QPainter, rect: QRect, theme: Theme, palette: Palette | None, classes: Sequence[str]
+    painter: QPainter,
+    rect: QRect,
+    theme: Theme,
+    palette: Palette | None,
+    study: Study | None,
+    overlays: Collection[str],
 ) -> None:
     """Paint as many entries into `rect` as there is room for; logical pixels."""
     painter.fillRect(rect, QColor(theme.panel))
     painter.fillRect(rect.left(), rect.top(), rect.width(), 1, QColor(theme.line))
     x = _paint_heading(painter, rect, rect.left() + 12.0, theme, "GPU state")
-    for name, argb in zip(_STATES, theme.parts, strict=True):
-        x = _paint_entry(painter, rect, x, theme, name, argb)
+    for name, argb, pattern in states_shown(theme, overlays, study):
+        x = _paint_entry(painter, rect, x, theme, name, argb, pattern)
+    classes = classes_shown(study) if study else []
     if palette is not None and classes:
         x = _paint_heading(painter, rect, x + _GAP, theme, "Kernels")
         for name in classes:
@@ -73,21 +123,29 @@ def paint_legend(
 
 
 def _paint_heading(painter: QPainter, rect: QRect, x: float, theme: Theme, text: str) -> float:
-    base = marks.text_baseline(rect.top(), rect.height(), _TEXT)
-    marks.paint_text(painter, text, x, base, _TEXT, theme.text_faint)
+    base = marks.text_baseline(rect.top() + 1, rect.height(), _TEXT)
+    marks.paint_text(painter, text, x, base, _TEXT, theme.text_soft, MEDIUM)
     return x + metrics(_TEXT).horizontalAdvance(text) + 10
 
 
-def _paint_entry(painter: QPainter, rect: QRect, x: float, theme: Theme, name: str, argb: int) -> float:
+def _paint_entry(
+    painter: QPainter,
+    rect: QRect,
+    x: float,
+    theme: Theme,
+    name: str,
+    argb: int,
+    pattern: QImage | None = None,
+) -> float:
     """Paint a swatch with its name, and return where the next one goes: outside once the room is used up."""
-    width = _SWATCH + 5 + metrics(_TEXT).horizontalAdvance(name)
+    width = _SWATCH + 6 + metrics(_TEXT).horizontalAdvance(name)
     if x + width > rect.right() - 7:
         return float(rect.right() + 1)
-    box = QRectF(x, rect.top() + (rect.height() - _SWATCH) / 2, _SWATCH, _SWATCH)
+    box = QRect(round(x), rect.top() + (rect.height() - _SWATCH) // 2 + 1, _SWATCH, _SWATCH)
     painter.fillRect(box, QColor(argb))
-    if name == _IDLE:
-        painter.setBrushOrigin(QPointF(0, 0))
-        painter.fillRect(box, QBrush(QColor(theme.text_faint), Qt.BrushStyle.BDiagPattern))
-    base = marks.text_baseline(rect.top(), rect.height(), _TEXT)
-    marks.paint_text(painter, name, x + _SWATCH + 5, base, _TEXT, theme.text_soft)
+    if pattern is not None:
+        painter.setBrushOrigin(QPointF(box.topLeft()))
+        painter.fillRect(box, QBrush(pattern))
+    base = marks.text_baseline(rect.top() + 1, rect.height(), _TEXT)
+    marks.paint_text(painter, name, x + _SWATCH + 6, base, _TEXT, theme.text_soft)
     return x + width + _GAP

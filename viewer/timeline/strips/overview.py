@@ -21,8 +21,8 @@ from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import REGULAR, STRONG, cropped
 from viewer.timeline.strip import DeviceGrid, Strip, guard
 
-HEIGHT = 54
-_PADDING = 5
+HEIGHT = 48
+_PADDING = 4
 _EDGE_PX = 5
 _HIT_HEIGHT = 4
 _MIN_HANDLE_PX = 3
@@ -238,9 +238,9 @@ class OverviewCorner(QWidget):
         painter.fillRect(rect, QColor(theme.panel))
         if self.state.study is not None:
             title = "Filtered" if self.state.filter else "Whole trace"
-            marks.paint_text(painter, title, 12, 23, 12.5, theme.text, STRONG)
+            marks.paint_text(painter, title, 12, 21, 12, theme.text, STRONG)
             text = cropped(" · ".join(self._figures(self.state.study)), rect.width() - 24, 11)
-            marks.paint_text(painter, text, 12, 41, 11, theme.text_soft, REGULAR)
+            marks.paint_text(painter, text, 12, 37, 11, theme.text_soft, REGULAR)
         painter.fillRect(0, rect.height() - 1, rect.width(), 1, QColor(theme.line))
 
     def _figures(self, study: Study) -> list[str]:

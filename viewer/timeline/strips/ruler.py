@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -27,10 +27,12 @@ from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import DeviceGrid, Strip, guard
 
-HEIGHT = 34
-_CHIP_TOP, _CHIP_HEIGHT = 2, 15
+HEIGHT = 38
+_CHIP_TOP, _CHIP_HEIGHT = 3, 15
 _TICK, _SMALL_TICK = 6, 3
-_TEXT = 10.5
+_TEXT, _CHIP_PAD, _EDGE = 11, 7, 2
+_CUT_TOP = 20
+"""Where the pointer's time stands: beside the ticks, below the iterations."""
 _LABEL_ROOM, _MOST_STEP = 40, 10**9
 _HEAD, _NOTE, _NOTE_LINE = 11, 9.5, 14
 
@@ -55,18 +57,17 @@ def paint_ruler(
         high, ink = round(length * dpr), QColor(colour)
         for t in times:
             painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
-    baseline = bottom - (_TICK - 2.5) * dpr
+    baseline = bottom - 5 * dpr
     for t, label in marked.major:
         marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
     if iterations is not None:
-        _paint_iterations(painter, scale, height, theme, dpr, iterations, iteration)
+        _paint_iterations(painter, scale, theme, dpr, iterations, iteration)
     painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
 
 
 def _paint_iterations(
     painter: QPainter,
     scale: Scale,
-    height: int,
     theme: Theme,
     dpr: float,
     iterations: Iterations,
@@ -77,36 +78,36 @@ def _paint_iterations(
         return
     first = max(0, int(np.searchsorted(edges, scale.start_ns, side="right")) - 1)
     last = min(len(edges) - 1, int(np.searchsorted(edges, scale.end_ns)))
-    tint, width = QColor(theme.accent), marks.line_width(dpr)
+    width = marks.line_width(dpr)
+    top, high = round(_CHIP_TOP * dpr), round(_CHIP_HEIGHT * dpr)
+    base = marks.text_baseline(top, high, _TEXT * dpr)
     room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
     step = iteration_step(room_each)
     labelled = range(-(-first // step) * step, last, step)
     for iteration in range(first, last) if room_each >= _SMALL_TICK else labelled:
-        if iteration not in labelled:
-            x = marks.column_of(scale, int(edges[iteration]))
-            painter.fillRect(x, 0, width, round(_SMALL_TICK * dpr), QColor(theme.boundary))
-            continue
         left, right = (
             marks.column_of(scale, int(t)) for t in edges[[iteration, min(iteration + step, len(edges) - 1)]]
         )
-        painter.fillRect(left, 0, width, height if step == 1 else height // 2, QColor(theme.boundary))
+        if step == 1:
+            ground = theme.accent if iteration == current else theme.accent_ground
+            painter.fillRect(left, top, max(right - left, 1), high, QColor(ground))
+        edge = round(_EDGE * dpr) if iteration in labelled and step == 1 else width
+        painter.fillRect(left, top, edge, high, QColor(theme.boundary))
+        if iteration not in labelled:
+            continue
         start, room = max(left, 0), min(right, scale.width) - max(left, 0)
         length_ns = int(edges[iteration + 1] - edges[iteration])
+        is_named = step == 1
         text = (
-            _iteration_text(iterations, iteration, length_ns, room - 14 * dpr, dpr)
-            if step == 1
+            _iteration_text(iterations, iteration, length_ns, room - 2 * _CHIP_PAD * dpr, dpr)
+            if is_named
             else _number(iterations, iteration)
         )
         if text:
-            wide = metrics(_TEXT * dpr, MEDIUM).horizontalAdvance(text) + 12 * dpr
-            tint.setAlpha(70 if iteration == current else 30)
-            chip = QRectF(start, _CHIP_TOP * dpr, min(wide, room - 2), _CHIP_HEIGHT * dpr)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.fillRect(chip, tint)
-            base = marks.text_baseline(chip.top(), chip.height(), _TEXT * dpr)
-            marks.paint_text(painter, text, start + 6 * dpr, base, _TEXT * dpr, theme.boundary, MEDIUM)
+            ink = theme.accent_text if step == 1 and iteration == current else theme.boundary_text
+            marks.paint_text(painter, text, start + _CHIP_PAD * dpr, base, _TEXT * dpr, ink, MEDIUM)
     end = marks.column_of(scale, int(edges[-1]))
-    painter.fillRect(end, 0, marks.line_width(dpr), height, QColor(theme.boundary))
+    painter.fillRect(end, top, width, high, QColor(theme.boundary))
 
 
 def iteration_step(room_px: float) -> int:
@@ -128,8 +129,14 @@ def _iteration_text(iterations: Iterations, iteration: int, length_ns: int, room
     flag, called = iterations.flags[iteration], iterations.called(iteration)
     tail = f" · {flag}" if flag else ""
     name = f"{called[:1].upper()}{called[1:]}{iterations.in_doubt}"
-    length = format_ns(length_ns)
-    choices = (f"{name} · {length}{tail}", f"{name} · {length}", name, _number(iterations, iteration))
+    length, number = format_ns(length_ns), _number(iterations, iteration)
+    choices = (
+        f"{name} · {length}{tail}",
+        f"{number} · {length}{tail}",
+        f"{number} · {length}",
+        name,
+        number,
+    )
     measure = metrics(_TEXT * dpr, MEDIUM)
     return next((text for text in choices if measure.horizontalAdvance(text) <= room), "")
 
@@ -252,7 +259,7 @@ class Ruler(Strip):
             x = marks.column_of(scale, hover.time_ns)
             marks.paint_cut(painter, x, grid.rows, theme, d)
             text = format_instant(hover.time_ns, scale.ns_per_px)
-            marks.paint_tag(painter, text, x, 17 * d, ends, theme.cursor, theme.background, d)
+            marks.paint_tag(painter, text, x, _CUT_TOP * d, ends, theme.cursor, theme.background, d)
         self._tags = [(window, self._paint_length(painter, grid, window)) for window in selections.items]
 
     def _paint_length(self, painter: QPainter, grid: DeviceGrid, window: Window) -> QRectF:
