@@ -183,7 +183,7 @@ def test_a_gpu_whose_rows_were_lost_is_nowhere_hatched_as_idle(qapp, overlays):
 
 def test_a_picture_marks_the_header_of_a_gpu_whose_rows_were_lost(qapp):
     from viewer.export.first_view import first_view
-    from viewer.export.picture import HEADER_WIDTH, PicturePage
+    from viewer.export.page import HEADER_WIDTH, PicturePage
     from viewer.export.picture import image_of as page
 
     sheet = PicturePage(first_view(study_of(mostly_lost())), 1200)
