@@ -413,7 +413,7 @@ def test_help_gives_flags_no_type(capsys):
 def test_a_reading_that_was_given_up_is_no_entry_of_the_store(capsys, demo_path):
     from viewer.readers import cache
 
-    with cache.Storing(cache.Entry.of(demo_path)):
+    with cache.Storing(cache.CacheEntry.of(demo_path)):
         pass
     assert main(["cache"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1

@@ -10,8 +10,8 @@ import pytest
 
 from viewer.demo import DemoOptions, make_demo
 from viewer.export.atomic import is_stream, replacing, write_atomic
+from viewer.export.file_types import DEMO, HEAD_BYTES, PAGE, PICTURES, SESSION, TABLES, is_of_type
 from viewer.export.html import page
-from viewer.export.kinds import DEMO, HEAD_BYTES, PAGE, PICTURES, SESSION, TABLES, is_of_kind
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
 from viewer.export.table_files import table_bytes
 
@@ -100,7 +100,7 @@ def test_a_long_table_is_known_by_its_head(tmp_path):
     for letter in ("é", "漢"):
         frame = pd.DataFrame({"name": [letter] * HEAD_BYTES, "ns": 1})
         path.write_bytes(table_bytes(frame, ".csv"))
-        assert is_of_kind(path, TABLES[".csv"])
+        assert is_of_type(path, TABLES[".csv"])
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "x.sqlite", "x.txt", "x.nsys-rep"])

@@ -46,7 +46,7 @@ def attempt(seed, originals, folder):
         read(other)
         read(trace)
         shown = read(trace)
-        folders = [cache.Entry.of(path).folder for path in (trace, other)]
+        folders = [cache.CacheEntry.of(path).folder for path in (trace, other)]
         how = random.choice(ALL)
         how(random, *folders)
         for which in ("damaged", "made again"):

@@ -46,7 +46,7 @@ def file(small):
 
 
 def parse_of(file):
-    [parse] = cache.Entry.of(file).folder.glob("parse-*")
+    [parse] = cache.CacheEntry.of(file).folder.glob("parse-*")
     return parse
 
 
@@ -69,7 +69,7 @@ def test_the_second_opening_is_the_same_trace(shared_trace, name, monkeypatch):
 
 def test_what_is_read_first_lies_in_the_store_already(file):
     whole = read(file)
-    assert same(cache.Entry.of(file).load(file), whole)
+    assert same(cache.CacheEntry.of(file).load(file), whole)
     assert not whole.kernels.start_ns.flags.writeable
 
 
@@ -88,7 +88,7 @@ def test_a_changed_file_is_read_again(file, small):
     small({KERNELS: [kernel(), kernel(start=5000, end=6000)]})
     assert len(read(file).kernels) == 2
     os.utime(file, ns=(0, 0))
-    assert cache.Entry.of(file).load(file) is None
+    assert cache.CacheEntry.of(file).load(file) is None
 
 
 def test_what_is_read_of_a_file_that_changes_meanwhile_is_not_kept_as_what_it_was(file):
@@ -119,10 +119,10 @@ def test_the_files_of_a_folder_count_by_name(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.parquet").write_text(name)
         os.utime(tmp_path / f"{name}.parquet", ns=(0, 0))
-    before = cache.Entry.of(tmp_path)
-    assert cache.Entry.of(tmp_path) == before
+    before = cache.CacheEntry.of(tmp_path)
+    assert cache.CacheEntry.of(tmp_path) == before
     (tmp_path / "b.parquet").rename(tmp_path / "c.parquet")
-    assert cache.Entry.of(tmp_path) != before
+    assert cache.CacheEntry.of(tmp_path) != before
 
 
 @pytest.mark.parametrize("stored_first", [False, True])
@@ -150,13 +150,13 @@ def test_a_damaged_store_is_made_again(file, victim, how):
     if how != "gone":
         target.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "junk": b"\xff" * 100}[how])
     assert same(read(file), whole)
-    assert cache.Entry.of(file).load(file) is not None
+    assert cache.CacheEntry.of(file).load(file) is not None
 
 
 def test_another_version_is_ignored(file, monkeypatch):
     read(file)
     monkeypatch.setattr(cache, "_PARSE", f"parse-{cache_format.VERSION + 1}")
-    assert cache.Entry.of(file).load(file) is None
+    assert cache.CacheEntry.of(file).load(file) is None
     assert len(read(file).kernels) == 1
 
 
@@ -169,7 +169,7 @@ def test_nobody_waits_at_a_pipe(file, victim):
     os.mkfifo(target)
     assert len(cache.entries()) == 1
     assert same(read(file), whole)
-    assert cache.Entry.of(file).load(file) is not None
+    assert cache.CacheEntry.of(file).load(file) is not None
 
 
 def test_one_bit_that_was_flipped_is_noticed(file):
@@ -188,7 +188,7 @@ def test_a_store_of_another_trace_is_no_store_of_this_one(small):
     read(one)
     read(other)
     shutil.rmtree(parse_of(one))
-    shutil.copytree(parse_of(other), cache.Entry.of(one).folder / parse_of(other).name)
+    shutil.copytree(parse_of(other), cache.CacheEntry.of(one).folder / parse_of(other).name)
     assert read(one).kernels.start_ns.tolist() == [1000]
 
 
@@ -205,7 +205,7 @@ def test_checking_can_be_cancelled(file):
     read(file)
     with pytest.raises(Cancelled):
         read(file, cancelled=lambda: True)
-    assert cache.Entry.of(file).load(file) is not None
+    assert cache.CacheEntry.of(file).load(file) is not None
 
 
 def test_what_is_stored_is_readable_by_its_user_alone(file):
@@ -238,7 +238,7 @@ def test_a_full_disk_is_no_obstacle(file, monkeypatch, tables):
     write = cache_format._write
     monkeypatch.setattr(cache_format, "_write", full)
     assert same(read(file), read(file, cache=False))
-    assert list(cache.Entry.of(file).folder.iterdir()) == []
+    assert list(cache.CacheEntry.of(file).folder.iterdir()) == []
 
 
 def test_a_disk_that_is_full_at_the_end_is_no_obstacle(file, monkeypatch):
@@ -247,7 +247,7 @@ def test_a_disk_that_is_full_at_the_end_is_no_obstacle(file, monkeypatch):
 
     monkeypatch.setattr(checksums, "seal", full)
     assert len(read(file).kernels) == 1
-    assert list(cache.Entry.of(file).folder.iterdir()) == []
+    assert list(cache.CacheEntry.of(file).folder.iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_made_is_no_obstacle(file, tmp_path, monkeypatch):
@@ -259,7 +259,7 @@ def test_a_cache_that_cannot_be_made_is_no_obstacle(file, tmp_path, monkeypatch)
 def test_a_disk_that_is_full_for_one_table_is_full_for_those_beside_it(file, monkeypatch):
     """Two tables are put at once; while one of them begins, the other one fails."""
     events = read(file, cache=False).kernels
-    with cache.Storing(cache.Entry.of(file)) as storing:
+    with cache.Storing(cache.CacheEntry.of(file)) as storing:
 
         class Elsewhere:
             def __bool__(self):
@@ -278,7 +278,7 @@ def test_a_store_that_cannot_be_written_to_is_read_from(file, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(os, "utime", refuse)
-    assert same(cache.Entry.of(file).load(file), whole)
+    assert same(cache.CacheEntry.of(file).load(file), whole)
 
 
 def test_what_cannot_be_removed_is_not_said_to_be(file, monkeypatch):
@@ -310,8 +310,8 @@ def test_entries_are_pruned_by_age_and_size(small):
     for age, one in enumerate(files):
         read(one)
         used = time.time() - age * 86_400
-        os.utime(cache.Entry.of(one).folder, (used, used))
-    folders = [cache.Entry.of(one).folder for one in files]
+        os.utime(cache.CacheEntry.of(one).folder, (used, used))
+    folders = [cache.CacheEntry.of(one).folder for one in files]
     assert [entry.folder for entry in cache.entries()] == folders
     size = cache.entries()[0].size_bytes
     cache.prune(keep=folders[2], largest_bytes=int(size * 1.5))
@@ -324,7 +324,7 @@ def test_entries_are_pruned_by_age_and_size(small):
 
 def test_leftovers_of_a_crash_go_after_a_day(file):
     read(file)
-    folder = cache.Entry.of(file).folder
+    folder = cache.CacheEntry.of(file).folder
     for name, age_s in (("part-old", 100_000), ("part-new", 10), ("parse-0", 100_000)):
         (folder / name).mkdir()
         os.utime(folder / name, (time.time() - age_s,) * 2)
@@ -366,7 +366,7 @@ def test_the_limit_is_kept_and_removes_what_is_too_much(small):
 def test_two_programs_store_the_same_trace_at_once(file):
     """Each writes its own folder and renames it; whoever comes last finds the place taken, or takes it."""
     trace = read(file, cache=False)
-    entry = cache.Entry.of(file)
+    entry = cache.CacheEntry.of(file)
     threads = [threading.Thread(target=entry.save, args=(trace,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -391,7 +391,7 @@ def test_a_writer_that_is_killed_leaves_no_trace_behind(file):
     )
     killed = subprocess.run([sys.executable, "-c", code, str(file)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    entry = cache.Entry.of(file)
+    entry = cache.CacheEntry.of(file)
     assert [p.name[:5] for p in entry.folder.iterdir()] == ["part-"]
     assert entry.load(file) is None
     assert len(read(file).kernels) == 1

@@ -61,7 +61,7 @@ def refused(file, *words):
     for word in words:
         assert word in message
     assert exports.listing(file.parent) == before
-    folder = cache.Entry.of(file).folder
+    folder = cache.CacheEntry.of(file).folder
     assert not folder.exists() or list(folder.iterdir()) == []
     return message
 
@@ -94,7 +94,7 @@ def test_a_report_is_exported_once(report, monkeypatch):
 
 def test_a_damaged_export_is_made_again(report):
     read(report, cache=False)
-    made = cache.Entry.of(report).export()
+    made = cache.CacheEntry.of(report).export()
     made.write_bytes(made.read_bytes()[:5000])
     assert len(read(report).nvtx) > 0
     assert made.stat().st_size > 5000
@@ -118,7 +118,7 @@ def test_a_damaged_export_tells_nothing_wrong(exported):
     """Its times stay, and a number that is only fetched when it is asked for changes."""
     file = exported(registersPerThread=77)
     read(file)
-    export = cache.Entry.of(file).export()
+    export = cache.CacheEntry.of(file).export()
     facts, content = export.stat(), export.read_bytes()
     assert content.count(bytes([77])) == 1
     export.unlink()
@@ -126,7 +126,7 @@ def test_a_damaged_export_tells_nothing_wrong(exported):
     os.utime(export, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     trace = read(file)
     assert trace.source.row("kernel", int(trace.kernels.columns["file_row"][0]))["registersPerThread"] == 77
-    assert cache.Entry.of(file).export().read_bytes() == content
+    assert cache.CacheEntry.of(file).export().read_bytes() == content
 
 
 def test_an_export_is_readable_by_its_user_alone(stand_in, fake, tmp_path):
@@ -144,14 +144,14 @@ def test_an_export_is_readable_by_its_user_alone(stand_in, fake, tmp_path):
     finally:
         os.umask(before)
     assert seen.read_text() == "0"
-    assert cache.Entry.of(file).export() is not None
+    assert cache.CacheEntry.of(file).export() is not None
     assert [path for path in cache.cache_folder().rglob("*") if path.stat().st_mode & 0o077] == []
     assert file.stat().st_mode & 0o777 == 0o666
 
 
 def test_of_two_programs_that_export_at_once_the_first_is_taken(exported, tmp_path):
     """Another may be reading what it made."""
-    entry = cache.Entry.of(exported())
+    entry = cache.CacheEntry.of(exported())
     first = nsys.export(exported(), None, entry.folder)
     known = first.stat()
     assert nsys.export(exported(), None, entry.folder) == first
@@ -325,7 +325,7 @@ def test_cancelling_ends_nsys(stand_in, fake, tmp_path):
         read(file, cancelled=lambda: pid_file.exists() and pid_file.read_text() != "")
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), signal.SIGCONT)
-    assert list(cache.Entry.of(file).folder.iterdir()) == []
+    assert list(cache.CacheEntry.of(file).folder.iterdir()) == []
 
 
 def test_the_newest_nsys_is_taken(tmp_path, monkeypatch):
@@ -342,7 +342,7 @@ def test_the_newest_nsys_is_taken(tmp_path, monkeypatch):
 
 
 def test_a_second_export_into_the_same_entry_replaces_nothing_half(report):
-    entry = cache.Entry.of(report)
+    entry = cache.CacheEntry.of(report)
     made = nsys.export(report, None, entry.folder)
     assert made == entry.export()
     shutil.rmtree(entry.folder)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from viewer.app.folders import note_saved, path_to_save_as
 from viewer.app.notices import NoticeBar
 from viewer.app.save_questions import may_write
-from viewer.export import kinds
+from viewer.export import file_types
 from viewer.export.atomic import write_atomic
 from viewer.export.report_page import html_report, report_facts
 from viewer.export.table_files import TableError, write_table
@@ -39,7 +39,7 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
         return
     path = Path(name)
     path = path if path.suffix else path.with_suffix(".html")
-    if not may_write(path, name, kinds.PAGE, parent):
+    if not may_write(path, name, file_types.PAGE, parent):
         return
     notice.tell("Finding the numbers of the report …")
 
@@ -52,13 +52,14 @@ def export_report(state: ViewState, notice: NoticeBar, parent: QWidget) -> None:
 
 def save_table(frame: pd.DataFrame, notice: NoticeBar, parent: QWidget) -> None:
     """Ask for a file and write a panel's table to it in a background thread."""
-    name, kind = QFileDialog.getSaveFileName(parent, "Save the table", path_to_save_as("table.csv"), TABLES)
+    name, chosen = QFileDialog.getSaveFileName(parent, "Save the table", path_to_save_as("table.csv"), TABLES)
     if not name:
         return
     path = Path(name)
     if not path.suffix:
-        path = path.with_suffix(kind[kind.find("*") + 1 : kind.find(")")])
-    if not may_write(path, name, kinds.TABLES.get(path.suffix.casefold(), kinds.TABLES[".csv"]), parent):
+        path = path.with_suffix(chosen[chosen.find("*") + 1 : chosen.find(")")])
+    kind = file_types.TABLES.get(path.suffix.casefold(), file_types.TABLES[".csv"])
+    if not may_write(path, name, kind, parent):
         return
     _write("The table", path, lambda _: write_table(frame, path), notice, parent)
 

@@ -23,7 +23,7 @@ from viewer.app.save_questions import may_write
 from viewer.app.theme_manager import ThemeManager
 from viewer.drawing.scene import Scene
 from viewer.export.atomic import write_atomic
-from viewer.export.kinds import PICTURES as PICTURE_KINDS
+from viewer.export.file_types import PICTURES as PICTURE_KINDS
 from viewer.export.picture import picture
 from viewer.export.picture_files import FORMATS, picture_bytes
 from viewer.export.picture_view import PictureError, present_view

@@ -7,13 +7,13 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from viewer.export.kinds import Kind
+from viewer.export.file_types import FileType
 from viewer.export.outputs import ForeignOutputError, OutputError, check_output
 from viewer.printable import visible
 from viewer.state import ViewState
 
 
-def may_write(path: Path, chosen: str, kind: Kind, parent: QWidget) -> bool:
+def may_write(path: Path, chosen: str, kind: FileType, parent: QWidget) -> bool:
     """Return whether a file may be written; ask the user, or show why not.
 
     Parameters

@@ -15,7 +15,7 @@ from viewer.app.folders import folder_to_open_from, path_to_save_as
 from viewer.app.save_questions import may_write
 from viewer.app.session_store import SUFFIX, SessionFile
 from viewer.export.atomic import write_atomic
-from viewer.export.kinds import SESSION
+from viewer.export.file_types import SESSION
 from viewer.printable import visible
 from viewer.state import ViewState
 from viewer.state.session import Session, apply_session, carried_over, take_session

@@ -150,7 +150,7 @@ def _demo(
     if out is None:
         return open_window(write_demo(options, None), renderer.value)
     from viewer.cli.output import print_path, refuse_output
-    from viewer.export.kinds import DEMO
+    from viewer.export.file_types import DEMO
 
     refuse_output(out, DEMO, (), force)
     print_path(write_demo(options, out))
@@ -181,7 +181,7 @@ def _report(
 
     if page is not None:
         from viewer.cli.output import print_path, refuse_output
-        from viewer.export.kinds import PAGE
+        from viewer.export.file_types import PAGE
 
         refuse_output(page, PAGE, [trace], force)
         refuse_drawing()
@@ -269,7 +269,7 @@ def _shot(
     from viewer.cli.output import picture_format, print_path, refuse_output
     from viewer.cli.qt import refuse_drawing
     from viewer.cli.shot_command import EXTRAS, Shot, check, take
-    from viewer.export.kinds import PICTURES
+    from viewer.export.file_types import PICTURES
 
     form = picture_format(out, force)
     shot = Shot(

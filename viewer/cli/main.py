@@ -107,7 +107,7 @@ def _is_stream_log(path: Path, words: list[str]) -> bool:
     """
     from viewer.cli.output import refuse_output
     from viewer.export.atomic import is_stream
-    from viewer.export.kinds import LOG
+    from viewer.export.file_types import LOG
 
     refuse_output(path, LOG, [Path(word) for word in words if os.path.lexists(word)], force=False)
     return is_stream(path)

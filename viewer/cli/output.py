@@ -9,12 +9,12 @@ from pathlib import Path
 import typer
 
 from viewer.export.atomic import STDOUT, is_stream
-from viewer.export.kinds import PICTURES, Kind
+from viewer.export.file_types import PICTURES, FileType
 from viewer.export.outputs import ForeignOutputError, OutputError, TraceOutputError, check_output
 from viewer.printable import visible
 
 
-def refuse_output(path: Path, kind: Kind, traces: Iterable[Path], force: bool) -> None:
+def refuse_output(path: Path, kind: FileType, traces: Iterable[Path], force: bool) -> None:
     """Refuse a file that must not be written, before the trace is read.
 
     Raises

@@ -24,7 +24,7 @@ from viewer.drawing.palette import HIDDEN, Palette
 from viewer.drawing.pixel_columns import Bars, PixelColumns
 from viewer.drawing.scale import Scale
 from viewer.drawing.state_bands import StateBands
-from viewer.rows.kinds import Names
+from viewer.rows.kinds import NameStyle
 from viewer.rows.row import Row, RowEvents
 from viewer.trace import Kind
 from viewer.trace.lazy import cached_property
@@ -162,7 +162,7 @@ class EventBands:
         shown = [(box, lanes) for box in boxes if box.band.lane < len(lanes := self.lanes(box.band.row))]
         bands = [box.band for box, _ in shown]
         lanes_in_view = [lanes[box.band.lane] for box, lanes in shown]
-        gpus = [band.row.gpu if band.row.kind.traits.names is Names.KERNELS else None for band in bands]
+        gpus = [band.row.gpu if band.row.kind.traits.names is NameStyle.KERNELS else None for band in bands]
         columns, bars, cost = lanes_by_cost(
             self._states, gpus, *self._columns.of(lanes_in_view, scale), scale
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from viewer.drawing.format import format_ns
-from viewer.rows.kinds import Names
+from viewer.rows.kinds import NameStyle
 from viewer.trace.names import short_name, strip_arguments
 
 MAX_LABELS = 500
@@ -38,12 +38,12 @@ class Label:
 
 
 @lru_cache(maxsize=65_536)
-def label_text(name: str, style: Names) -> str:
+def label_text(name: str, style: NameStyle) -> str:
     """Return a name as a bar shows it: what is special in a kernel's name, a range without arguments."""
-    return short_name(name) if style is Names.KERNELS else strip_arguments(name).replace("\n", " ")
+    return short_name(name) if style is NameStyle.KERNELS else strip_arguments(name).replace("\n", " ")
 
 
-def fitted(name: str, style: Names, duration_ns: int, width_px: float) -> str:
+def fitted(name: str, style: NameStyle, duration_ns: int, width_px: float) -> str:
     """Return the text for a bar `width_px` logical pixels wide, "" where too little of it fits.
 
     Ranges carry their length where there is room for both; a name that is too long loses first what it
@@ -51,7 +51,7 @@ def fitted(name: str, style: Names, duration_ns: int, width_px: float) -> str:
     """
     text = label_text(name, style)
     room = int((width_px - 2 * PAD_PX) / MEAN_CHAR_PX)
-    if style is Names.RANGES and text:
+    if style is NameStyle.RANGES and text:
         timed = f"{text}  {format_ns(duration_ns)}"
         if len(timed) <= room:
             return timed

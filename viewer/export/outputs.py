@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from viewer.export.atomic import facts, is_stream
-from viewer.export.kinds import Kind, is_of_kind
+from viewer.export.file_types import FileType, is_of_type
 from viewer.readers.cache import cache_folder
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
@@ -27,7 +27,7 @@ class ForeignOutputError(OutputError):
     """The file is of another kind; the user may override this."""
 
 
-def check_output(path: Path, kind: Kind, traces: Iterable[Path] = (), is_meant: bool = False) -> None:
+def check_output(path: Path, kind: FileType, traces: Iterable[Path] = (), is_meant: bool = False) -> None:
     """Refuse a file that may not be written.
 
     Parameters
@@ -68,10 +68,10 @@ def check_output(path: Path, kind: Kind, traces: Iterable[Path] = (), is_meant: 
         _refuse_foreign(path, kind, status)
 
 
-def _refuse_foreign(path: Path, kind: Kind, found: os.stat_result | None) -> None:
+def _refuse_foreign(path: Path, kind: FileType, found: os.stat_result | None) -> None:
     if found is not None:
         try:
-            is_own = is_of_kind(path, kind)
+            is_own = is_of_type(path, kind)
         except OSError:
             is_own = False
         if not is_own:

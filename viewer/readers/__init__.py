@@ -78,7 +78,7 @@ def _read(
     keep_private(path)
     kind = sniff(path)
     log.debug("reading %r: %s", str(path), kind.container.name)
-    entry = store.Entry.of(path)
+    entry = store.CacheEntry.of(path)
     if cache and (stored := entry.load(path, cancelled)) is not None:
         log.debug("from the cache: %d events", sum(map(len, stored.events.values())))
         return stored
@@ -101,7 +101,7 @@ def _read(
             return build(path, tables, source, progress, cancelled, early, recorded_by=recorded_by)
         with store.Storing(entry) as storing:
             trace = build(path, tables, source, progress, cancelled, early, storing.keep, recorded_by)
-            if store.Entry.of(path) == entry:
+            if store.CacheEntry.of(path) == entry:
                 storing.finish(trace)
             else:
                 log.debug("not stored: the file was changed while it was read")

@@ -49,13 +49,13 @@ def cache_folder() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """The cache entry of one trace."""
 
     folder: Path
 
     @classmethod
-    def of(cls, path: Path) -> Entry:
+    def of(cls, path: Path) -> CacheEntry:
         """Return the entry of a trace in its present state; a changed or replaced file has another entry."""
         files = sorted(path.iterdir()) if path.is_dir() else [path, path.with_name(path.name + "-wal")]
         seen = [os.fsencode(path.absolute())]
@@ -118,7 +118,7 @@ class Entry:
         if export is not None:
             return FileSource(partial(open_tables, export))
         name = self.folder.name
-        return FileSource(partial(open_tables, path), lambda: Entry.of(path).folder.name == name)
+        return FileSource(partial(open_tables, path), lambda: CacheEntry.of(path).folder.name == name)
 
 
 class Storing:
@@ -127,7 +127,7 @@ class Storing:
     A full disk ends the storing, never the reading. Leaving the context removes an unfinished entry.
     """
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: CacheEntry) -> None:
         self._entry = entry
         self._part: Path | None = None
         self._writer: cache_format.CacheWriter | None = None

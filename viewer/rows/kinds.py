@@ -20,7 +20,7 @@ class Lanes(Enum):
     """Ranges and calls inside one another: a lane for each depth."""
 
 
-class Names(Enum):
+class NameStyle(Enum):
     """How names are written into bars."""
 
     KERNELS = "kernels"
@@ -41,7 +41,7 @@ class RowTraits:
         Unique among the kinds; part of the keys of counter rows, which sessions keep.
     holds_rows : bool
         It is there for the rows below it: unfolded where everything is shown, and listed by their events.
-    lanes, names : Lanes, Names
+    lanes, names : Lanes, NameStyle
     table : Kind or None
         The one table of the trace that all its events come from.
     siblings : str
@@ -60,7 +60,7 @@ class RowTraits:
     name: str
     holds_rows: bool = False
     lanes: Lanes = Lanes.BARS
-    names: Names = Names.CALLS
+    names: NameStyle = NameStyle.CALLS
     table: Kind | None = None
     siblings: str = ""
     is_kernel: bool = False
@@ -82,15 +82,17 @@ def _has_launches(study: Study, gpu: int) -> bool:
 class RowKind(Enum):
     """What a row shows. Rows are made in `viewer.rows.tree`, those of counters by themselves."""
 
-    PROCESS = RowTraits("process", holds_rows=True, names=Names.RANGES)
+    PROCESS = RowTraits("process", holds_rows=True, names=NameStyle.RANGES)
     OTHERS = RowTraits("others", holds_rows=True)
     GPU = RowTraits("gpu", holds_rows=True)
-    KERNELS = RowTraits("kernels", lanes=Lanes.MIXED, names=Names.KERNELS, siblings="operations")
-    FAMILY = RowTraits("family", lanes=Lanes.MIXED, names=Names.KERNELS, siblings="families", is_kernel=True)
-    KERNEL_NAME = RowTraits("kernel_name", names=Names.KERNELS, siblings="kernels", is_kernel=True)
+    KERNELS = RowTraits("kernels", lanes=Lanes.MIXED, names=NameStyle.KERNELS, siblings="operations")
+    FAMILY = RowTraits(
+        "family", lanes=Lanes.MIXED, names=NameStyle.KERNELS, siblings="families", is_kernel=True
+    )
+    KERNEL_NAME = RowTraits("kernel_name", names=NameStyle.KERNELS, siblings="kernels", is_kernel=True)
     MEMORY = RowTraits("memory", lanes=Lanes.MIXED, siblings="operations")
     MEMORY_KIND = RowTraits("memory_kind", lanes=Lanes.MIXED, siblings="copies")
-    STREAM = RowTraits("stream", lanes=Lanes.MIXED, names=Names.KERNELS, siblings="streams")
+    STREAM = RowTraits("stream", lanes=Lanes.MIXED, names=NameStyle.KERNELS, siblings="streams")
     LAUNCHES = RowTraits(
         "launches",
         shown_at_first=False,
@@ -105,10 +107,10 @@ class RowKind(Enum):
             only_while_busy=True,
         ),
     )
-    PROJECTION = RowTraits("projection", lanes=Lanes.NESTED, names=Names.RANGES)
+    PROJECTION = RowTraits("projection", lanes=Lanes.NESTED, names=NameStyle.RANGES)
     THREADS = RowTraits("threads", holds_rows=True)
     THREAD = RowTraits("thread", holds_rows=True)
-    NVTX = RowTraits("nvtx", lanes=Lanes.NESTED, names=Names.RANGES, table=Kind.NVTX, is_previewed=True)
+    NVTX = RowTraits("nvtx", lanes=Lanes.NESTED, names=NameStyle.RANGES, table=Kind.NVTX, is_previewed=True)
     API = RowTraits("api", lanes=Lanes.NESTED, table=Kind.API, is_previewed=True)
     OSRT = RowTraits("osrt", lanes=Lanes.NESTED, table=Kind.OSRT, is_previewed=True)
     CPU = RowTraits("cpu", table=Kind.ON_CPU, is_previewed=True)

@@ -17,7 +17,7 @@ HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileType:
     """A kind of file.
 
     Attributes
@@ -88,30 +88,30 @@ def _is_session(head: bytes) -> bool:
 
 
 _UTF_16 = re.escape("Lightbox ".encode("utf-16-be"))
-PAGE = Kind(
+PAGE = FileType(
     "a page of Lightbox",
     (".html", ".htm"),
     _marked(b"<!DOCTYPE html>", rb'<meta name="generator" content="Lightbox ', b"<title>"),
 )
 PICTURES = {
-    ".png": Kind(
+    ".png": FileType(
         "a PNG of Lightbox", (".png",), _marked(b"\x89PNG\r\n", rb"tEXtSoftware\0Lightbox ", b"IDAT")
     ),
-    ".svg": Kind("an SVG of Lightbox", (".svg",), _marked(b"<?xml", rb"<desc>Lightbox ", b"<defs>")),
-    ".pdf": Kind("a PDF of Lightbox", (".pdf",), _marked(b"%PDF-", rb"/Creator \(\xfe\xff" + _UTF_16)),
+    ".svg": FileType("an SVG of Lightbox", (".svg",), _marked(b"<?xml", rb"<desc>Lightbox ", b"<defs>")),
+    ".pdf": FileType("a PDF of Lightbox", (".pdf",), _marked(b"%PDF-", rb"/Creator \(\xfe\xff" + _UTF_16)),
 }
 TABLES = {
-    ".csv": Kind("a table as CSV", (".csv",), _table(",")),
-    ".tsv": Kind("a table as TSV", (".tsv",), _table("\t")),
-    ".md": Kind("a table as Markdown", (".md",), _is_markdown_table),
-    ".parquet": Kind("a table as Parquet", (".parquet",), lambda head: head.startswith(b"PAR1")),
+    ".csv": FileType("a table as CSV", (".csv",), _table(",")),
+    ".tsv": FileType("a table as TSV", (".tsv",), _table("\t")),
+    ".md": FileType("a table as Markdown", (".md",), _is_markdown_table),
+    ".parquet": FileType("a table as Parquet", (".parquet",), lambda head: head.startswith(b"PAR1")),
 }
-LOG = Kind("a log of Lightbox", (".log", ".txt"), lambda head: head.startswith(HEAD.encode()))
-SESSION = Kind("a session of Lightbox", (".json",), _is_session)
-DEMO = Kind("a demo of Lightbox", (".sqlite", ".sqlite3", ".db"), _is_demo)
+LOG = FileType("a log of Lightbox", (".log", ".txt"), lambda head: head.startswith(HEAD.encode()))
+SESSION = FileType("a session of Lightbox", (".json",), _is_session)
+DEMO = FileType("a demo of Lightbox", (".sqlite", ".sqlite3", ".db"), _is_demo)
 
 
-def is_of_kind(path: Path, kind: Kind) -> bool:
+def is_of_type(path: Path, kind: FileType) -> bool:
     """Return whether a file is of a kind; an empty file is of every kind, as nothing in it can be lost.
 
     Raises
