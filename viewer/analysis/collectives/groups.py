@@ -59,6 +59,7 @@ def sequences(launches: Launches, classes: KernelClasses) -> list[Sequence]:
     for low, high in zip(*(edges.tolist() for edges in runs(owner)), strict=True):
         stream, comm = trace.streams[int(owner[low])], every[low:high]
         for name in np.unique(kernels.name_id[comm]).tolist():
+            # By name within the stream: one communicator runs several kinds, which are sets of their own.
             rows = comm[kernels.name_id[comm] == name]
             result.append(Sequence(stream.gpu, stream.index, name, rows, payloads.communicator(rows)))
     return result
@@ -75,6 +76,7 @@ def find_groups(trace: Trace, sequences: list[Sequence]) -> list[FoundGroups]:
         for members in known.values()
         if len(members) > 1 and _is_complete(members)
     ]
+    # By identity: two sequences may be equal in every field but their rows.
     joined = {id(s) for group in groups for s in group.members}
     rest = [s for s in sequences if id(s) not in joined]
     return groups + [FoundGroups(tuple(members), "timing") for members in _by_timing(trace, rest)]

@@ -90,6 +90,7 @@ def compare_ranks(
         The iterations to compare over; by default the steady ones, else all after the warm-up.
     """
     basis = list(iterations.basis if chosen is None else chosen)
+    # Each GPU over its own boundaries, so that the skew between them counts for none.
     compute = np.array([_compute(parts[g.index], iterations, g.index)[basis] for g in trace.gpus])
     waiting = _waiting(iterations, waits) if waits is not None and waits.groups else None
     compared = [
@@ -139,6 +140,7 @@ def same_work(trace: Trace, iterations: Iterations) -> list[tuple[int, ...]]:
 
 def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> RankComparison:
     """Compare some GPUs; `compute` and `waiting` have shape (members, iterations)."""
+    # Over the iterations first: a single slow iteration makes no rank slow.
     median = np.median(compute, axis=1).astype(np.int64)
     slowest = int(median.argmax())
     middle = float(np.median(median))
@@ -169,7 +171,9 @@ def _fingerprint(trace: Trace, iterations: Iterations, gpu: int) -> Int64:
     """Return how many kernels of each family the GPU runs in the iterations of the basis, shape (names,)."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
+    # Only iterations of the basis: warm-up and checkpoints run other kernels on one rank.
     iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
     rows = rows[np.isin(iteration, iterations.basis)]
+    # By family: autotuning may pick another instance of a template on each rank.
     family = kernels.columns.get("short_id", kernels.name_id)[rows]
     return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)

@@ -87,6 +87,7 @@ class Collectives:
     def waits(self, gpu: int) -> Intervals:
         """Return when a GPU waited in a collective for a later rank."""
         kernels, rows = self.trace.kernels, self._rows[gpu]
+        # At the head of each kernel: nothing is transferred before the last rank has started.
         rows = rows[self.wait_ns[rows] > 0]
         return union(kernels.start_ns[rows], kernels.start_ns[rows] + self.wait_ns[rows])
 
@@ -113,6 +114,7 @@ class Collectives:
         if not len(exposed):
             return 0, 0, 0
         wait = (exposed & self.waits(gpu)).total()
+        # What is left of exposed communication belongs to kernels in no set: it is neither.
         transfer = (exposed & self.transfers(gpu)).total()
         return wait, transfer, exposed.total() - wait - transfer
 
@@ -133,6 +135,7 @@ class Collectives:
             # (members, sets); all members of a set have the same last arrival.
             waits, last = self.wait_ns[rows], self.last_gpu[rows[0]]
             lengths = kernels.end_ns[rows] - kernels.start_ns[rows]
+            # Unbuffered: a GPU is the last arrival of many sets, and `+=` by index would count it once.
             np.add.at(columns["last"], last, 1)
             np.add.at(columns["others_waited_ns"], last, waits.sum(axis=0))
             for member, gpu in enumerate(group.gpus):
@@ -165,6 +168,7 @@ class Collectives:
         lines = []
         for number, group in enumerate(self.groups):
             rows = group.kernels[:, group.matched]
+            # At least one bin, so that a group without sets has a maximum, of 0.
             count = np.bincount(self.last_gpu[rows[0]], minlength=1)
             sets, last = rows.shape[1], int(count.argmax()) if rows.shape[1] else -1
             share = int(count.max()) / sets if sets else 0.0
@@ -197,6 +201,7 @@ class Collectives:
         for number, group in enumerate(self.groups):
             rows = group.kernels[:, group.matched]
             starts, ends = kernels.start_ns[rows], kernels.end_ns[rows]
+            # Of equals the first member: the same trace names the same rank every time.
             latest = starts.argmax(axis=0)
             pieces.append(
                 pd.DataFrame(
@@ -246,6 +251,7 @@ def find_collectives(
     trace = launches.trace
     comm = sequences(launches, classes)
     groups = [group for found in find_groups(trace, comm) if (group := _matched(trace, found)) is not None]
+    # By kernel of the trace, not by set: drawing, cards and stalls look it up by their own index.
     wait = np.full(len(trace.kernels), -1, np.int64)
     last = np.full(len(trace.kernels), -1, np.int16)
     for group in groups:
@@ -291,6 +297,7 @@ def _unmatched(
         running[sequence.name_id, len(sequence.rows)].add(sequence.gpu)
     unmatched: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
     for sequence in comm:
+        # A group may match in part: its first or last kernel is often cut off on one rank.
         missing, count = int((wait[sequence.rows] < 0).sum()), len(sequence.rows)
         if not missing:
             continue

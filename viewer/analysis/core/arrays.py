@@ -16,5 +16,6 @@ Whole = npt.NDArray[np.signedinteger[Any]]
 def narrowed(values: Int64) -> Whole:
     """Return the same numbers as int32 if all of them fit, else the array as it is; any shape."""
     limits = np.iinfo(np.int32)
+    # Half the memory for the large columns that are kept; an empty one fits anything.
     all_fit = not len(values) or (values.min() >= limits.min and values.max() <= limits.max)
     return values.astype(np.int32) if all_fit else values

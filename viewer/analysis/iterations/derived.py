@@ -41,6 +41,7 @@ def derived(
     if not instances:
         return None
     lead = steps[next(iter(instances))]
+    # Ranks may have recorded other numbers of steps: each keeps its own here, and `detect` aligns them.
     counts = {process: len(cut) for process, cut in instances.items()}
     ops = {p: times[p].count(cut.start_ns, cut.end_ns) for p, cut in instances.items()}
     even = {p: float((np.abs(n - np.median(n)) <= 0.1 * np.median(n)).mean()) for p, n in ops.items()}
@@ -71,7 +72,10 @@ def _cut(steps: OptimizerSteps, times: LaunchTimes, part_starts: Int64 | None) -
     ends = times.position(steps.end_ns)
     typical = int(np.median(np.diff(ends)))
     begin = _first(steps, times, part_starts, typical)
+    # From step to step without a gap: what lies between the optimizer and the next forward pass belongs to
+    # the iteration that it feeds.
     start = np.append(times.time_ns[min(begin, len(times.time_ns) - 1)], steps.end_ns[:-1])
+    # A recording often begins in the middle of an iteration: such a rest would pass for a short one.
     whole = slice(0 if ends[0] - begin >= _MOST_OF_ONE * typical else 1, None)
     name_ids = np.full(len(steps), steps.name_id, np.uint32)
     return Instances(steps.thread, steps.domain, start, steps.end_ns, name_ids, copies_wanted=False).take(
@@ -88,6 +92,7 @@ def _first(steps: OptimizerSteps, times: LaunchTimes, part_starts: Int64 | None,
     ends = times.position(steps.end_ns)
     if part_starts is not None and len(part_starts) and part_starts[0] < steps.end_ns[0]:
         next_part = np.searchsorted(part_starts, steps.end_ns[:-1])
+        # A step after which no part begins is the last one of the recording.
         known = next_part < len(part_starts)
         if known.any():
             ahead = times.position(part_starts[next_part[known]]) - ends[:-1][known]

@@ -50,6 +50,7 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
     notes: tuple[str, ...] = ()
     if not names:
         return None
+    # Process by process on several threads: each searches its own launches alone.
     each_marked = each(lambda process: mark(launches, process, instances[process]), instances)
     marked = dict(zip(instances, each_marked, strict=True))
     count, marked = _agreed_copies(marked)
@@ -63,6 +64,8 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
     for gpu in trace.gpus:
         if gpu.process in marked:
             edges = marked[gpu.process].boundaries(gpu.index, len(names))
+            # A GPU on which the marker launched nothing has no edges: `_completed` lends it those of the
+            # others.
             if edges is not None:
                 starts[gpu.index], has_own[gpu.index] = edges, True
     special = special_iterations(trace, {p: m.cpu_edges for p, m in marked.items()})
@@ -94,9 +97,11 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
         texts = {p: trace.names.take(of_process.name_ids) for p, of_process in marker.instances.items()}
     lead = next(iter(texts.values()))
     if all(t == lead for t in texts.values()):
+        # The common case: all ranks ran the same loop, and nothing is to be matched.
         return lead, dict(marker.instances), wrong
     if marker.what == "range" and all(max(Counter(t).values()) == 1 for t in texts.values()):
         shared = [text for text in lead if all(text in t for t in texts.values())]
+        # One text in common may be chance; two make a span that all ranks share.
         if len(shared) >= 2:
             wrong.append(f"iterations are those {len(shared)} that all ranks have, matched by their texts")
             picked = {

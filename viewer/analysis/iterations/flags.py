@@ -28,6 +28,7 @@ def special_iterations(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int
     nvtx = trace.nvtx
     types = nvtx.columns["event_type"] if len(nvtx) else np.empty(0, np.uint8)
     used = np.flatnonzero(np.bincount(nvtx.name_id[types != MARK], minlength=1)).astype(np.uint32)
+    # Operators and libraries name checkpoints of their own, which save nothing.
     own = used[users_own(trace.names, used)]
     special: dict[int, Reason] = {}
     for flag, pattern in ((EVALUATION, EVALUATION_TEXT), (CHECKPOINT, CHECKPOINT_TEXT)):
@@ -44,6 +45,7 @@ def special_iterations(trace: Trace, cpu_edges: Mapping[int, Int64]) -> dict[int
 
 def _iterations_of(trace: Trace, hits: np.ndarray, cpu_edges: Mapping[int, Int64]) -> dict[int, str]:
     """Return the iterations in which some ranges begin, with the first range's text and process."""
+    # The process is that of the range: a checkpoint on one rank makes the iteration longer on all of them.
     track_of = np.searchsorted(trace.nvtx.offsets, hits, side="right") - 1
     iterations: dict[int, str] = {}
     for hit, track in zip(hits.tolist(), track_of.tolist(), strict=True):

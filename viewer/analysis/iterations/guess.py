@@ -76,6 +76,7 @@ def guesses(trace: Trace, order_of: Callable[[int], GpuOrder], classes: KernelCl
 def _cuts(trace: Trace, order: GpuOrder, classes: KernelClasses) -> list[_Cut]:
     """Return the guesses on one GPU, without the driver's migrations, which mark nothing."""
     every_key = keys_of(trace, order)
+    # Without them first, not after: a migration between two operations would change their distance.
     own = np.flatnonzero(every_key != DRIVERS)
     keys, lengths = every_key[own], (order.end_ns - order.start_ns)[own]
     cuts = []
@@ -104,6 +105,7 @@ def _by_optimizer(keys: Int64, classes: KernelClasses) -> _Cut | None:
     ends = kernels[last] + 1
     if len(ends) < 2:
         return None
+    # From the last one back: the recording may begin in the middle of a turn, but ends with a whole one.
     ends = ends[len(ends) - 1 :: -alternation(np.diff(ends))][::-1]
     if len(ends) < 2:
         return None
@@ -124,6 +126,7 @@ def _by_rhythm(keys: Int64) -> _Cut | None:
         return None
     count = commonest_count(regular)
     first = min((r for r in regular if r.count == count), key=lambda r: r.first)
+    # The earliest of those that come equally often begins the iteration; the others are inside it.
     begins = _closed(np.flatnonzero(keys == first.key), len(keys))
     return _Cut(first.key, "rhythm", begins, first.even_share, first.span)
 
@@ -142,7 +145,9 @@ def _even(begins: Indices) -> float:
 
 
 def _candidate(trace: Trace, by_gpu: dict[int, _Cut], lead: int) -> Candidate:
+    # One edge more than iterations: the last one is the end.
     count = len(by_gpu[lead].begins) - 1
+    # A GPU that counts otherwise follows another rhythm: its boundaries would not be those of the others.
     same = {gpu: cut for gpu, cut in by_gpu.items() if len(cut.begins) - 1 == count}
     missing = [trace.gpu_label(gpu.index) for gpu in trace.gpus if gpu.index not in same]
     name, what = named(trace, by_gpu[lead].key)

@@ -64,13 +64,17 @@ def launch_times(launches: Launches, process: int) -> LaunchTimes:
         call, migrates = launches.api_of(kind), events.migrations()
         for gpu in trace.gpus_of(process):
             rows = rows_of_gpu(trace, kind, gpu.index)
+            # The driver launches these when a page is missing, not the program: they follow no iteration.
             rows = rows[~migrates[rows]]
             of_call = call[rows]
             start = events.start_ns[rows]
             if len(api):
+                # By the call, since that is what ranges on the CPU enclose; a lost call leaves the
+                # operation's own start, which is later, but in the right order on its stream.
                 start = np.where(of_call >= 0, api.start_ns[np.maximum(of_call, 0)], start)
             times.append(start)
             lengths.append(events.end_ns[rows] - events.start_ns[rows])
     time, length = np.concatenate(times), np.concatenate(lengths)
+    # Over all threads and GPUs of the process at once: whoever launches, the iteration is the process's.
     order = np.argsort(time, kind="stable")
     return LaunchTimes(time[order], np.append(0, np.cumsum(length[order])))

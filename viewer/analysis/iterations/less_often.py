@@ -50,6 +50,7 @@ def less_often(keys: Int64, lengths_ns: Int64, begins: Indices) -> Slower | None
     """
     count = len(begins)
     guessed = np.searchsorted(begins, np.arange(len(keys)), side="right") - 1
+    # What lies before the first guessed iteration belongs to none of them.
     rows = np.flatnonzero((guessed >= 0) & (keys != SET))
     order = rows[np.argsort(keys[rows], kind="stable")]
     found: dict[int, list[tuple[Slower, int]]] = defaultdict(list)
@@ -61,6 +62,7 @@ def less_often(keys: Int64, lengths_ns: Int64, begins: Indices) -> Slower | None
             slower = Slower(int(keys[first[0]]), every, first)
             found[every].append((slower, int(lengths_ns[of_key].sum())))
     enough = _LEAST_TIME * int(lengths_ns[rows].sum())
+    # Together by period: the kernels of one optimizer step have the same k, and only their sum is large.
     speaking = [every for every, of_every in found.items() if _speaks(of_every, enough)]
     if not speaking:
         return None
@@ -69,6 +71,7 @@ def less_often(keys: Int64, lengths_ns: Int64, begins: Indices) -> Slower | None
 
 def _every(guessed: Indices, count: int) -> int:
     """Return k if an operation comes in every k-th of the guessed iterations, 1 if in most or in no order."""
+    # In more than every second one it is a part of each, with gaps: no evidence of a longer iteration.
     if len(guessed) < 2 or len(guessed) > 0.6 * count:
         return 1
     distances = np.diff(guessed)

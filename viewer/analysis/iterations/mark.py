@@ -38,6 +38,7 @@ class Marked:
 
     def unsplit(self) -> Marked:
         """Return the instances themselves as iterations, whatever copies they hold."""
+        # -1 apart: it numbers no iteration, whatever the division makes of it.
         whole = np.where(self.iteration < 0, -1, self.iteration // self.copies)
         edges = np.append(self.cpu_edges[: -1 : self.copies], self.cpu_edges[-1])
         return Marked(self.cover, whole, 1, edges)
@@ -53,6 +54,7 @@ class Marked:
         if not (iteration >= 0).any():
             return None
         first = _least(iteration, ops.start_ns, iterations)
+        # Of the last iteration that launched anything here: later ones are empty, and end where they begin.
         end = int(ops.end_ns[iteration == int(iteration.max())].max())
         # Running minimum from the end: an empty iteration takes the start of the next one, and starts never
         # fall.
@@ -65,6 +67,7 @@ def mark(launches: Launches, process: int, instances: Instances) -> Marked:
     cover = Cover(launches, process)
     start, end = instances.start_ns, instances.end_ns
     instance = cover.outermost(instances.thread, instances.domain, start, end, "process")
+    # One text speaks for all: instances of one name differ in their numbers alone.
     text = launches.trace.names[int(instances.name_ids[0])]
     count, iteration = copies(cover.launched, instance, text, counted=instances.copies_wanted)
     if count == 1:
@@ -78,6 +81,7 @@ def mark(launches: Launches, process: int, instances: Instances) -> Marked:
 def _least(group: Indices, values: Int64, groups: int) -> Int64:
     """Return the least value of each group, the greatest integer for groups without values; (groups,)."""
     out = np.full(groups, _LATEST, np.int64)
+    # -1, outside all instances, would count for the last group.
     in_group = (group >= 0) & (group < groups)
     np.minimum.at(out, group[in_group], values[in_group])
     return out

@@ -89,6 +89,7 @@ def candidates(
     launches.prepare()
     working = sorted({gpu.process for gpu in trace.gpus})
     times = dict(zip(working, each(partial(launch_times, launches), working), strict=True))
+    # A process whose GPU rows are migrations alone launched nothing: no range of it can qualify.
     times = {process: of_process for process, of_process in times.items() if len(of_process.time_ns)}
     finder = OptimizerFinder(launches, classes, projected)
     steps = {p: s for p in times if (s := finder.steps(p, times[p])) is not None and len(s) > 1}
@@ -108,6 +109,8 @@ def candidates(
         lead = [*lead, *of_parts]
     else:
         guessed = [_compared(c, found) for c in guesses(trace, order_of, classes)]
+        # A guess that nothing tested stands behind ranges that name parts: those are at least a text of the
+        # user.
         slower = [c for c in guessed if c.tested or any(_makes_one_of(c, part) for part in of_parts)]
         lead = [*slower, *of_parts, *(c for c in guessed if c not in slower)]
     if not lead and others:
@@ -135,6 +138,7 @@ def _is_copies(launches: Launches, found: _Found) -> bool:
 
 def _rank(working: int, found: _Found) -> tuple[float, ...]:
     candidate = found.candidate
+    # After the name: a numbered step counts even where the optimizer runs every k-th time.
     fits = found.steps_each is None or _FEW <= found.steps_each < _SEVERAL
     return (
         2 * len(candidate.processes) < working,
@@ -157,6 +161,8 @@ def _merged(
             of_name[of_track.process] = of_track
     merged = []
     for (name, domain), best in by_name.items():
+        # Ranks on which it does not qualify are left out, and `disagreement` names them; where none qualifies
+        # all are kept, to be offered by hand.
         good = {process: r for process, r in best.items() if r.qualifies}
         used = dict(sorted((good or best).items()))
         counts = {process: len(r.instances) for process, r in used.items()}
@@ -184,6 +190,7 @@ def _steps_each(of_track: RepeatedRange, steps: OptimizerSteps | None) -> float:
     """Return how many of the optimizer's steps there are for each instance, 0.0 where none runs meanwhile."""
     if steps is None:
         return 0.0
+    # By where steps begin: one that runs over the end of an instance still belongs to it.
     begin = of_track.instances.start_ns
     # The step of the last instance may begin after its end, as that of a forward pass does.
     until = int(of_track.instances.end_ns[-1]) + int(np.diff(begin).max(initial=0))

@@ -135,6 +135,7 @@ def runs_of(positions: Indices, close: int) -> tuple[Indices, Indices]:
     Those with at most `close` others between them are one run; and so are those with few others between
     them, compared with the common distance.
     """
+    # The prepended position lies too far off to be close, so that the first run begins with the first one.
     first = np.flatnonzero(np.diff(positions, prepend=positions[0] - close - 2) > close + 1)
     last = np.append(first[1:] - 1, len(positions) - 1)
     gaps = positions[first[1:]] - positions[last[:-1]]
@@ -154,6 +155,7 @@ def _are_small(gaps: Indices) -> npt.NDArray[np.bool_]:
 
 def _together(steps: OptimizerSteps, times: LaunchTimes) -> OptimizerSteps:
     """Join the steps of several optimizers that follow each other with next to nothing between them."""
+    # In operations: two optimizers with a pause of the host between them are still one step.
     gaps = times.position(steps.start_ns[1:]) - times.position(steps.end_ns[:-1])
     parts = ~_are_small(gaps)
     joined = _picked(steps, np.append(True, parts), np.append(parts, True))
@@ -174,6 +176,7 @@ def folded(steps: OptimizerSteps, times: LaunchTimes) -> OptimizerSteps:
 def alternation(distances: Indices) -> int:
     """Return after how many distances they repeat, where neighbours differ by over 10 %; else 1."""
     for period in range(1, min(4, len(distances) // 2) + 1):
+        # Each distance against the one a period later: shapes of length p repeat exactly there.
         ahead, behind = distances[period:], distances[:-period]
         alike = np.abs(ahead - behind) <= 0.1 * np.maximum(ahead, behind)
         if alike.mean() >= (0.5 if period == 1 else 0.8):

@@ -88,10 +88,13 @@ def rhythms(keys: Int64) -> list[Rhythm]:
     for positions in np.split(order, cuts):
         if len(positions) < 3 or keys[positions[0]] == SET:
             continue
+        # The median, not the mean: a checkpoint or an evaluation now and then must not move it.
         spacings = np.diff(positions)
         spacing = int(np.median(spacings))
         even = float((np.abs(spacings - spacing) <= MAX_DEVIATION * spacing).mean())
         span = (int(positions[-1]) - int(positions[0])) / len(keys)
+        # All three: a layer comes back evenly too, but after few operations; a benchmark at the end does not
+        # span the recording.
         if spacing >= MIN_OPERATIONS and even >= MIN_EVEN_SHARE and span >= 0.5:
             key = int(keys[positions[0]])
             regular.append(Rhythm(key, len(positions), int(positions[0]), spacing, even, span))
@@ -100,6 +103,8 @@ def rhythms(keys: Int64) -> list[Rhythm]:
 
 def commonest_count(regular: list[Rhythm]) -> int:
     """Return the smallest count that at least half as many share as share the commonest one."""
+    # Operations inside a loop in the iteration come several times as often: the smaller count is the
+    # iteration's.
     counts, shared = np.unique([r.count for r in regular], return_counts=True)
     return int(counts[shared * 2 >= shared.max()][0])
 

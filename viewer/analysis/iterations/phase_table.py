@@ -51,6 +51,7 @@ def _row(
     small = bursts = in_bursts = burst_ns = idle_ns = 0
     for gpu, within in enumerate(scope.within):
         own = phase.kernels[gpu]
+        # Cut to the scope, kernel by kernel: a phase may reach over its edge.
         own = own[within.covered(kernels.start_ns[own], kernels.end_ns[own]) > 0]
         pieces.append(own)
         of_gpu = bursts_in(kernels, classes, own)
@@ -58,6 +59,8 @@ def _row(
         bursts += len(of_gpu)
         in_bursts += int(of_gpu.kernels.sum())
         burst_ns += int(of_gpu.sum_ns.sum())
+        # Idle time of the GPU, not gaps between the phase's own operations: a copy in such a gap is no idle
+        # time.
         idle_ns += (idle[gpu] & phase.extent[gpu]).total()
     rows = tuple(pieces)
     top = top_kernels(trace, classes, scope, rows, 3)
@@ -90,6 +93,7 @@ def _length(phase: Phase, iterations: Iterations, basis: tuple[int, ...]) -> int
     medians = []
     for gpu, extent in enumerate(phase.extent):
         lengths = extent.covered(*iterations.windows(gpu))[list(basis)]
+        # Iterations without the phase do not count as short ones.
         if (lengths > 0).any():
             medians.append(int(np.median(lengths[lengths > 0])))
     return sum(medians) // len(medians) if medians else 0

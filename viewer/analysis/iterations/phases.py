@@ -102,6 +102,7 @@ class Phases:
 
         Forward and backward count in iterations that have both.
         """
+        # A mean over GPUs of medians over iterations: one slow iteration moves neither, a slow GPU moves it.
         medians = [m for m in self.medians_ns(name) if m is not None]
         return sum(medians) // len(medians) if medians else None
 
@@ -112,6 +113,7 @@ class Phases:
         basis = list(self.basis)
         has_phase = self.compute_ns[name] > 0
         if name in ("forward", "backward"):
+            # Evaluation has forward alone: taken with the others it would shift the ratio.
             has_phase = has_phase & (self.has_both if self.has_both.any() else True)
         return tuple(
             int(np.median(lengths[basis][mask[basis]])) if mask[basis].any() else None
@@ -146,6 +148,7 @@ def find_phases(launches: Launches, classes: KernelClasses, iterations: Iteratio
     """Return what each phase launched, and how long it kept each GPU in each iteration."""
     trace = launches.trace
     gpus = len(trace.gpus)
+    # GPUs of processes without launches keep this: every phase has one entry for each GPU.
     by_gpu = {name: [_NOTHING] * gpus for name in _ALL}
     how = dict.fromkeys(_ALL, NOT_FOUND)
     named = _Named(trace)
@@ -155,6 +158,7 @@ def find_phases(launches: Launches, classes: KernelClasses, iterations: Iteratio
             continue
         cover = Cover(launches, process.index)
         masks, basis = _attributed(cover, named, process.index)
+        # Ranks may find a phase in different ways; the last one that has it is named.
         how |= {name: basis[name] for name in basis if masks[name].any()}
         for gpu in own_gpus:
             for name, on_gpu in _on_gpu(cover.launched, masks, iterations, gpu).items():
@@ -187,6 +191,7 @@ class _Named:
         types = nvtx.columns.get("event_type")
         self._ranges: dict[tuple[str, int], list[tuple[Track, Indices]]] = defaultdict(list)
         for phase in PHASES if types is not None else ():
+            # By name, then by event: the pattern is tried once for each text, not for each range.
             is_named = np.zeros(len(trace.names), bool)
             is_named[used] = in_phase(trace.names, used, phase)
             rows = np.flatnonzero(is_named[nvtx.name_id] & (types != MARK))
@@ -209,6 +214,7 @@ def _attributed(cover: Cover, named: _Named, process: int) -> tuple[dict[str, Ma
     forward: recomputation during backward is backward. Operations that the owner of the backward range
     launches itself, while another thread launches the gradients, are a phase of their own.
     """
+    # Before precedence: what each phase's ranges cover on their own, overlaps included.
     covered = {name: _covered(cover, named.of(name, process)) for name in PHASES}
     own = _covered(cover, named.of("backward", process), "thread")
     how = dict.fromkeys(PHASES, BY_RANGE)
@@ -279,6 +285,7 @@ def _on_gpu(
     for number, name in enumerate(_ALL):
         phase[masks[name]] = number
     rows = np.flatnonzero((ops.gpu == gpu) & (phase >= 0))
+    # Launched thread by thread; a stretch is a run in the order in which the GPU ran them.
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     stretches = _stretches(ops.start_ns[rows], ops.end_ns[rows], phase[rows], iterations.starts[gpu])
     result = {}
@@ -293,6 +300,7 @@ def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[I
     """Return the stretches of each phase: runs of operations with no other phase between."""
     if not len(start):
         return [EMPTY] * len(_ALL)
+    # Cut at iterations too: else idle time between two of them would lie inside a phase.
     iteration = np.searchsorted(edges, start, side="right")
     # A stretch ends where the phase or the iteration changes; it reaches to the last end of its operations.
     new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(iteration) != 0)))

@@ -74,6 +74,7 @@ def repeated_ranges(
         Of each process that launches anything.
     """
     ops = np.zeros(len(trace.nvtx), np.int64)
+    # Ranges that launched nothing are not in the projection: they stay 0.
     ops[projected["range"]] = projected["ops"]
     texts = _Texts(trace)
     for track in trace.tracks:
@@ -81,12 +82,14 @@ def repeated_ranges(
         if is_library_domain(track.domain) or process not in times:
             continue
         for name, rows in texts.groups(ranges_of(trace, track.index)):
+            # Cheap tests first: a trace has thousands of names, and most are asked for their count alone.
             if len(rows) < MIN_INSTANCES and not is_numbered_step(name):
                 continue
             kept = _disjoint(trace, rows)
             if not len(kept):
                 continue
             name_ids = trace.nvtx.name_id[kept]
+            # Counters give every instance another text; a size or a layer comes back.
             varies = len(kept) >= MIN_INSTANCES and len(np.unique(name_ids)) == len(kept)
             numbered = is_numbered_step(name, varies=varies)
             if len(kept) < MIN_INSTANCES and not numbered:
@@ -115,6 +118,7 @@ class _Texts:
 
     def __init__(self, trace: Trace) -> None:
         times = np.bincount(trace.nvtx.name_id, minlength=len(trace.names))
+        # Texts of NVTX alone: the names of kernels and calls are in the same table.
         used = np.flatnonzero(times).astype(np.uint32)
         own = used[users_own(trace.names, used)]
         group_of: dict[str, int] = {}
@@ -129,6 +133,7 @@ class _Texts:
     def groups(self, ranges: Indices) -> Iterator[tuple[str, Indices]]:
         """Yield (normalised text, its ranges in order of time)."""
         group = self._group[self._name_ids[ranges]]
+        # Stable: ranges come by time, and each group of them still does.
         order = np.argsort(group, kind="stable")
         cuts = np.flatnonzero(np.diff(group[order])) + 1
         for piece in np.split(order, cuts):

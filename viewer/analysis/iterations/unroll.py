@@ -43,6 +43,8 @@ def copies(
     """
     if not (counted or _HINT.search(text)):
         return 1, instance
+    # With all operations first: where copies repeat too, they are evidence; where they do not, kernels
+    # decide.
     for countable in (np.ones(len(ops), bool), ops.kind == GPU_KINDS.index(Kind.KERNEL)):
         runs = _runs(ops, instance, countable)
         count = _fitting(runs, ops, text)
@@ -55,6 +57,7 @@ def times_repeated(sequence: npt.NDArray[Any]) -> int:
     """Return the largest k for which a sequence is exactly k copies of its beginning."""
     length = len(sequence)
     for period in range(1, length // 2 + 1):
+        # Two cheap tests spare the comparison of whole arrays for nearly all periods.
         may_be = length % period == 0 and sequence[period] == sequence[0]
         if may_be and np.array_equal(sequence[period:], sequence[:-period]):
             return length // period
@@ -84,9 +87,11 @@ def _fitting(runs: list[tuple[int, Indices, Indices]], ops: LaunchedOperations, 
         common = math.gcd(common, times_repeated(ops.name_id[rows]))
         if common == 1:
             return 1
+    # The hint chooses among what the operations allow: it can never split what is no repetition.
     hint = _HINT.search(text)
     if hint and int(hint[1]) > 1 and common % int(hint[1]) == 0:
         return int(hint[1])
+    # Over all threads of an instance: each launches a part of the iteration only.
     per_instance: dict[int, int] = {}
     for instance, _, rows in runs:
         per_instance[instance] = per_instance.get(instance, 0) + len(rows)

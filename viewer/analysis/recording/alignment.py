@@ -48,6 +48,7 @@ def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
     events = dict(trace.events)
     for kind in GPU_KINDS:
         table = events[kind]
+        # Copies: the arrays may be mapped from the store, and the trace without alignment stays in use.
         start, end = table.start_ns.copy(), table.end_ns.copy()
         for stream in trace.streams:
             rows = table.of(stream.index)

@@ -122,6 +122,7 @@ def _samples(trace: Trace, classes: KernelClasses) -> Iterator[tuple[int, list[_
             # Sends and receives end with their own peer, whoever that is.
             if len(rows) < _LEAST_SAMPLES or "sendrecv" in trace.names[name].lower():
                 continue
+            # Equal positions in every sequence: the k-th samples of two ranks are one collective.
             picked = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLES).astype(np.int64))]
             sample = _Sample(gpu, kernels.start_ns[picked], kernels.end_ns[picked])
             by_length[name, len(rows)].append(sample)
@@ -136,6 +137,7 @@ def _edges(name: int, samples: list[_Sample], window: tuple[int, int]) -> Iterat
     start = np.stack([sample.start_ns for sample in samples])
     end = np.stack([sample.end_ns for sample in samples])
     gpus = np.array([sample.gpu for sample in samples])
+    # Apart by size: a ring ends at another time for each, which is no clock's fault.
     size = _sizes((end - start).min(axis=0))
     sizes = [s for s, count in enumerate(np.bincount(size).tolist()) if count >= _LEAST_SAMPLES]
     for first in range(len(samples) - 1):
@@ -166,6 +168,7 @@ def _sizes(shortest: Int64) -> Int64:
 
 def _fit(times: Int64, apart: Int64, window: tuple[int, int]) -> tuple[float, float] | None:
     """Return the offset in the middle of a window and its growth over it, ns; None if it is unsteady."""
+    # Medians of the first and the last third: a slope by least squares would follow a few outliers.
     third = max(len(times) // 3, 1)
     between = float(np.median(times[-third:]) - np.median(times[:third]))
     growth = float(np.median(apart[-third:]) - np.median(apart[:third]))
@@ -190,6 +193,7 @@ def _judged(gpu: int, edges: list[_Edge], every: dict[int, list[_Edge]]) -> EndO
     kinds = {edge.kind for edge in edges}
     middle, growth = float(np.median(offset)), float(np.median(drift))
     size = np.abs(offset) + np.abs(drift)
+    # Relative for large offsets, since a drift that is fitted twice differs by a share of itself.
     tolerance = max(_STEADY_NS, _ALIKE * (abs(middle) + abs(growth)))
     # Its own partners end with it, whatever runs in step besides: one that does clears it.
     is_off = bool((size >= LEAST_NS).all())

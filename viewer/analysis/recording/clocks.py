@@ -181,6 +181,7 @@ def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | Non
         least, most = ends(growth)
         return least - most
 
+    # No line that satisfies all bounds can be steeper: it would leave them within the window.
     reach = 4.0 * max(abs(int(low.ns.max())), abs(int(high.ns.min())))
     left, right = -reach, reach
     for _ in range(120):
@@ -196,6 +197,7 @@ def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | Non
 
 def _tightest(bounds: Bounds, window: tuple[int, int], sign: int) -> Bounds:
     """Return the largest bound (sign 1) or the least (-1) of each short piece of the window."""
+    # A few hundred bounds instead of one for each operation: only the tightest in a piece can matter.
     piece = (bounds.time_ns - window[0]) * _PIECES // max(window[1] - window[0], 1)
     order = np.lexsort((sign * bounds.ns, piece))
     last = np.concatenate((piece[order][1:] != piece[order][:-1], [True]))
@@ -213,6 +215,7 @@ def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end:
     """Return the times from the end of the work before each sync to its return; of those with work before."""
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
+    # A synchronisation before any launch waited for nothing, and bounds nothing.
     known = before >= 0
     # A synchronisation waits for every operation launched before it: the last end of all of them bounds it.
     latest = np.maximum.accumulate(ops.end_ns[order]) if len(order) else order

@@ -76,6 +76,7 @@ class _Launched:
         ends: Mask,
     ) -> _Launched:
         trace, api = launches.trace, launches.trace.api
+        # A launch that failed ran nothing: its missing row is no loss.
         rows = _succeeded(trace, calls[launching[api.name_id[calls]]])
         recorded = np.zeros(len(rows), bool)
         for kind in GPU_KINDS:
@@ -85,8 +86,10 @@ class _Launched:
                 if len(trace.events[kind])
             ]
             for of_gpu in ids:
+                # By id, not by time: which operation a call launched does not depend on any clock.
                 recorded |= np.isin(api.columns["correlation"][rows], of_gpu)
         start, has_row = _outer(trace, rows, recorded)
+        # Some launches during a capture do run, into another stream: their rows are proof.
         captured = _captured(trace, calls, begins, ends, start) & ~has_row
         start, has_row = start[~captured], has_row[~captured]
         order = np.argsort(start, kind="stable")
@@ -131,6 +134,7 @@ def _outer(trace: Trace, rows: Indices, recorded: Mask) -> tuple[Int64, Mask]:
     # Sorted by (thread, start, -end): a call that begins after all earlier ones of its thread have ended is
     # an outer one. A thread's first call is one too, whatever ran on the thread before it in the table.
     first_of_thread = np.concatenate(([True], thread[1:] != thread[:-1]))
+    # Moves each thread behind the one before by more than any time: one running maximum serves them all.
     shift = np.cumsum(first_of_thread) * (int(end.max()) - int(start.min()) + 1)
     latest = np.maximum.accumulate(end + shift)
     is_outer = np.concatenate(([True], (start + shift)[1:] >= latest[:-1]))
@@ -154,6 +158,7 @@ def _captured(trace: Trace, calls: Indices, begins: Mask, ends: Mask, times: Int
     # A capture that began before the recording ends in it: the depth never falls below what it then was.
     depth = depth - min(int(depth.min()), 0)
     before = -min(int(np.cumsum(steps[order]).min()), 0)
+    # The depth after the last edge before each time; before the first edge it is what it then was.
     position = np.searchsorted(edges[order], times, side="right") - 1
     return np.asarray(np.where(position >= 0, depth[np.maximum(position, 0)], before) > 0)
 
@@ -177,7 +182,10 @@ def _cut(launches: Launches, clocks: Sequence[Clock], process: int, start: Int64
                 continue
             called = trace.api.start_ns[call_of[known]]
             latency = max(latency, int((kernels.start_ns[known] + offset - called).max()))
+            # The offset brings the GPU's clock to the CPU's, on which the calls are.
             end = max(end or 0, int(kernels.end_ns[known].max()) + offset)
+            # A stream that was used once at the start ended long ago: its last launch would make everything
+            # after it seem queued.
             if len(known) >= _MAIN_STREAM * count:
                 last.append(int(called.max()))
     if end is None or not last:

@@ -32,6 +32,7 @@ def stopped_calls(trace: Trace) -> Iterator[Finding]:
 def _stopped(trace: Trace, process: int, calls: Indices) -> Finding | None:
     """Return the finding of a process: its last stop, else that in one of its longest gaps between calls."""
     api = trace.api
+    # Over all threads: another thread of the process may go on calling where one stops.
     start = np.sort(api.start_ns[calls])
     end = int(api.end_ns[calls].max())
     wide = np.argsort(np.diff(start), kind="stable")[::-1][:_GAPS] if len(start) > 1 else np.empty(0, np.intp)
@@ -54,6 +55,7 @@ def _repeats_without(
     `calls` are the starts of the process's calls, sorted; none lies inside [low, high).
     """
     nvtx = trace.nvtx
+    # An open range ends with the session by our own hand: it says nothing of what ran.
     rows = rows[nvtx.columns["is_open"][rows] == 0] if len(rows) else rows
     inside = (nvtx.start_ns[rows] > low) & (nvtx.end_ns[rows] < high)
     if int(inside.sum()) < _LEAST_WITHOUT:
@@ -64,6 +66,7 @@ def _repeats_without(
         [texts.setdefault(normalise_numbers(t), len(texts)) for t in trace.names.take(used)]
     )
     kind = kind_of_name[code.reshape(-1)]
+    # Any thread's calls count: a range may wait for a worker that launches.
     held = np.searchsorted(calls, nvtx.end_ns[rows]) > np.searchsorted(calls, nvtx.start_ns[rows])
     in_gap = np.bincount(kind[inside], minlength=len(texts))
     outside = np.bincount(kind[~inside], minlength=len(texts))
@@ -71,6 +74,7 @@ def _repeats_without(
     goes_on = (in_gap >= _LEAST_WITHOUT) & (outside >= _LEAST_BEFORE) & (with_calls >= _WITH_CALLS * outside)
     if not goes_on.any():
         return None
+    # The one that goes on most often is the clearest evidence.
     most = int(np.where(goes_on, in_gap, 0).argmax())
     return list(texts)[most], int(in_gap[most])
 

@@ -68,6 +68,7 @@ class HostTime:
         other = self.calls.covered(start_ns, end_ns) - blocking
         off = self.off_cpu.covered(start_ns, end_ns)
         unknown = self.unknown.covered(start_ns, end_ns)
+        # The rest, so that the five sum to the window exactly.
         host = end_ns - start_ns - blocking - other - off - unknown
         return np.stack((blocking, other, off, host, unknown))
 
@@ -94,6 +95,7 @@ class Hosts:
     @cached_property
     def is_launch(self) -> Mask:
         """Which API calls put an operation on a GPU."""
+        # By what was launched, not by the call's name: a captured launch puts nothing on a GPU.
         launching = np.zeros(len(self.trace.api), bool)
         for kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH):
             calls = self._launches.api_of(kind)
@@ -133,6 +135,7 @@ class Hosts:
         """Return the blocking call (into ``trace.api``) in which a thread is at each instant, -1 for none."""
         api, rows = self.trace.api, self.trace.api.of(thread)
         calls = rows.start + np.flatnonzero(self.is_blocking[rows])
+        # An instant is a window of one nanosecond: a call that ends just then no longer blocks.
         around = outermost(api.start_ns[calls], api.end_ns[calls], times_ns, times_ns + 1)
         return np.where(around >= 0, calls[around] if len(calls) else -1, -1)
 
@@ -140,6 +143,7 @@ class Hosts:
         """Return how many launching calls of a thread begin in the window of that length around each time."""
         api, rows = self.trace.api, self.trace.api.of(thread)
         starts = api.start_ns[rows][self.is_launch[rows]]
+        # Starts alone, so that a call counts once, in one of two windows that touch.
         low = np.searchsorted(starts, times_ns - within_ns // 2, side="left")
         return np.asarray(np.searchsorted(starts, times_ns + within_ns // 2, side="left") - low, np.int64)
 
@@ -167,6 +171,7 @@ class Hosts:
     def _time(self, thread: int) -> HostTime:
         trace = self.trace
         api, rows = trace.api, trace.api.of(thread)
+        # A union, since calls nest: the runtime's around the driver's.
         calls = union(api.start_ns[rows], api.end_ns[rows])
         waits = self.is_blocking[rows]
         blocking = union(api.start_ns[rows][waits], api.end_ns[rows][waits])
@@ -207,6 +212,7 @@ class Hosts:
         osrt = self.trace.events[Kind.OSRT]
         used = np.unique(osrt.name_id)
         waits = np.zeros(len(self.trace.names), bool)
+        # The pattern is tried on the few distinct names, whose answers then go to millions of calls.
         texts = self.trace.names.array.take(pa.array(used))
         waits[used] = np.asarray(pc.match_substring_regex(texts, WAITING_CALLS).to_numpy(False), bool)
         return np.asarray(waits[osrt.name_id])

@@ -30,6 +30,7 @@ def totals(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         `kind`, `cause`, `count`, `total_ns`, `share` (of all these stalls of that kind).
     """
+    # Whole stalls, each for its one cause: sums by cause add up to the time of the kind.
     lengths = table.groupby(["kind", "cause"], observed=True)["duration_ns"]
     grouped = lengths.agg(["count", "sum"]).reset_index()
     grouped.columns = pd.Index(["kind", "cause", "count", "total_ns"])
@@ -62,6 +63,7 @@ def groups(stalls: Stalls, rows: Indices) -> pd.DataFrame:
         (pd.Series(code), len(texts)),
     ):
         keys = keys * (count + 1) + values.to_numpy(np.int64) + 1
+    # By length within: a group is then a run, and its shortest stall comes first.
     order = np.lexsort((length, keys))
     found = [
         _group(stalls, table, texts, code, length, order[low:high], rows)
@@ -83,6 +85,7 @@ def _alike(keys: Int64, length: Int64) -> list[tuple[int, int]]:
     ends = np.append(np.flatnonzero(np.diff(keys)) + 1, len(keys))
     for end in ends.tolist():
         while low < end:
+            # A new group starts with the first one that is too long: each stall is in exactly one.
             high = low + int(np.searchsorted(length[low:end], int(length[low] * SIMILAR), side="right"))
             found.append((low, high))
             low = high
@@ -105,6 +108,7 @@ def _group(
     mean = total / count
     spread = (high - low) / 2 / mean
     inside = texts[code[members[0]]]
+    # By number, which is by time: a click leads from the first to the last of them.
     numbers = np.sort(rows[members])
     gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[members])))
     what = [

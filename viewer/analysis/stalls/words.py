@@ -177,6 +177,7 @@ def _iterations(table: _Picked, mark: str) -> Texts:
 def _shares(table: _Picked) -> npt.NDArray[np.float64]:
     """Return the share of each stall's length that is evidence of its cause."""
     cause, length = table["cause"], table["duration_ns"]
+    # Filled cause by cause: which columns are evidence depends on the cause alone.
     evidence = np.zeros(len(cause), np.int64)
     for position, name in enumerate(table.categories("cause")):
         rows = np.flatnonzero(cause == position)
@@ -203,6 +204,7 @@ def _operations(trace: Trace, table: _Picked, which: str) -> Texts:
     for number, kind in enumerate(GPU_KINDS):
         rows = np.flatnonzero(kinds == number)
         ids, code = coded(trace.events[kind].name_id[index[rows]])
+        # Codes of each kind behind those of the kinds before, in one list of texts.
         position[rows] = code.astype(np.int32) + len(texts)
         texts += [short_name(n) if kind is Kind.KERNEL else n for n in trace.names.take(ids)]
     return Texts.of([*texts, ""], position)
