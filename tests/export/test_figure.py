@@ -229,7 +229,7 @@ def test_a_transparent_picture_has_no_ground(slide, preset, theme):
     assert (alpha == 0).mean() > 0.3
     assert (alpha == 255).mean() > 0.1
     laid = full.copy()
-    laid.fill(QColor(theme.panel))
+    laid.fill(QColor(theme.background))
     painter = QPainter(laid)
     painter.drawImage(0, 0, clear)
     painter.end()

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor
 
-from viewer.drawing.theme import DARK, LIGHT
 from viewer.export.figure import FigurePage
-from viewer.export.figure_style import PAPER, PRESETS, SLIDE, TIMELINE
+from viewer.export.figure_style import PRESETS, SLIDE
 from viewer.export.first_view import first_view
 from viewer.export.note_band import NoteBand, Shape
 from viewer.export.page import PicturePage
@@ -157,30 +155,3 @@ def test_a_note_without_an_arrow_or_a_text_is_marked_alone(view):
     assert layout_of(page)[0].height == 0
     (mark,) = layout_of(page)[0].marks
     assert mark.box == QRectF(0, 0, mark.box.width(), layout_of(page)[0].bottom)
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-@pytest.mark.parametrize("preset", [TIMELINE, PAPER])
-def test_names_of_bars_keep_their_ink_over_a_selection(view, preset, theme):
-    rows = [(row, False) for row in build_rows(view.study)[0].walk() if row.label == "Stream 7"]
-    start = view.iterations.start_ns(1)
-    span = start + 20_000_000, start + 20_400_000
-    marked = replace(
-        view,
-        rows=rows,
-        window_ns=span,
-        selections=(span,),
-        theme=DARK if theme == "dark" else LIGHT,
-        preset=preset,
-    )
-    page, image = page_of(marked, scale=2), picture(marked, scale=2)
-    assert page.frame.labels
-    left, top = (round(v * page.dpr) for v in (layout_of(page)[1].left, layout_of(page)[2]))
-    for label in page.frame.labels[:3]:
-        ink = QColor(int(page.frame.ink[label.colour])).rgb()
-        inside = (
-            image.pixel(left + x, top + y)
-            for y in range(int(label.y), int(label.y + label.height))
-            for x in range(max(0, int(label.x)), min(int(label.x) + 200, int(label.x + label.width)))
-        )
-        assert any(pixel == ink for pixel in inside)

@@ -38,6 +38,12 @@ def luminance(argb: Argb) -> npt.NDArray[np.float64]:
     return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
+def contrast(first: Argb, second: Argb) -> npt.NDArray[np.float64]:
+    """Return the contrast of WCAG between colours of one shape, from 1 to 21."""
+    low, high = np.sort(np.stack([luminance(first), luminance(second)]), axis=0)
+    return np.asarray((high + 0.05) / (low + 0.05))
+
+
 def mix(argb: Argb, other: int, share: float) -> Argb:
     """Return colours moved towards another by `share`."""
     return from_channels(channels(argb) * (1 - share) + channels(np.array(other, np.uint32)) * share)

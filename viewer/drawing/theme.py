@@ -161,6 +161,11 @@ def without_ground(theme: Theme, *, has_lines: bool = True) -> Theme:
     return bare if has_lines else replace(bare, line=0, line_soft=0)
 
 
+def on_paper(theme: Theme) -> Theme:
+    """Return a theme without a frame around its rows: all stands on the background."""
+    return replace(theme, panel=theme.background)
+
+
 def on_ground(theme: Theme, ground: int) -> Theme:
     """Return a theme whose rows stand on another ground, an opaque ARGB."""
     parts = (*theme.parts[:4], ground)

@@ -15,7 +15,7 @@ from PySide6.QtGui import QColor, QPainter
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.scale import snap_px
 from viewer.drawing.scene import Scene
-from viewer.drawing.theme import without_ground
+from viewer.drawing.theme import on_paper, without_ground
 from viewer.drawing.ticks import ticks
 from viewer.export import footer
 from viewer.export.figure_layout import FigureLayout
@@ -47,6 +47,7 @@ class FigurePage:
     """
 
     def __init__(self, view: View, width: int, dpr: float = 1.0, scene: Scene | None = None) -> None:
+        view = replace(view, theme=on_paper(view.theme))
         self.view, self.scene = view, scene or Scene(view.study)
         self.scene.collectives = view.study.collectives
         self._doubts = doubts_of(view.study)

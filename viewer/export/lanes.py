@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtGui import QPainter
 
+from viewer.drawing.colour import OPAQUE, Argb, contrast, luminance, mix
 from viewer.drawing.format import format_ns
+from viewer.drawing.labels import Label
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import Theme
 from viewer.export.note_band import NoteBand
@@ -16,6 +19,11 @@ from viewer.export.picture_view import View
 from viewer.state import Window
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.paint_rows import Frame, paint_frame, paint_labels
+
+LEAST_CONTRAST = 4.5
+"""Of text on its ground."""
+_MIDDLE = 0.179
+"""The luminance on which black and white have the same contrast."""
 
 
 def paint_lanes(painter: QPainter, frame: Frame, view: View, ground: Theme, notes: NoteBand) -> None:
@@ -36,9 +44,36 @@ def paint_lanes(painter: QPainter, frame: Frame, view: View, ground: Theme, note
         if selection[1] >= frame.scale.start_ns and selection[0] <= frame.scale.end_ns:
             marks.paint_selection(painter, frame.scale, selection, frame.height, theme, frame.dpr)
     paint_times(painter, notes)
-    paint_labels(painter, frame)
+    over = [_is_over(label, frame.scale, view.selections) for label in frame.labels]
+    for is_over, ink in ((False, frame.ink), (True, ink_over(frame.argb, frame.ink, theme.selection))):
+        labels = tuple(
+            label for label, selected in zip(frame.labels, over, strict=True) if selected is is_over
+        )
+        paint_labels(painter, replace(frame, labels=labels, ink=ink))
     for (_, top, bottom), kept in zip(frame.rows, frame.kept, strict=False):
         marks.paint_outside(painter, frame.scale, kept, top, bottom, theme.background)
+
+
+def _is_over(label: Label, scale: Scale, selections: Sequence[Window]) -> bool:
+    """Return whether any of a name lies in a selected range."""
+    return any(scale.x(start) < label.x + label.width and label.x < scale.x(end) for start, end in selections)
+
+
+def ink_over(argb: Argb, ink: Argb, tint: int) -> Argb:
+    """Return the colours of text on bars under a translucent tint: their own where the contrast is enough.
+
+    Parameters
+    ----------
+    argb, ink : ndarray of uint32, shape (n,)
+        The bars' colours, and those of the texts on them.
+    tint : int
+        Translucent ARGB.
+    """
+    ground = mix(argb, tint, (tint >> 24) / 255)
+    light = luminance(ground)
+    # On black or on white the contrast is 4.58 at least: one of the two always serves.
+    best = np.where(light > _MIDDLE, np.uint32(OPAQUE), np.uint32(0xFFFFFFFF))
+    return np.where(contrast(ground, ink) < LEAST_CONTRAST, best, ink).astype(np.uint32)
 
 
 def paint_lengths(

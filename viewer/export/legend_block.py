@@ -12,6 +12,7 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from viewer.analysis.core.classify import CLASS_LABELS
 from viewer.drawing.bands import EventBand, StateBand
+from viewer.drawing.colour import contrast
 from viewer.drawing.layout import PlacedRow, bands_in
 from viewer.drawing.scene import Scene
 from viewer.drawing.theme import Theme
@@ -24,6 +25,8 @@ from viewer.timeline.strips.legend import classes_shown, states_shown
 
 _LINE, _SWATCH, _APART, _PAD = 1.8, 0.9, 1.35, 0.3
 """In units of the text's height: a line, a swatch, the room between entries, that above and below."""
+_FAINT = 1.3
+"""The contrast below which a swatch has an outline."""
 _KERNEL_ROWS = (RowKind.KERNELS, RowKind.STREAM, RowKind.FAMILY, RowKind.KERNEL_NAME)
 
 
@@ -109,6 +112,9 @@ def _paint(painter: QPainter, entry: Entry, corner: QPointF, pixels: float, them
         side = round(_SWATCH * pixels)
         box = QRectF(round(x), round(corner.y() + (_LINE * pixels - side) / 2), side, side)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        ground, own = np.array([theme.panel, entry.argb], np.uint32)
+        if contrast(ground, own) < _FAINT:
+            painter.fillRect(box.adjusted(-1, -1, 1, 1), QColor(theme.text_faint))
         painter.fillRect(box, QColor(entry.argb))
         if entry.pattern is not None:
             painter.setBrushOrigin(box.topLeft())

@@ -20,7 +20,7 @@ from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, STRONG, advance, cropped
 
 _TEXT, _TITLE, _LINE = 11, 12, 18
-_MOST_GPUS = 64
+_MOST_GPUS, _MOST_LINES = 64, 12
 _NAME_WIDTH, _MOST_NOTE, _APART = 150, 300, 16
 
 
@@ -35,7 +35,7 @@ def card_block(view: View, width: int) -> Block | None:
     if not view.selections:
         return None
     try:
-        table = RangeTable(view.study, view.selections, view.iterations, _MOST_GPUS)
+        table = RangeTable(view.study, view.selections, view.iterations, _MOST_GPUS, most_lines=_MOST_LINES)
     except ValueError as error:
         raise PictureError(str(error)) from error
     # Refuse rather than crop: a picture without some of its numbers would look complete.

@@ -52,6 +52,8 @@ class RangeTable:
         GPUs beyond are counted, not listed.
     details : bool
         False: the categories only, which are computed at once; the rest is shown as pending.
+    most_lines : int
+        How many lines the text beside a label below the GPUs takes at most.
     about : sequence of (str, str)
         Labels and values to show below the GPUs instead of the range's kernels and stream gaps.
 
@@ -70,6 +72,7 @@ class RangeTable:
         *,
         details: bool = True,
         about: Sequence[tuple[str, str]] = (),
+        most_lines: int = 2,
     ) -> None:
         self.numbers = study.measure_all(ranges, iterations, details=details)
         self.title = ranges_text(self.numbers.windows)
@@ -80,7 +83,7 @@ class RangeTable:
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
         self._hint = True
-        self._widest, self._most_lines = _ABOUT_WIDTH, 2
+        self._widest, self._most_lines = _ABOUT_WIDTH, most_lines
         self._column, self._share, self._is_narrow = _COLUMN, _SHARE, False
         self._columns = [part for part, ns in enumerate(self.numbers.all_ns.tolist()) if ns or part == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
