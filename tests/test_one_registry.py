@@ -1,16 +1,20 @@
 """A metric is one entry: whoever adds it finds it in the dock, the text, the page, `compare` and JSON."""
 
 import json
+import sys
 
 import pytest
 
 from tests.panels.make import looking_at
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.analysis.summary import registry
-from viewer.analysis.summary.metric import Metric, sum_of
+from viewer.analysis.summary import registry, sections
+from viewer.analysis.summary.metric import Metric, Section, sum_of
 from viewer.analysis.summary.sections import SECTIONS
+from viewer.analysis.summary.summary import summary
 from viewer.cli import main
 from viewer.drawing.format import format_count
+from viewer.drawing.number_tables import TIME_COLUMNS
+from viewer.export import html
 from viewer.export.report_page import html_report, report_facts
 from viewer.panels.spec_table_view import SpecTableView
 from viewer.panels.summary_panel import SummaryPanel
@@ -96,3 +100,63 @@ def test_every_metric_stands_in_a_section_under_a_key_of_its_own():
     assert {metric.section for metric in registry.METRICS} <= set(SECTIONS)
     keys = [metric.key for metric in registry.METRICS]
     assert len(keys) == len(set(keys))
+
+
+@pytest.fixture
+def new_section(monkeypatch):
+    """A section that the program does not have, with one metric; nobody may list the sections by hand."""
+    section = Section("invented")
+    longer = (*sections.SECTIONS, section)
+    for module in [module for name, module in sys.modules.items() if name.startswith("viewer.")]:
+        if getattr(module, "SECTIONS", None) is sections.SECTIONS and module is not sections:
+            monkeypatch.setattr(module, "SECTIONS", longer)
+    monkeypatch.setattr(sections, "SECTIONS", longer)
+    metric = Metric("invented", section, "invented number", "count", "Twice the kernels.", kernels_twice)
+    monkeypatch.setattr(registry, "METRICS", (*registry.METRICS, metric))
+    return metric
+
+
+def places_of(study, path, capsys, qtbot):
+    """Return what the text, the page, JSON, `compare` and the dock's cells and heads show."""
+    shown = {}
+    for place, words in (("text", []), ("json", ["--json"])):
+        assert main(["report", str(path), *words]) == 0
+        shown[place] = capsys.readouterr().out
+    assert main(["compare", str(path), str(path), "--json"]) == 0
+    shown["compare"] = capsys.readouterr().out
+    shown["page"] = html_report(report_facts(study))
+    panel = SummaryPanel(looking_at(study))
+    qtbot.addWidget(panel)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.summary is not None and not panel._worker.is_busy, timeout=20_000)
+    cells = []
+    for page in range(panel.sections.count()):
+        panel.sections.setCurrentRow(page)
+        for table in panel.pages.currentWidget().widget().findChildren(SpecTableView):
+            cells += [row[0].text for row in table.spec.rows] + [head.key for head in table.spec.heads]
+    join_all()
+    return shown | {"dock": cells}
+
+
+def test_a_new_section_is_in_all_five(new_section, value, demo_study, demo_path, capsys, qtbot, qapp):
+    shown = places_of(demo_study, demo_path, capsys, qtbot)
+    assert new_section.title in shown["dock"]
+    assert f"\n{new_section.section.title}\n" in shown["text"]
+    assert new_section.title in shown["text"]
+    assert f"<h3>{new_section.section.title}</h3>" in shown["page"]
+    assert {"invented"} <= {row["section"] for row in json.loads(shown["json"])["summary"]}
+    assert {"invented"} <= {row["section"] for row in json.loads(shown["compare"])["numbers"]}
+
+
+def test_every_number_of_every_metric_is_in_all_five(demo_study, demo_path, capsys, qtbot, qapp):
+    shown = places_of(demo_study, demo_path, capsys, qtbot)
+    numbers = summary(demo_study, demo_study.iterations()).numbers
+    absent = {metric.key for metric in registry.METRICS} - {number.metric.key for number in numbers}
+    assert absent == {"own_launches_in_backward", "hidden_by_spinning", "spinning"}, "the demo has all others"
+    assert [row["key"] for row in json.loads(shown["json"])["summary"]] == [n.key for n in numbers]
+    assert [row["key"] for row in json.loads(shown["compare"])["numbers"]] == [n.key for n in numbers]
+    for number in numbers:
+        assert f">{html.escaped(number.title)}<" in shown["page"], number.key
+        # A share of the time has a column of its own in the table of each GPU's time.
+        assert number.title in shown["dock"] or number.key in shown["dock"], number.key
+        assert number.title in shown["text"] or TIME_COLUMNS[number.key] in shown["text"], number.key

@@ -12,14 +12,16 @@ from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.reconcile_page import parse_share
 from viewer.panels.spec_table_view import SpecTableView
-from viewer.panels.summary_panel import PAGES, SummaryPanel
+from viewer.panels.summary_panel import SummaryPanel, page_titles
 from viewer.readers import read
 from viewer.state.jobs import join_all
+
+PAGES = page_titles()
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    path = make_demo(tmp_path_factory.mktemp("vitals") / "demo.sqlite", DemoOptions(iterations=6))
+    path = make_demo(tmp_path_factory.mktemp("summary") / "demo.sqlite", DemoOptions(iterations=6))
     return Study(read(path, cache=False), Rules.builtin())
 
 

@@ -39,13 +39,17 @@ from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 
 RECONCILE = "Reconcile"
-PAGES = (*(section.title for section in SECTIONS), RECONCILE)
 LIST_WIDTH = 164
 _DOT = 8
 _NOT_OPEN = "Open a trace to see its summary."
 _NO_GPU = (
     "No GPU operation was recorded, so there is nothing to measure.\nRecord with nsys profile -t cuda,nvtx."
 )
+
+
+def page_titles() -> tuple[str, ...]:
+    """Return the pages of the dock: one for each section, and Reconcile."""
+    return (*(section.title for section in SECTIONS), RECONCILE)
 
 
 class SummaryPanel(Panel):
@@ -89,14 +93,14 @@ class SummaryPanel(Panel):
         head.addWidget(self.what)
         head.addWidget(self.unusual, 1)
         head.addWidget(self.over)
-        self.sections.addItems(PAGES)
+        self.sections.addItems(page_titles())
         self.sections.setFixedWidth(LIST_WIDTH)
         self.sections.setFrameShape(QFrame.Shape.NoFrame)
         self.sections.setAccessibleName("Sections of the summary")
         self.sections.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sections.setObjectName("sections")
         self.sections.setIconSize(QSize(_DOT, _DOT))
-        for row in range(len(PAGES)):
+        for row in range(self.sections.count()):
             self.sections.item(row).setIcon(_mark(None))
         self.sections.setCurrentRow(0)
         for _ in SECTIONS:
@@ -160,7 +164,7 @@ class SummaryPanel(Panel):
             item.setToolTip("Outside the usual range" if is_unusual else "")
         row = self.sections.currentRow()
         self.pages.setCurrentIndex(row)
-        if PAGES[row] == RECONCILE:
+        if row == len(SECTIONS):
             self.reconcile.take(shown.scope, self.theme)
             return
         page = self.pages.widget(row)
