@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QTextBrowser,
     QTextEdit,
     QWidget,
 )
@@ -39,6 +40,8 @@ def takes_text(widget: QObject) -> bool:
     """Whether letters typed into a widget are text."""
     if isinstance(widget, QComboBox):
         return widget.isEditable()
+    if isinstance(widget, QTextEdit | QPlainTextEdit) and widget.isReadOnly():
+        return False
     return isinstance(widget, QLineEdit | QTextEdit | QPlainTextEdit | QAbstractSpinBox)
 
 
@@ -80,4 +83,4 @@ def _is_kept(widget: QWidget, event: QKeyEvent) -> bool:
         return False
     if takes_text(widget):
         return not Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
-    return isinstance(widget, QAbstractItemView) and event.key() in _KEPT_BY_VIEWS
+    return isinstance(widget, QAbstractItemView | QTextBrowser) and event.key() in _KEPT_BY_VIEWS

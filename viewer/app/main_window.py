@@ -12,7 +12,14 @@ from PySide6.QtGui import (
     QDropEvent,
     QGuiApplication,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QApplication,
+    QMainWindow,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from viewer.app import settings as remembered
 from viewer.app.action_target import ActionTarget
@@ -255,6 +262,17 @@ class MainWindow(QMainWindow):
         jobs.join_all()
         super().closeEvent(event)
 
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Move the focus by Tab; it passes over what nobody sees, such as docks behind others."""
+        moved = super().focusNextPrevChild(forward)
+        first = widget = QApplication.focusWidget()
+        while moved and widget is not None and not _is_seen(widget):
+            moved = super().focusNextPrevChild(forward)
+            widget = QApplication.focusWidget()
+            if widget is first:
+                break
+        return moved
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if files := local_files(event.mimeData()):
             _take_copy(event)
@@ -276,6 +294,12 @@ def _take_copy(event: QDropEvent) -> None:
     """Accept a drag as a copy: a source that proposes to move would remove the file afterwards."""
     event.setDropAction(Qt.DropAction.CopyAction)
     event.accept()
+
+
+def _is_seen(widget: QWidget) -> bool:
+    """Return whether any of a widget is seen; the viewport of a scroll area covers all of it."""
+    inner = widget.viewport() if isinstance(widget, QAbstractScrollArea) else widget
+    return not inner.visibleRegion().isEmpty()
 
 
 def _close_menus() -> None:

@@ -15,6 +15,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.diagnostics_panel import summary_of
 from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel, tip, without_key
+from viewer.timeline.spoken import announce
 
 SAID_MS = 6000
 _PADDING = 6
@@ -57,6 +58,7 @@ class StatusBar(QStatusBar):
     def say(self, text: str) -> None:
         """Show a message for a while: an effect out of view, or why a command had none."""
         self.showMessage(text, SAID_MS)
+        announce(self, text)
 
     def set_theme(self, theme: Theme) -> None:
         """Set the colours."""

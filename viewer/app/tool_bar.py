@@ -138,7 +138,7 @@ class MarkerButton(QToolButton):
         self._choice = MarkerChoice(state, self)
         self.setObjectName("doubt")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         menu = QMenu(self)
         menu.aboutToShow.connect(self._fill)
         self.setMenu(menu)
@@ -217,7 +217,9 @@ def _button(action: QAction, name: str = "") -> QToolButton:
     button.setDefaultAction(action)
     button.setObjectName(name)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    # A click leaves the focus where it is: on the canvas, most often.
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setAccessibleName(action.text())
     return button
 
 

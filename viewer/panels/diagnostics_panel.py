@@ -101,6 +101,7 @@ class DiagnosticsPanel(Panel):
         top.addWidget(self.copy_button)
         top.addWidget(self.save_button)
         self.area = QScrollArea()
+        self.area.setAccessibleName("Findings about the recording")
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

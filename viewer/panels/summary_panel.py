@@ -285,6 +285,7 @@ def _hint(text: str) -> PlainLabel:
 
 def _page() -> QScrollArea:
     page = QScrollArea()
+    page.setAccessibleName("Numbers of the section")
     page.setWidgetResizable(True)
     page.setFrameShape(QFrame.Shape.NoFrame)
     return page

@@ -91,10 +91,10 @@ class Gestures(QObject):
             QEvent.Type.KeyRelease: self._key_release,
         }
 
-    def watch(self, strip: QWidget) -> None:
-        """Handle the events of a strip (a `TimeStrip`)."""
+    def watch(self, strip: QWidget, policy: Qt.FocusPolicy = Qt.FocusPolicy.ClickFocus) -> None:
+        """Handle the events of a strip (a `TimeStrip`), and let it have the focus."""
         strip.installEventFilter(self)
-        strip.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        strip.setFocusPolicy(policy)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Hand an event to its handler."""

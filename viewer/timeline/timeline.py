@@ -24,6 +24,7 @@ from viewer.timeline.notes.controller import NoteController
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.snapping import Snapping
+from viewer.timeline.spoken import Spoken
 from viewer.timeline.strip import TimeStrip, log
 from viewer.timeline.strips import overview, ruler
 from viewer.timeline.strips.canvas import Canvas
@@ -97,7 +98,9 @@ class Timeline(QWidget):
         self.notes = NoteController(state, lambda: self.canvas, self)
         self.cards.above = self.notes.editor
         self.ruler_corner.rows_in_view = lambda: [placed.row for placed in self.canvas.placed]
+        self.spoken = Spoken(state, self, self)
         self._connect()
+        QWidget.setTabOrder(self.headers, self.canvas)
         self.headers.follow()
         self._take_study()
 
@@ -145,7 +148,7 @@ class Timeline(QWidget):
         """Replace the OpenGL canvas by the raster canvas after an error of OpenGL."""
         failed, self.canvas = self.canvas, Canvas(self.state, self.place, self)
         self.canvas.links = self.links
-        self.gestures.watch(self.canvas)
+        self.gestures.watch(self.canvas, Qt.FocusPolicy.StrongFocus)
         self.notes.gestures.watch(self.canvas)
         self.canvas.set_theme(self.theme)
         self.canvas.set_scene(self.scene)
@@ -164,8 +167,9 @@ class Timeline(QWidget):
         self.pinned.links = self.canvas.links = self.links
         self.background_results.changed.connect(self._follow_results)
         self.links.changed.connect(self._update_marks)
-        for strip in (self.ruler, self.pinned, self.canvas):
-            gestures.watch(strip)
+        gestures.watch(self.ruler)
+        gestures.watch(self.pinned)
+        gestures.watch(self.canvas, Qt.FocusPolicy.StrongFocus)
         for strip in (self.pinned, self.canvas):
             self.notes.gestures.watch(strip)
         self.notes.gestures.entered.connect(self.cards.leave)

@@ -232,6 +232,18 @@ def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: fl
             painter.fillRect(edge, QColor(argb))
 
 
+def paint_ring(painter: QPainter, width: int, height: int, theme: Theme, dpr: float) -> None:
+    """Draw the frame inside the edges of a widget that has the keyboard."""
+    thick, colour = 2 * line_width(dpr), QColor(theme.accent)
+    for edge in (
+        QRect(0, 0, width, thick),
+        QRect(0, height - thick, width, thick),
+        QRect(0, 0, thick, height),
+        QRect(width - thick, 0, thick, height),
+    ):
+        painter.fillRect(edge, colour)
+
+
 def paint_link(
     painter: QPainter, own: Sequence[QRect], others: Sequence[QRect], theme: Theme, dpr: float
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QFocusEvent, QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.time.time_breakdown import IDLE
@@ -23,11 +23,14 @@ from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_frame
 from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import DeviceGrid, Strip
 
+_BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+
 
 class RowLayer(NoteLayer):
     """What both canvases have: rows that stand somewhere, a frame, and the marks over it."""
 
     scene: Scene | None = None
+    has_ring = False
     links: SelectionLinks | None = None
 
     def set_scene(self, scene: Scene | None) -> None:
@@ -98,6 +101,18 @@ class RowLayer(NoteLayer):
             marks.paint_cut(painter, x, grid.rows, theme, d)
             self._paint_states_at_cut(painter, grid, x)
         self.paint_annotations(painter, grid)
+        if self.has_ring:
+            marks.paint_ring(painter, grid.columns, grid.rows, theme, d)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show that the keyboard is here, where it came by the keyboard."""
+        self.has_ring = event.reason() in _BY_KEYBOARD
+        self.update()  # type: ignore[attr-defined]
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Take the ring away."""
+        self.has_ring = False
+        self.update()  # type: ignore[attr-defined]
 
     def _paint_states_at_cut(self, painter: QPainter, grid: DeviceGrid, x: int) -> None:
         """Show at the cut, in every state lane, the colour of what its GPU does there."""
