@@ -82,7 +82,7 @@ def test_time_is_listed_by_gpu_and_what_is_not_normal_is_marked(shown, demo):
         assert sum(row[-1].bar) == pytest.approx(1)
         exposed = parts[gpu, CATEGORIES.index("exposed_comm")] / scope.length_ns(gpu)
         assert (row[3].tone == "bad") == (exposed >= 0.10)
-    assert [row[0].text for row in rows if "slowest" in row[0].text] == ["Rank 5 GPU 5  slowest"]
+    assert [row[0].text for row in rows if "longer" in row[0].text] == ["Rank 5 GPU 5  computes longer"]
     assert "Usual: under 5 %" in rows[0][5].tip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from viewer.demo.ids import CONTEXT, Strings, global_pids, streams
 from viewer.demo.kernels import KERNELS
@@ -18,6 +19,9 @@ NO_STREAM = 4_294_967_295
 _LOSS_SEED = 1
 _CALLS = (Do.CALL, Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET, Do.STREAM_WAIT, Do.SYNC)
 _LOCAL_MEMORY_BYTES = 250_871_808
+_COMMONEST = "all_reduce"
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -33,6 +37,7 @@ class CudaTables:
     _issued: int = 1
     _grids: int = 1
     _events: int = 1
+    _collectives: int = 0
 
     def __post_init__(self) -> None:
         ranks = self.options.ranks
@@ -61,7 +66,7 @@ class CudaTables:
 
     def _runtime(self, iteration: SimulatedIteration, calls: Int64, correlation: Int64) -> Rows:
         names = [iteration.program.steps[i].api for i in calls]
-        return {
+        rows: dict[str, Column] = {
             "start": flat(iteration.call_start_ns, calls),
             "end": flat(iteration.call_end_ns, calls),
             "eventClass": self._each([0 if n.startswith("cuda") else 1 for n in names]),
@@ -70,6 +75,8 @@ class CudaTables:
             "nameId": self._each([self.strings(n) for n in names]),
             "returnValue": 0,
         }
+        rank = np.repeat(np.arange(self.options.ranks), len(calls))
+        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, calls)))
 
     def _operations(
         self, iteration: SimulatedIteration, which: Int64, correlation: Int64
@@ -120,7 +127,7 @@ class CudaTables:
         for place, axis in enumerate("XYZ"):
             rows[f"grid{axis}"] = self._each([k.grid[place] for k in kernels])
             rows[f"block{axis}"] = self._each([k.block[place] for k in kernels])
-        return self._lose(rows)
+        return self._lose(rows, self._is_there(iteration, which))
 
     def _copies(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
         which = pick(iteration.program.steps, Do.COPY)
@@ -174,15 +181,40 @@ class CudaTables:
         """Return the values of some steps, repeated for each rank."""
         return np.tile(np.array(values, np.int64), self.options.ranks)
 
-    def _lose(self, rows: dict[str, Column]) -> Rows:
-        """Return the rows without a random part of each rank's: the fraction that `options.lose` names."""
-        if not self.options.lose:
-            return rows
+    def _is_recorded(self, rank: Int64, start_ns: Int64) -> Mask:
+        """Return the rows that lie after the beginning of their rank's recording."""
+        begin = self.options.rank_faults.begin_ms
+        begins = np.array([begin.get(r, -np.inf) * 1e6 for r in range(self.options.ranks)])
+        return np.asarray(start_ns >= begins[rank])
+
+    def _is_there(self, iteration: SimulatedIteration, which: Int64) -> Mask:
+        """Return the kernels without the collectives that `RankFaults.missing` names, rank after rank."""
+        steps = iteration.program.steps
+        is_reduce = np.array([steps[i].kernel == _COMMONEST for i in which])
+        number = self._collectives + np.cumsum(is_reduce) - 1
+        self._collectives += int(is_reduce.sum())
+        missing = self.options.rank_faults.missing
+        lacks = [is_reduce & (number == missing.get(r, -1)) for r in range(self.options.ranks)]
+        return ~np.concatenate(lacks)
+
+    def _lose(self, rows: dict[str, Column], is_there: Mask | None = None) -> Rows:
+        """Return the rows that are in the file: a rank may lack some, or begin late.
+
+        `options.lose` names the fraction of each rank's rows that is lost at random.
+        """
         device = np.asarray(rows["deviceId"])
-        fraction = np.array([self.options.lose.get(r, 0.0) for r in range(self.options.ranks)])
-        # Constants are columns too: only arrays have a value per row to leave out.
-        kept = self._rng.random(len(device)) >= fraction[device]
-        return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
+        kept = self._is_recorded(device, np.asarray(rows["start"]))
+        if is_there is not None:
+            kept &= is_there
+        if self.options.lose:
+            fraction = np.array([self.options.lose.get(r, 0.0) for r in range(self.options.ranks)])
+            kept &= self._rng.random(len(device)) >= fraction[device]
+        return _kept(rows, kept)
+
+
+def _kept(rows: Rows, kept: Mask) -> Rows:
+    # Constants are columns too: only arrays have a value per row to leave out.
+    return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
 
 
 def _shared_memory_step(size: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from viewer.demo.injected_faults import Fault, inject_fault
 from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
+from viewer.demo.rank_faults import LOADER
 
 LAYERS = 5
 MICROBATCHES = 2
@@ -142,7 +143,7 @@ def megatron(cold: bool, clean: bool, checkpoint: bool, fault: Fault | None) -> 
     w = Script(cold=cold)
     all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
     w.push("Iteration {iteration}")
-    w.begin("dataloader.next", LOADER_ARGB)
+    w.begin(LOADER, LOADER_ARGB)
     if clean:
         w.call("cudaEventQuery_v3020", 1.5)
     else:

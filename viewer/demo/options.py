@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from viewer.demo.injected_faults import FAULTS, Fault
+from viewer.demo.rank_faults import RankFaults
 
 Oddity = Literal[
     "versioned-tables",
@@ -21,7 +22,7 @@ Oddity = Literal[
 ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
 """The oddities that a file may contain, see `viewer.demo.oddities`."""
 
-DEMO_VERSION = 5
+DEMO_VERSION = 7
 """Raise it when the same options give another file: cached demos of other versions are not used."""
 
 
@@ -59,6 +60,8 @@ class DemoOptions:
         The fraction of a rank's GPU rows that is missing from the file, without any message.
     oddities : tuple of Oddity
         Oddities to write into the file; the job does not change.
+    rank_faults : RankFaults
+        What is wrong with some ranks, besides `slow_rank`; in a clean job too.
     seed : int
         The seed of all random numbers: the same options and seed give the same file.
     """
@@ -75,6 +78,7 @@ class DemoOptions:
     drift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
     oddities: tuple[Oddity, ...] = ()
+    rank_faults: RankFaults = field(default_factory=RankFaults)
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -92,7 +96,8 @@ class DemoOptions:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
         if odd := set(self.oddities) - set(ODDITIES):
             raise ValueError(f"no oddity {min(odd)!r}; there are {', '.join(ODDITIES)}")
-        unknown = sorted((set(self.shift) | set(self.drift) | set(self.lose)) - set(range(self.ranks)))
+        faulty = set(self.shift) | set(self.drift) | set(self.lose) | self.rank_faults.ranks
+        unknown = sorted(faulty - set(range(self.ranks)))
         if unknown:
             raise ValueError(f"there is no rank {unknown[0]}; the job has ranks 0 to {self.ranks - 1}")
 
@@ -119,6 +124,7 @@ class DemoOptions:
             sorted(self.drift.items()),
             sorted(self.lose.items()),
             self.oddities,
+            self.rank_faults.facts,
             self.seed,
         )
         return f"v{DEMO_VERSION}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"

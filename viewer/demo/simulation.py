@@ -120,15 +120,12 @@ class SimulatedJob:
         ranks = self.options.ranks
         rng = np.random.default_rng(self.options.seed)
         members = {g: _member_index(group_members(g, ranks, self.options.tensor)) for g in _GROUPS}
-        pace = np.ones(ranks)
-        if self.options.straggler is not None:
-            pace[self.options.straggler] = SLOW
         cpu = START_NS + rng.integers(0, 180_000, ranks)
         busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
         for index in range(self.iterations):
             program = self.program(index)
             # `busy_until` carries the streams' queues over to the next iteration: the host runs ahead.
-            iteration = _time_iteration(index, program, cpu, busy_until, pace, members, rng)
+            iteration = _time_iteration(index, program, cpu, busy_until, self.options, members, rng)
             cpu = iteration.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
             yield iteration
 
@@ -149,7 +146,7 @@ def _time_iteration(
     program: Program,
     cpu: Int64,
     busy_until: Int64,
-    pace: Float,
+    options: DemoOptions,
     members: dict[Group, tuple[Int64, Int64]],
     rng: np.random.Generator,
 ) -> SimulatedIteration:
@@ -160,12 +157,16 @@ def _time_iteration(
     # Draw all random numbers first, for all steps and ranks at once: their order in the generator decides
     # the times, so a draw that depends on a step would change every later one.
     steps = program.steps
-    shape = (len(steps), len(pace))
+    shape = (len(steps), options.ranks)
+    pace = options.rank_faults.pace(steps, options.ranks)
+    if options.straggler is not None:
+        pace[:, options.straggler] *= SLOW
     spread = np.array([s.spread for s in steps])[:, None]
     host_spread = np.array([LAUNCH_SPREAD if s.work_ns else s.spread for s in steps])[:, None]
     host = _about(np.array([s.host_ns for s in steps])[:, None], host_spread, shape, rng).astype(np.int64)
     think = np.array([RANGE_GAP_NS if s.do in (Do.PUSH, Do.POP) else CALL_GAP_NS for s in steps])[:, None]
     before = (think * (0.7 + 0.3 * rng.standard_exponential(shape))).astype(np.int64)
+    before += options.rank_faults.host_delay_ns(steps, options.ranks)
     compute = np.array([s.do == Do.KERNEL for s in steps])[:, None]
     work = _about(np.array([s.work_ns for s in steps])[:, None], spread, shape, rng)
     work = np.where(compute, work * pace, work).astype(np.int64)

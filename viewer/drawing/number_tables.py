@@ -107,19 +107,21 @@ def _number_row(summary: Summary, number: MetricValue, each: bool) -> list[Cell]
 
 
 def _gpu_cell(summary: Summary, gpu: int | None) -> Cell:
-    """Return the head of a GPU's row, which says whether it stands out as the slowest."""
+    """Return the head of a GPU's row, which says whether it is late or computes longer."""
     if gpu is None:
         return Cell(ALL_GPUS, tone="strong")
-    if gpu != _slowest(summary):
+    word = _late(summary, gpu)
+    if not word:
         return Cell(summary.gpus[gpu])
-    slowest = summary["slowest_rank"]
-    return Cell(f"{summary.gpus[gpu]}  slowest", slowest.definition, slowest.where(), "strong")
+    late = summary["late_ranks"]
+    return Cell(f"{summary.gpus[gpu]}  {word}", late.definition, late.where(), "strong")
 
 
-def _slowest(summary: Summary) -> int | None:
-    """Return the GPU that stands out as the slowest, if one does."""
-    ranks = summary.tables["ranks"]
-    return int(ranks.loc[ranks["slowest"], "gpu"].iat[0]) if ranks["slowest"].any() else None
+def _late(summary: Summary, gpu: int) -> str:
+    """Return in a word what a GPU stands out with, "" where it does not."""
+    words = {"ranks": "computes longer", "stage": "heaviest stage", "host": "arrives late"}
+    verdicts = [v for v in summary.late_ranks.verdicts if gpu in v.gpus]
+    return next((words[v.kind] for v in verdicts if v.kind in words), "")
 
 
 def _share_cell(number: MetricValue, gpu: int | None, total_ns: int) -> Cell:

@@ -9,6 +9,7 @@ import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.collectives.tables import MIN_SHARE
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import FrameTable, TableColumn
@@ -25,7 +26,12 @@ _NONE = (
     "No collectives run on more than one GPU here.\n"
     "NCCL kernels of several ranks in one recording are matched, and wait time is split from transfer time."
 )
-_PATTERNS = {"constant": "persistent", "rotating": "varies", "seldom": "seldom"}
+_PATTERNS = {"constant": "persistent", "rotating": "varies", "seldom": "seldom", "": "–"}
+_LATE_TIP = (
+    "Whether the same rank is late persistently; a dash where the waits are under 0.1 % of the time, or too "
+    "short against what its clock may be off"
+)
+_PARTIAL_TIP = "Sets that lack a member's kernel: waits in them are lower bounds, and nobody is called last"
 _length = partial(TableColumn, text=format_ns, number=True)
 _count = partial(TableColumn, text=format_count, number=True)
 
@@ -33,9 +39,7 @@ RANKS = (
     TableColumn("label", "GPU"),
     _count("last", "Last arrival", tip="Sets in which it arrived last"),
     TableColumn("last_share", "Share", format_share, number=True, tip="Of its matched sets"),
-    TableColumn(
-        "pattern", "Late", lambda p: _PATTERNS.get(p, p), tip="Whether the same rank is late persistently"
-    ),
+    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip=_LATE_TIP),
     _length("others_waited_ns", "Wait caused", tip="In the sets it arrived last in, all others together"),
     _length("wait_ns", "Wait time", tip="Latest start of the set less its own start"),
     _length("transfer_ns", "Transfer time", tip="Duration less wait time"),
@@ -43,15 +47,20 @@ RANKS = (
     _length("exposed_transfer_ns", "Transfer, exposed", tip="The part of it that is transfer"),
     _length("exposed_unmatched_ns", "Not matched, exposed"),
     _count("sets", "Sets", tip="Matched collectives that it took part in"),
+    _count("partial", "Partial", tip=_PARTIAL_TIP),
+    TableColumn(
+        "is_bound", "Waits are", lambda b: "at least" if b else "", tip="Lower bounds where sets are partial"
+    ),
 )
 GROUPS = (
     TableColumn("name", "Collective"),
     TableColumn("members", "Ranks"),
     TableColumn("last_label", "Most often last"),
     TableColumn("last_share", "Share", format_share, number=True),
-    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p)),
+    TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip=_LATE_TIP),
     _length("wait_ns", "Waiting", tip="Over all members"),
     _count("matched", "Matched"),
+    _count("partial", "Partial", tip=_PARTIAL_TIP),
     _count("unmatched", "Not matched", tip="Sets whose members do not all overlap"),
     TableColumn("how", "Found by", tip="NCCL's communicator, else by which ranks run together"),
 )  # fmt: skip
@@ -59,12 +68,13 @@ SETS = (
     TableColumn("name", "Collective"),
     _count("set", "Set"),
     TableColumn("start_ns", "Start", format_instant, number=True, tip="Of the first to arrive"),
-    TableColumn("last_label", "Last"),
+    TableColumn("last_label", "Last", tip="Unknown where a member is missing"),
     _length("spread_ns", "Late by", tip="Last start less first start"),
     _length("wait_ns", "Waiting", tip="Over all members"),
     _length("shortest_ns", "Shortest", tip="The shortest duration of the set: the transfer at most"),
     _length("duration_ns", "From first to end"),
     TableColumn("members", "Ranks"),
+    _count("missing", "Missing", tip="Members whose kernel is not recorded: the waits are lower bounds"),
 )
 NOTES = (TableColumn("note", "What is not matched, and why"),)
 
@@ -92,7 +102,7 @@ def set_frame(study: Study, found: Collectives, group: int | None) -> pd.DataFra
     return table.assign(
         name=groups["name"].to_numpy(object)[of],
         members=groups["members"].to_numpy(object)[of],
-        last_label=labels[table["last_gpu"].to_numpy()],
+        last_label=np.where(table["last_gpu"] >= 0, labels[table["last_gpu"].to_numpy()], "unknown"),
         duration_ns=table["end_ns"] - table["start_ns"],
     )
 
@@ -106,19 +116,24 @@ def members_text(study: Study, gpus: tuple[int, ...]) -> str:
 
 
 def headline(study: Study, found: Collectives) -> str:
-    """Return a line that names the rank which causes the most wait time."""
+    """Return a line that names the rank which causes the most wait time, where that matters."""
     table = found.table
     if not found.groups or not table["others_waited_ns"].sum():
         return "No rank waits for another." if found.groups else "Nothing could be matched."
     worst = table.iloc[int(table["others_waited_ns"].to_numpy().argmax())]
     whole = int(table["wait_ns"].sum())
     waited = int(worst["others_waited_ns"])
-    return (
+    share = whole / max(len(table) * (found.trace.window_ns[1] - found.trace.window_ns[0]), 1)
+    if share < MIN_SHARE:
+        return (
+            f"No rank waits long for another: {format_ns(whole)} in all, {format_share(share)} of the time."
+        )
+    text = (
         f"{study.trace.gpu_label(int(worst['gpu']))} causes most wait: {format_ns(waited)}, "
-        f"{format_share(waited / whole)} of all wait time; "
-        f"last in {format_share(worst['last_share'])} of its sets, "
-        f"{_PATTERNS.get(worst['pattern'], worst['pattern'])}".rstrip(", ")
+        f"{format_share(waited / whole)} of all wait time; last in {format_share(worst['last_share'])} of "
+        "its sets"
     )
+    return f"{text}, {_PATTERNS[worst['pattern']]}" if worst["pattern"] else text
 
 
 class CollectivesPanel(Panel):

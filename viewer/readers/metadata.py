@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
@@ -13,7 +13,15 @@ import pandas as pd
 
 from viewer.readers.interning import StringTable
 from viewer.readers.raw_events import PROCESS_MASK
-from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, NEWEST_KNOWN, RANK_VARIABLES, TABLE_OF, parse_version
+from viewer.readers.schema import (
+    CUPTI_OVERHEAD,
+    ENUMS,
+    NEWEST_KNOWN,
+    RANK_VARIABLES,
+    TABLE_OF,
+    WORLD_SIZE_VARIABLES,
+    parse_version,
+)
 from viewer.readers.tables import FARTHEST_NS, Tables
 from viewer.trace.events import Kind
 from viewer.trace.model import CaptureSession, Trace
@@ -43,6 +51,7 @@ class FileMetadata:
     shift_ns: int
     captured: frozenset[str]
     environment_rank: tuple[int, str] | None
+    world_size: int | None
     process_names: Mapping[int, str]
     thread_names: dict[int, str]
     mpi_ranks: Mapping[int, int]
@@ -61,6 +70,7 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
     """Read a file's metadata; `recorded_by` is the nsys version in a report's header."""
     export = _export_settings(tables)
     capture = _pairs(tables, "META_DATA_CAPTURE")
+    environment = _environment(capture)
     durations = [row[0] for row in tables.records("ANALYSIS_DETAILS", "duration") if _positive(row[0])]
     start_utc_ns = _session_start(tables)
     notes: list[str] = []
@@ -76,7 +86,8 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
         start_utc_ns=start_utc_ns,
         shift_ns=_shift(tables, export, start_utc_ns, notes),
         captured=frozenset(_CAPTURED[v] for k, v in capture if k == "CAPTURE_EVENT_TYPE" and v in _CAPTURED),
-        environment_rank=_environment_rank(capture),
+        environment_rank=_number(environment, RANK_VARIABLES),
+        world_size=world[0] if (world := _number(environment, WORLD_SIZE_VARIABLES)) else None,
         process_names={g: str(n) for g, n in tables.records("PROCESSES", "globalPid", "name") if n},
         thread_names=_thread_names(tables, strings),
         mpi_ranks=_mpi_ranks(tables),
@@ -110,6 +121,7 @@ def session_of(
         facts.schema_version,
         frozenset(recorded),
         facts.recorded_version,
+        facts.world_size,
     )
 
 
@@ -215,15 +227,20 @@ def _installed_version(tables: Tables) -> str | None:
     return None
 
 
-def _environment_rank(capture: list[tuple[str, str]]) -> tuple[int, str] | None:
-    """Return the rank in the environment of the process that nsys launched, and the variable's name."""
+def _environment(capture: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the environment of the process that nsys launched, {} where it is not recorded."""
     environment: dict[str, str] = {}
     for name, value in capture:
         if "ENVIRONMENT" in name or name.split(":")[-1] == "ENV":
             for line in _LINES.split(_unquoted(value)):
                 variable, _, text = line.partition("=")
                 environment.setdefault(variable.strip(), _unquoted(text))
-    for variable in RANK_VARIABLES:
+    return environment
+
+
+def _number(environment: Mapping[str, str], variables: Sequence[str]) -> tuple[int, str] | None:
+    """Return the first of some variables that holds a number, and its name; None where none does."""
+    for variable in variables:
         text = environment.get(variable, "")
         # Variables hold anything; a rank is a small number or none at all.
         if text.isdecimal() and len(text) < 10:

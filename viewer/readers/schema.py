@@ -100,6 +100,8 @@ STRING_COLUMNS = frozenset({"nameId", "demangledName", "shortName", "mangledName
 
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "LOCAL_RANK")
 """Environment variables with the rank of a process, best first."""
+WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+"""Environment variables with the number of ranks of a job, best first."""
 
 SYNC_FALLBACK = "Synchronise"
 UNNAMED = "(unnamed)"

@@ -107,6 +107,7 @@ class CaptureSession:
     `recorded_version` is the version of the nsys that recorded, `nsys_version` that of the one that exported.
     `recorded` names the kinds of data whose recording was enabled, or that have rows:
     "cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi".
+    `world_size` is the number of ranks of the whole job, of which some may not have been recorded.
     """
 
     duration_ns: int | None = None
@@ -115,6 +116,7 @@ class CaptureSession:
     schema_version: str | None = None
     recorded: frozenset[str] = frozenset()
     recorded_version: str | None = None
+    world_size: int | None = None
 
 
 class Source(Protocol):

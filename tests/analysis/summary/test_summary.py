@@ -20,16 +20,18 @@ def summary_of(study):
 def test_what_is_wrong_with_the_demo_is_named_and_nothing_else(demo_of):
     found = summary_of(demo_of())
     assert {v.key for v in found.unusual} == {
-        "exposed_comm", "idle", "copies_in_front", "slowest_rank", "rank_spread",
+        "exposed_comm", "idle", "copies_in_front", "late_ranks", "slowest_rank", "rank_spread",
     }  # fmt: skip
     assert found["slowest_rank"].value == "Rank 5 GPU 5"
-    assert "it also waits least" in found["slowest_rank"].definition
+    assert found["late_ranks"].value.startswith("rank 5 computes 6.0")
 
 
 def test_nothing_is_invented_on_a_clean_demo(demo_of):
     study = demo_of(clean=True)
     found = {v.key for v in summary_of(study).unusual}
-    assert not found & {"idle", "copies_in_front", "slowest_rank", "rank_spread", "seas_outside_optimizer"}
+    late = {"late_ranks", "slowest_rank", "rank_spread"}
+    assert not found & {"idle", "copies_in_front", "seas_outside_optimizer", *late}
+    assert summary_of(study)["late_ranks"].value == "none"
     assert set(study.iterations().flags) == {None}
 
 

@@ -5,54 +5,53 @@ See docs/definitions.md, section 8.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from viewer.analysis.collectives.kinds import collective_kind
+from viewer.analysis.collectives.pairs import KernelSequence, PairFit, PairFits, nearest_of
+from viewer.analysis.collectives.payloads import Payloads
+from viewer.analysis.collectives.sets import MISSING, sets_of, spread_of_ends
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import runs
-from viewer.analysis.launches.attribution import Indices, outermost, ranges_of
 from viewer.analysis.launches.launches import Launches
-from viewer.trace import Kind, Trace
+from viewer.trace import Trace
 from viewer.trace.events import Int64
 
-MAX_END_APART_NS = 50_000
-MIN_MATCHING = 0.95
+MIN_TOGETHER = 0.9
+"""The share of the kernels that end together from which on two sequences are of one group."""
+MIN_MIXED = 0.1
+"""The same, where a stream mixes collectives of several groups under one name."""
+MIN_SETS = 3
+"""So many kernels that do not end with their group's others are a group of their own."""
 _STEADY_NS = 2_000
 _TIMES_AS_STEADY = 8
-_SAMPLES = 5
-_COMMUNICATOR = re.compile(r'"[^"]*communicator[^"]*"\s*:\s*"?(0x[0-9a-f]+|\d+)', re.IGNORECASE)
+_ROUNDS = 4
 
 How = Literal["communicator", "timing"]
+_Key = Callable[[PairFit], float]
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
-    """The communication kernels of one name on one stream, in order; `communicator` where recorded."""
+class FoundGroup:
+    """Sequences of different GPUs that belong together, in order of the GPUs, and their sets.
 
-    gpu: int
-    stream: int
-    name_id: int
-    rows: Indices
-    communicator: int | None
+    `sets` has shape (members, sets): indices into ``trace.kernels``, `MISSING` where a member lacks its own.
+    """
 
-
-@dataclass(frozen=True, eq=False)
-class FoundGroups:
-    """Sequences of different GPUs that belong together, in order of the GPUs."""
-
-    members: tuple[Sequence, ...]
+    members: tuple[KernelSequence, ...]
     how: How
+    sets: Int64
 
 
-def sequences(launches: Launches, classes: KernelClasses) -> list[Sequence]:
+def sequences(launches: Launches, classes: KernelClasses) -> list[KernelSequence]:
     """Return the communication kernels of every stream by name."""
     trace, kernels = launches.trace, launches.trace.kernels
-    payloads = _Payloads(launches)
+    payloads = Payloads(launches)
     result = []
     every = np.flatnonzero(classes.is_comm(kernels.name_id))
     owner = np.searchsorted(kernels.offsets, every, side="right") - 1
@@ -61,139 +60,232 @@ def sequences(launches: Launches, classes: KernelClasses) -> list[Sequence]:
         for name in np.unique(kernels.name_id[comm]).tolist():
             # By name within the stream: one communicator runs several kinds, which are sets of their own.
             rows = comm[kernels.name_id[comm] == name]
-            result.append(Sequence(stream.gpu, stream.index, name, rows, payloads.communicator(rows)))
+            result.append(KernelSequence(stream.gpu, stream.index, name, rows, payloads.communicator(rows)))
     return result
 
 
-def find_groups(trace: Trace, sequences: list[Sequence]) -> list[FoundGroups]:
-    """Return the sequences that belong together, those that NCCL's communicator joins first."""
-    known: dict[tuple[int, int], list[Sequence]] = defaultdict(list)
+def find_groups(trace: Trace, sequences: Sequence[KernelSequence]) -> list[FoundGroup]:
+    """Return the sequences that belong together, those that NCCL's communicator joins first.
+
+    Sends and receives without a communicator are left out: see `viewer.analysis.collectives.peers`.
+    """
+    known: dict[tuple[int, int], list[KernelSequence]] = defaultdict(list)
     for sequence in sequences:
         if sequence.communicator is not None:
             known[sequence.name_id, sequence.communicator].append(sequence)
     groups = [
-        FoundGroups(tuple(sorted(members, key=lambda s: s.gpu)), "communicator")
+        _found(trace, members, "communicator")
         for members in known.values()
-        if len(members) > 1 and _is_complete(members)
+        if len(members) > 1 and len({s.gpu for s in members}) == len(members)
     ]
     # By identity: two sequences may be equal in every field but their rows.
     joined = {id(s) for group in groups for s in group.members}
-    rest = [s for s in sequences if id(s) not in joined]
-    return groups + [FoundGroups(tuple(members), "timing") for members in _by_timing(trace, rest)]
+    by_name: dict[int, list[KernelSequence]] = defaultdict(list)
+    for sequence in sequences:
+        if id(sequence) not in joined and collective_kind(trace.names[sequence.name_id]) != "SendRecv":
+            by_name[sequence.name_id].append(sequence)
+    for same_name in by_name.values():
+        groups += by_timing(trace, same_name)
+    return groups
 
 
-def _is_complete(members: Iterable[Sequence]) -> bool:
-    """Return whether the members are on different GPUs and have the same number of kernels."""
-    gpus = [s.gpu for s in members]
-    return len(set(gpus)) == len(gpus) and len({len(s.rows) for s in members}) == 1
+def _found(trace: Trace, members: Iterable[KernelSequence], how: How) -> FoundGroup:
+    ordered = tuple(sorted(members, key=lambda s: s.gpu))
+    return FoundGroup(ordered, how, sets_of(trace.kernels, ordered))
 
 
-def _by_timing(trace: Trace, sequences: list[Sequence]) -> list[list[Sequence]]:
-    """Join the sequences that run together, those that end together most steadily first.
+def by_timing(
+    trace: Trace, sequences: list[KernelSequence], allowed: Callable[[PairFit], bool] | None = None
+) -> list[FoundGroup]:
+    """Return the sequences of one name that run together.
+
+    Parameters
+    ----------
+    allowed : callable, optional
+        Which pairs may be joined at all; by default all. With it no stream is taken to mix groups.
+
+    Notes
+    -----
+    Usually all kernels of a sequence are of one group. Where a stream mixes groups under one name, as XLA
+    does, the kernels that do not end with the others of the first group found are looked at again, by
+    themselves, until no further group is found.
+    """
+
+    def together(fit: PairFit) -> bool:
+        is_one = fit.together >= MIN_TOGETHER and not fit.is_only_in_step
+        return is_one and (allowed is None or allowed(fit))
+
+    def mixed(fit: PairFit) -> bool:
+        return fit.is_mixed and fit.tight >= MIN_MIXED
+
+    whole = [_found(trace, m, "timing") for m in _join(trace, sequences, together, lambda f: f.unsteady_ns)]
+    if allowed is not None:
+        return whole
+    kept: list[FoundGroup] = []
+    pool: dict[int, list[Int64]] = defaultdict(list)
+    for group in whole:
+        tight, loose = _loose(trace, group)
+        kept.append(tight)
+        for position, rows in enumerate(loose):
+            pool[group.members[position].stream].append(rows)
+    in_whole = {s.stream for group in whole for s in group.members}
+    for sequence in sequences:
+        if sequence.stream not in in_whole:
+            pool[sequence.stream].append(sequence.rows)
+    of_stream = {s.stream: s for s in sequences}
+    further: list[FoundGroup] = []
+    for _ in range(_ROUNDS):
+        rest = [replace(of_stream[s], rows=rows) for s, r in pool.items() if len(rows := _joined(r))]
+        joined = _join(trace, rest, mixed, lambda f: -f.tight)
+        found = [g for m in joined if (g := _tight_sets(trace, m)) is not None]
+        if not found:
+            break
+        further += found
+        taken = {s.stream: s.rows for group in found for s in group.members}
+        for stream, rows in taken.items():
+            pool[stream] = [np.setdiff1d(_joined(pool[stream]), rows, assume_unique=True)]
+    if not further:
+        return whole
+    return _settled(trace, kept, [_with_skipped(trace, g, of_stream) for g in further], pool)
+
+
+def _joined(rows: list[Int64]) -> Int64:
+    return np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
+
+
+def _join(
+    trace: Trace, sequences: list[KernelSequence], fits: Callable[[PairFit], bool], order: _Key
+) -> list[list[KernelSequence]]:
+    """Join the sequences that fit one another, in order of the pairs' key.
 
     Neighbouring groups that do the same work in step also end within 50 µs: what they lack is the steadiness
-    of a kernel that can only end together with the others.
+    of kernels that can only end together. A group has one sequence of a GPU, and takes no pair that is far
+    less steady than its own.
     """
-    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for position, sequence in enumerate(sequences):
-        alike[sequence.name_id, len(sequence.rows)].append(position)
-    pairs = [pair for positions in alike.values() for pair in _matching(trace, sequences, positions)]
-    # Join pairs to groups, the steadiest pair first. A group is named by one of its sequences; `unsteadiness`
-    # is that of its least steady pair.
+    if len({s.gpu for s in sequences}) < 2:
+        return []
+    starts = [trace.kernels.start_ns[s.rows] for s in sequences]
+    ends = [trace.kernels.end_ns[s.rows] for s in sequences]
+    pairs = [pair for pair in PairFits(starts, ends, [s.gpu for s in sequences]) if fits(pair)]
     group_of = list(range(len(sequences)))
     members = {i: [i] for i in group_of}
     unsteadiness: dict[int, int] = {}
-    for unsteady, a, b in sorted(pairs):
-        first, second = group_of[a], group_of[b]
+    for pair in sorted(pairs, key=lambda p: (order(p), p.unsteady_ns, p.first, p.second)):
+        first, second = group_of[pair.first], group_of[pair.second]
         gpus = [sequences[i].gpu for i in (*members[first], *members[second])]
         known = [unsteadiness[g] for g in (first, second) if g in unsteadiness]
         limit = max(_STEADY_NS, _TIMES_AS_STEADY * min(known)) if known else None
-        # A group has one sequence of a GPU, and takes no pair that is far less steady than its own.
-        if first == second or len(set(gpus)) < len(gpus) or (limit is not None and unsteady > limit):
+        if first == second or len(set(gpus)) < len(gpus) or (limit is not None and pair.unsteady_ns > limit):
             continue
         members[first] += members.pop(second)
-        unsteadiness[first] = max(unsteady, *known) if known else unsteady
+        unsteadiness[first] = max(pair.unsteady_ns, *known) if known else pair.unsteady_ns
         for i in members[first]:
             group_of[i] = first
-    joined = [[sequences[i] for i in group] for group in members.values() if len(group) > 1]
-    return [sorted(group, key=lambda s: s.gpu) for group in joined]
+    return [[sequences[i] for i in group] for group in members.values() if len(group) > 1]
 
 
-def _matching(
-    trace: Trace, sequences: list[Sequence], positions: list[int]
-) -> Iterable[tuple[int, int, int]]:
-    """Yield the pairs of sequences that run together, as (how unsteady, position, position).
-
-    The sequences at `positions` have one name and the same number of kernels. Two of them run together if
-    enough of their k-th kernels overlap and end within 50 µs. How unsteady they are, ns, is the median
-    deviation of the difference between the ends: clocks that differ by a constant do not matter.
-    """
-    gpus = np.array([sequences[position].gpu for position in positions])
-    if len(set(gpus.tolist())) < 2:
-        return
-    # Shape (sequences, kernels). Each sequence is compared with all later ones in one step: there may be
-    # hundreds of streams.
-    rows = np.stack([sequences[position].rows for position in positions])
-    start, end = trace.kernels.start_ns[rows], trace.kernels.end_ns[rows]
-    for first in range(len(positions) - 1):
-        others = first + 1 + np.flatnonzero(gpus[first + 1 :] != gpus[first])
-        overlap = np.maximum(start[first], start[others]) < np.minimum(end[first], end[others])
-        apart: Int64 = end[first] - end[others]
-        close = np.abs(apart) <= MAX_END_APART_NS
-        together = (overlap & close).mean(axis=1) >= MIN_MATCHING
-        others, apart = others[together], apart[together]
-        middle = np.median(apart, axis=1).astype(np.int64)
-        unsteady = np.median(np.abs(apart - middle[:, None]), axis=1).astype(np.int64)
-        for other, deviation in zip(others.tolist(), unsteady.tolist(), strict=True):
-            yield deviation, positions[first], positions[other]
+def _tight(trace: Trace, sets: Int64) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Return which sets of a group end together as steadily as most of them."""
+    spread = spread_of_ends(trace.kernels, sets)
+    return spread <= max(_STEADY_NS // 2, _TIMES_AS_STEADY * int(np.percentile(spread, 25)))
 
 
-class _Payloads:
-    """Reads communicators from the payloads of NCCL's own NVTX ranges around the launches."""
+def _loose(trace: Trace, group: FoundGroup) -> tuple[FoundGroup, list[Int64]]:
+    """Return a group without the sets that do not end together, and the kernels of these by member."""
+    full = (group.sets >= 0).all(axis=0)
+    loose = full & ~_tight(trace, group.sets)
+    if loose.sum() < MIN_SETS:
+        return group, []
+    rows = [np.sort(of_member[loose]) for of_member in group.sets]
+    return _of_sets(group.members, group.sets[:, ~loose]), rows
 
-    def __init__(self, launches: Launches) -> None:
-        trace = launches.trace
-        self._launches, self._trace = launches, trace
-        self._tracks: dict[int, list[int]] = defaultdict(list)
-        if trace.source is not None:
-            for track in trace.tracks:
-                if "nccl" in track.domain.casefold():
-                    self._tracks[track.thread].append(track.index)
-        self._rows_read = self._rows_with_communicator = 0
 
-    def communicator(self, rows: Indices) -> int | None:
-        """Return the communicator of some kernels by a few of them; None where these do not agree."""
-        if not self._tracks or not len(rows):
-            return None
-        # Reading a row is slow: without a communicator in the first ones there is none in the others.
-        if self._rows_read >= _SAMPLES and not self._rows_with_communicator:
-            return None
-        calls = self._launches.api_of(Kind.KERNEL)
-        sample = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLES).astype(np.int64))]
-        communicators = {self._of_call(int(calls[row])) for row in sample.tolist()}
-        return communicators.pop() if len(communicators) == 1 else None
-
-    def _of_call(self, call: int) -> int | None:
-        """Return the communicator in the innermost NCCL range around a call that names one."""
-        if call < 0:
-            return None
-        api, nvtx = self._trace.api, self._trace.nvtx
-        start, end = api.start_ns[call : call + 1], api.end_ns[call : call + 1]
-        for track in self._tracks.get(api.owner_of(call), ()):
-            ranges = ranges_of(self._trace, track)
-            around = int(outermost(nvtx.start_ns[ranges], nvtx.end_ns[ranges], start, end)[0])
-            if around < 0:
-                continue
-            inner = ranges[(nvtx.start_ns[ranges] <= start[0]) & (nvtx.end_ns[ranges] >= end[0])]
-            for row in inner[::-1].tolist():
-                if (known := self._of_range(int(nvtx.columns["file_row"][row]))) is not None:
-                    return known
+def _tight_sets(trace: Trace, members: list[KernelSequence]) -> FoundGroup | None:
+    """Return the sets of some sequences whose members end together, None where they are too few."""
+    group = _found(trace, members, "timing")
+    several = (group.sets >= 0).sum(axis=0) > 1
+    if not several.any():
         return None
+    sets = group.sets[:, several]
+    sets = sets[:, _tight(trace, sets)]
+    return _of_sets(group.members, sets) if sets.shape[1] >= MIN_SETS else None
 
-    def _of_range(self, file_row: int) -> int | None:
-        assert self._trace.source is not None
-        row: dict[str, Any] = self._trace.source.row(Kind.NVTX, file_row)
-        match = _COMMUNICATOR.search(f"{row.get('jsonText') or ''} {row.get('jsonTextId') or ''}")
-        self._rows_read += 1
-        self._rows_with_communicator += match is not None
-        return int(match[1], 0) if match else None
+
+def _of_sets(members: tuple[KernelSequence, ...], sets: Int64) -> FoundGroup:
+    rows = [np.sort(of_member[of_member >= 0]) for of_member in sets]
+    return FoundGroup(tuple(replace(m, rows=r) for m, r in zip(members, rows, strict=True)), "timing", sets)
+
+
+def _with_skipped(trace: Trace, group: FoundGroup, of_stream: dict[int, KernelSequence]) -> FoundGroup:
+    """Return a group found later with the sets that by chance ended with their first groups' others too.
+
+    Its sets come every so many kernels of the stream: where one or more of them are skipped, and the kernels
+    at their places end together, they are sets of this group.
+    """
+    full = group.sets[:, (group.sets >= 0).all(axis=0)]
+    if full.shape[1] < MIN_SETS:
+        return group
+    rows = [of_stream[m.stream].rows for m in group.members]
+    at = np.array([np.searchsorted(r, s) for r, s in zip(rows, full, strict=True)])
+    period = int(np.bincount(np.diff(at[0])).argmax())
+    # (members, sets): the places half-way along are as many periods on from each set as are skipped after it.
+    steps = np.diff(at, axis=1) // max(period, 1)
+    regular = (np.diff(at, axis=1) == steps * period).all(axis=0) & (steps == steps[0]).all(axis=0)
+    skipped = np.where(regular, np.maximum(steps[0] - 1, 0), 0)
+    begin = np.repeat(np.arange(len(skipped)), skipped)
+    number = np.arange(len(begin)) - np.repeat(np.cumsum(skipped) - skipped, skipped) + 1
+    if not len(begin):
+        return group
+    places = at[:, begin] + number * period
+    sets = np.array([r[p] for r, p in zip(rows, places, strict=True)])
+    known = np.concatenate((full, sets), axis=1)
+    together = spread_of_ends(trace.kernels, known)[full.shape[1] :] <= _STEADY_NS
+    every = np.concatenate((group.sets, sets[:, together]), axis=1)
+    return _of_sets(
+        group.members,
+        every[:, np.argsort(np.where(every >= 0, trace.kernels.end_ns[every], 0).max(axis=0), kind="stable")],
+    )
+
+
+def _settled(
+    trace: Trace, kept: list[FoundGroup], further: list[FoundGroup], pool: dict[int, list[Int64]]
+) -> list[FoundGroup]:
+    """Return all groups, with the kernels that ended with their first group's others by chance put right.
+
+    Where a set of a group found later lacks a member, that member's kernel is looked for in the groups found
+    before. What is left over goes back to the group whose streams it is of.
+    """
+    owner = {s.stream: number for number, group in enumerate(kept) for s in group.members}
+    sets = [group.sets.copy() for group in kept]
+    taken = np.concatenate([group.sets[group.sets >= 0] for group in further])
+    for of_group in sets:
+        of_group[np.isin(of_group, taken)] = MISSING
+    completed = []
+    for group in further:
+        filled = group.sets.copy()
+        ends = np.where(filled >= 0, trace.kernels.end_ns[filled], 0).max(axis=0)
+        for position, member in enumerate(group.members):
+            if (number := owner.get(member.stream)) is None:
+                continue
+            row = [m.stream for m in kept[number].members].index(member.stream)
+            theirs = sets[number][row]
+            missing = np.flatnonzero(filled[position] < 0)
+            candidates = np.flatnonzero(theirs >= 0)
+            if not len(missing) or not len(candidates):
+                continue
+            candidates = candidates[np.argsort(trace.kernels.end_ns[theirs[candidates]], kind="stable")]
+            their_ends = trace.kernels.end_ns[theirs[candidates]]
+            best = nearest_of(their_ends, ends[missing])
+            close = np.abs(their_ends[best] - ends[missing]) <= 2 * _STEADY_NS
+            filled[position, missing[close]] = theirs[candidates[best[close]]]
+            theirs[candidates[best[close]]] = MISSING
+        completed.append(_of_sets(group.members, filled))
+    result = []
+    for number, group in enumerate(kept):
+        left = [
+            np.concatenate((of_member[of_member >= 0], *pool.get(member.stream, [])))
+            for member, of_member in zip(group.members, sets[number], strict=True)
+        ]
+        members = tuple(replace(m, rows=np.sort(r)) for m, r in zip(group.members, left, strict=True))
+        result.append(FoundGroup(members, "timing", sets_of(trace.kernels, members)))
+    return result + completed

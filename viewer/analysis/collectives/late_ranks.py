@@ -1,4 +1,4 @@
-"""Finds the slowest rank: the one that computes longest of those that do the same work.
+"""Finds who computes longer than the others that do the same work: ranks, and stages of a pipeline.
 
 See docs/definitions.md, section 8.
 """
@@ -6,71 +6,69 @@ See docs/definitions.md, section 8.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
 
-if TYPE_CHECKING:
-    from viewer.analysis.collectives.match import Collectives
-
 SAME_WORK = 0.05
 """Ranks whose kernel counts by family differ by no more than this share do the same work."""
-STRAGGLER_SPREAD = 0.02
-"""The spread of compute time above which the slowest rank stands out."""
-STRAGGLER_ITERATIONS = 0.75
-"""The share of iterations in which a persistent straggler is the slowest."""
+MIN_EXCESS = 0.02
+"""A rank computes longer from this share above the lower half of its group on."""
+TIMES_NOISE = 3
+"""It exceeds them by more than this many times what varies from iteration to iteration."""
+_TO_DEVIATION = 1.4826
+"""From the median deviation to the standard one."""
 
 
 @dataclass(frozen=True)
 class RankComparison:
-    """GPUs that do the same work, compared.
+    """GPUs that do the same work, compared over some iterations.
 
     Attributes
     ----------
     gpus : tuple of int
     compute_ns : ndarray of int64, shape (gpus,)
-        Time with a compute kernel per iteration, median over the iterations of the basis.
+        Time with a compute kernel per iteration, median over the iterations.
     wait_ns : ndarray of int64, shape (gpus,), or None
         Time waiting in collectives per iteration, median; None where none is matched.
-    slowest : int
-        The GPU with most compute time.
-    spread : float
-        (max - min) / median of the compute time.
-    slowest_share : float
-        Of the iterations, those in which it is the slowest.
-    waits_least : bool or None
-        Whether the slowest also waits least, which confirms it; None where waits are not known.
+    excess_ns : ndarray of int64, shape (gpus,)
+        Compute time above the median of the lower half of them, median over the iterations.
+    noise_ns : ndarray of int64, shape (gpus,)
+        How much that varies from one iteration to the next (standard deviation, by the median one).
     """
 
     gpus: tuple[int, ...]
     compute_ns: Int64
     wait_ns: Int64 | None
-    slowest: int
-    spread: float
-    slowest_share: float
-    waits_least: bool | None
+    excess_ns: Int64
+    noise_ns: Int64
 
     @property
-    def is_straggler(self) -> bool:
-        """Whether the slowest rank stands out persistently, and its wait time is no evidence against it."""
-        stands_out = self.spread > STRAGGLER_SPREAD and self.slowest_share >= STRAGGLER_ITERATIONS
-        return stands_out and self.waits_least is not False
+    def lower_half(self) -> tuple[int, ...]:
+        """The GPUs that the others are measured against."""
+        return tuple(self.gpus[i] for i in _lower_half(self.compute_ns))
 
     @property
-    def pattern(self) -> str:
-        """Whether the slowest rank is persistently the same one, in words."""
+    def longer(self) -> tuple[int, ...]:
+        """The GPUs that compute longer than the lower half of the group: a rank, several, a node; or none."""
         if len(self.gpus) < 2:
-            return "nothing to compare with"
-        if self.slowest_share >= STRAGGLER_ITERATIONS:
-            return f"persistent: the same in {self.slowest_share * 100:.0f} % of the iterations"
-        return "varies"
+            return ()
+        base = int(np.median(self.compute_ns[_lower_half(self.compute_ns)]))
+        is_longer = (self.excess_ns > MIN_EXCESS * base) & (self.excess_ns > TIMES_NOISE * self.noise_ns)
+        return tuple(gpu for gpu, longer in zip(self.gpus, is_longer, strict=True) if longer)
+
+    @property
+    def spread(self) -> float:
+        """(Longest - shortest) / median of the compute time."""
+        middle = float(np.median(self.compute_ns))
+        return float(self.compute_ns.max() - self.compute_ns.min()) / middle if middle else 0.0
 
 
 def compare_ranks(
@@ -85,11 +83,13 @@ def compare_ranks(
     Parameters
     ----------
     waits : Collectives, optional
-        Their wait times confirm a straggler, or speak against it.
+        Their wait times, and the stages of a pipeline, which are not compared rank by rank.
     chosen : tuple of int, optional
         The iterations to compare over; by default the steady ones, else all after the warm-up.
     """
     basis = list(iterations.basis if chosen is None else chosen)
+    if not basis:
+        return ()
     # Each GPU over its own boundaries, so that the skew between them counts for none.
     compute = np.array([_compute(parts[g.index], iterations, g.index)[basis] for g in trace.gpus])
     waiting = _waiting(iterations, waits) if waits is not None and waits.groups else None
@@ -99,38 +99,73 @@ def compare_ranks(
             compute[list(members)],
             waiting[list(members)][:, basis] if waiting is not None else None,
         )
-        for members in same_work(trace, iterations)
-        if len(basis)
+        for members in same_work(trace, iterations, waits.stages if waits is not None else ())
     ]
     return tuple(sorted(compared, key=lambda c: -len(c.gpus)))
 
 
+def compare_stages(
+    comparisons: tuple[RankComparison, ...], collectives: Collectives
+) -> RankComparison | None:
+    """Compare the stages of a pipeline, each by the lower half of its ranks; None without a pipeline.
+
+    The `gpus` of the result are the numbers of the stages.
+    """
+    stages = collectives.stages
+    if not stages:
+        return None
+    of_gpu = {gpu: (c, i) for c in comparisons for i, gpu in enumerate(c.gpus)}
+    compute, noise = [], []
+    for stage in stages:
+        known = [of_gpu[gpu] for gpu in stage if gpu in of_gpu]
+        if not known:
+            return None
+        compute.append(int(np.median(np.sort([c.compute_ns[i] for c, i in known])[: (len(known) + 1) // 2])))
+        noise.append(max(int(c.noise_ns[i]) for c, i in known))
+    times = np.array(compute, np.int64)
+    base = int(np.median(times[_lower_half(times)]))
+    return RankComparison(tuple(range(len(stages))), times, None, times - base, np.array(noise, np.int64))
+
+
 def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.DataFrame:
-    """Return one row per GPU: `gpu`, `rank`, `group`, `compute_ns`, `wait_ns` (-1: not known), `slowest`."""
+    """Return one row per GPU.
+
+    `gpu`, `rank`, `group`, `compute_ns`, `excess_ns` (above the lower half of its group), `wait_ns` (-1: not
+    known), `slowest` (whether it computes longer).
+    """
     rows = [
         (
             gpu,
             trace.gpu_label(gpu),
             number,
             int(group.compute_ns[member]),
+            int(group.excess_ns[member]),
             int(group.wait_ns[member]) if group.wait_ns is not None else -1,
-            gpu == group.slowest and group.is_straggler,
+            gpu in group.longer,
         )
         for number, group in enumerate(comparisons)
         for member, gpu in enumerate(group.gpus)
     ]
-    return pd.DataFrame(sorted(rows), columns=["gpu", "rank", "group", "compute_ns", "wait_ns", "slowest"])
+    columns = ["gpu", "rank", "group", "compute_ns", "excess_ns", "wait_ns", "slowest"]
+    return pd.DataFrame(sorted(rows), columns=columns)
 
 
-def same_work(trace: Trace, iterations: Iterations) -> list[tuple[int, ...]]:
-    """Return the GPUs in groups that run the same kernels by family, as often, in an iteration."""
+def same_work(
+    trace: Trace, iterations: Iterations, stages: tuple[tuple[int, ...], ...] = ()
+) -> list[tuple[int, ...]]:
+    """Return the GPUs in groups that run the same kernels by family, as often, in an iteration.
+
+    GPUs of different stages of a pipeline do not do the same work.
+    """
     # One row per GPU: its kernels by family. A GPU joins the first group whose first member is like it.
     prints = np.array([_fingerprint(trace, iterations, g.index) for g in trace.gpus])
+    stage_of = {gpu: number for number, stage in enumerate(stages) for gpu in stage}
     groups: list[list[int]] = []
     for gpu in range(len(prints)):
         total = max(int(prints[gpu].sum()), 1)
         for group in groups:
-            if np.abs(prints[gpu] - prints[group[0]]).sum() <= SAME_WORK * total:
+            is_alike = np.abs(prints[gpu] - prints[group[0]]).sum() <= SAME_WORK * total
+            if is_alike and stage_of.get(gpu) == stage_of.get(group[0]):
                 group.append(gpu)
                 break
         else:
@@ -142,18 +177,22 @@ def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -
     """Compare some GPUs; `compute` and `waiting` have shape (members, iterations)."""
     # Over the iterations first: a single slow iteration makes no rank slow.
     median = np.median(compute, axis=1).astype(np.int64)
-    slowest = int(median.argmax())
-    middle = float(np.median(median))
-    wait = np.median(waiting, axis=1).astype(np.int64) if waiting is not None else None
+    # Iteration by iteration: what makes an iteration longer on all of them is no difference between them.
+    above = compute - np.median(compute[_lower_half(median)], axis=0)
+    excess = np.median(above, axis=1)
+    noise = _TO_DEVIATION * np.median(np.abs(above - excess[:, None]), axis=1)
     return RankComparison(
         members,
         median,
-        wait,
-        members[slowest],
-        float(median.max() - median.min()) / middle if middle else 0.0,
-        float((compute.argmax(axis=0) == slowest).mean()),
-        bool(wait[slowest] == wait.min()) if wait is not None and len(members) > 1 else None,
+        np.median(waiting, axis=1).astype(np.int64) if waiting is not None else None,
+        excess.astype(np.int64),
+        noise.astype(np.int64),
     )
+
+
+def _lower_half(compute_ns: Int64) -> list[int]:
+    """Return the half of some ranks that compute least, with an odd number one more, at least one."""
+    return [int(i) for i in np.argsort(compute_ns, kind="stable")[: (len(compute_ns) + 1) // 2]]
 
 
 def _compute(of_gpu: TimeBreakdown, iterations: Iterations, gpu: int) -> Int64:
@@ -171,9 +210,7 @@ def _fingerprint(trace: Trace, iterations: Iterations, gpu: int) -> Int64:
     """Return how many kernels of each family the GPU runs in the iterations of the basis, shape (names,)."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
-    # Only iterations of the basis: warm-up and checkpoints run other kernels on one rank.
     iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
     rows = rows[np.isin(iteration, iterations.basis)]
-    # By family: autotuning may pick another instance of a template on each rank.
     family = kernels.columns.get("short_id", kernels.name_id)[rows]
     return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Durations as text for sentences."""
+"""Durations and shares as text for sentences."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ def duration_text(ns: float) -> str:
             digits = max(0, 4 - len(str(int(abs(value)))))
             return f"{value:,.{digits}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def share_text(share: float) -> str:
+    """Return a share as a percentage with three significant digits at most: "53.6 %", "0.97 %", "0 %"."""
+    percent = 100 * share
+    digits = 0 if abs(percent) >= 100 or not percent else 1 if abs(percent) >= 10 else 2
+    text = f"{percent:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from viewer.analysis.collectives.groups import Sequence as KernelSequence
 from viewer.analysis.collectives.groups import sequences
+from viewer.analysis.collectives.pairs import KernelSequence
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.clocks import TOLERANCE_NS, Clock

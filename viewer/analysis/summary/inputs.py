@@ -14,6 +14,7 @@ from viewer.analysis.iterations.phase_table import phase_table
 from viewer.analysis.iterations.phases import Phases
 from viewer.analysis.kernels.copies import copies
 from viewer.analysis.kernels.sync_time import syncs
+from viewer.analysis.summary.late_ranks import LateRanks, late_ranks
 from viewer.analysis.summary.small_kernels import SmallKernels, small_kernels
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
@@ -67,6 +68,11 @@ class MetricInputs:
             return ()
         study = self.study
         return compare_ranks(study.trace, study.parts, self.iterations, study.collectives, self.used)
+
+    @cached_property
+    def late_ranks(self) -> LateRanks:
+        """Who makes the others wait, and who computes longer."""
+        return late_ranks(self.study, self.scope, self.iterations, self.used, self.ranks)
 
     @cached_property
     def copies(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Metrics of the ranks: the slowest one, and how much exposed communication is waiting for a late one."""
+"""Metrics of the ranks: who is late and what it costs, who computes longer, how much is waiting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from viewer.analysis.collectives.late_ranks import RankComparison
+from viewer.analysis.core.units import duration_text, share_text
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import (
     Location,
@@ -36,7 +37,7 @@ def _of_each_group(title: str, compute: _Compute) -> Callable[[MetricInputs], li
                 title=f"{title}, of the {len(group.gpus)} like {label(group.gpus[0])}"
                 if len(groups) > 1
                 else "",
-                location=_first_iteration(inputs, group.slowest),
+                location=_first_iteration(inputs, _longest(group)),
             )
             for number, group in enumerate(groups)
         ]
@@ -44,34 +45,77 @@ def _of_each_group(title: str, compute: _Compute) -> Callable[[MetricInputs], li
     return results
 
 
-def _slowest(inputs: MetricInputs, group: RankComparison) -> Result:
-    name = inputs.study.trace.gpu_label(group.slowest)
-    confirmed = {True: "it also waits least", False: "but it does not wait least", None: "waits not known"}
+def _late(inputs: MetricInputs) -> Result | None:
+    late = inputs.late_ranks
+    if len(inputs.study.trace.gpus) < 2:
+        return None
+    if not late.verdicts:
+        return Result(value="none", is_usual=True, definition=f"{_LATE} Here: {late.why}.", doubt=late.doubt)
+    first = late.verdicts[0]
+    others = "".join(f"; also: {v.why}" for v in late.verdicts[1:])
+    doubt = late.doubt or (first.why if first.kind == "unsure" else "")
+    names = ", ".join(inputs.study.trace.gpu_label(gpu) for gpu in first.gpus)
     return Result(
-        value=name if group.is_straggler else "none stands out",
-        is_usual=not group.is_straggler,
-        definition=f"{_SLOWEST} Here, among {len(group.gpus)} GPUs: {name}: {group.pattern}, "
-        f"{confirmed[group.waits_least]}.",
+        value=f"unsure: {first.why}" if first.kind == "unsure" else f"{first.why}{others}",
+        is_usual=None if first.kind == "unsure" else False,
+        definition=f"{_LATE} Here: {names or 'unsure'}.",
+        location=_first_iteration(inputs, first.gpus[0]) if first.gpus else None,
+        doubt=doubt,
     )
+
+
+def _cost(inputs: MetricInputs) -> Result | None:
+    late = inputs.late_ranks
+    if late.caused_ns is None:
+        return None
+    per_gpu = tuple(int(ns) for ns in late.caused_ns)
+    iterations = max(len(inputs.used), 1)
+    locations = tuple(_first_iteration(inputs, gpu) for gpu in range(len(per_gpu)))
+    return Result(
+        value=sum(per_gpu),
+        per_gpu=per_gpu,
+        share=sum(per_gpu) * iterations / max(inputs.scope.total_ns, 1),
+        location=locations[per_gpu.index(max(per_gpu))],
+        locations=locations,
+        doubt=_bound(inputs),
+    )
+
+
+def _longer(inputs: MetricInputs, group: RankComparison) -> Result:
+    names = ", ".join(inputs.study.trace.gpu_label(gpu) for gpu in group.longer)
+    return Result(value=names or "none", is_usual=not group.longer)
 
 
 def _evidence(inputs: MetricInputs, group: RankComparison) -> Result:
-    waits = {True: "waits least", False: "does not wait least", None: "waits not known"}
-    name = inputs.study.trace.gpu_label(group.slowest)
-    return Result(
-        value=f"slowest in {group.slowest_share * 100:.0f} %; {waits[group.waits_least]}",
-        definition=f"{_EVIDENCE} Here {name}: {group.pattern}.",
+    base = max(int(group.compute_ns.max()) - int(group.excess_ns.max()), 1)
+    most = int(group.excess_ns.argmax())
+    text = (
+        f"{inputs.study.trace.gpu_label(group.gpus[most])} computes "
+        f"{duration_text(int(group.excess_ns[most]))} "
+        f"({share_text(int(group.excess_ns[most]) / base)}) more than the lower half, which varies by "
+        f"{duration_text(int(group.noise_ns[most]))}"
     )
+    differences = inputs.late_ranks.differences
+    if differences is not None and group.longer:
+        kernels = ", ".join(f"{d.name} {share_text(d.share)}" for d in differences.kernels[:3])
+        ranges = ", ".join(f"{d.name} {share_text(d.share)}" for d in differences.ranges[:3])
+        text += "; all kernels alike: clock or power" if differences.all_alike else f"; longer: {kernels}"
+        text += f"; in {ranges}" if ranges else ""
+    return Result(value=text)
 
 
 def _spread(_: MetricInputs, group: RankComparison) -> Result:
-    return Result(value=group.spread, is_usual=not group.is_straggler)
+    return Result(value=group.spread)
 
 
 def _compute(inputs: MetricInputs, group: RankComparison) -> Result:
     return Result(
         value=int(group.compute_ns.mean()), per_gpu=_per_gpu(inputs, [(group.gpus, group.compute_ns)])
     )
+
+
+def _longest(group: RankComparison) -> int:
+    return group.gpus[int(group.compute_ns.argmax())]
 
 
 def _first_iteration(inputs: MetricInputs, gpu: int) -> Location | None:
@@ -88,7 +132,11 @@ def _wait(inputs: MetricInputs) -> Result | None:
         return None
     locations = longest_intervals(inputs.on_each_gpu(inputs.study.collectives.waits))
     return Result(
-        value=sum(known) // len(known), per_gpu=per_gpu, location=longest(locations), locations=locations
+        value=sum(known) // len(known),
+        per_gpu=per_gpu,
+        location=longest(locations),
+        locations=locations,
+        doubt=_bound(inputs),
     )
 
 
@@ -97,7 +145,16 @@ def _exposed_wait(inputs: MetricInputs) -> Result | None:
     if not collectives.groups:
         return None
     waits = [e & collectives.waits(gpu) for gpu, e in enumerate(inputs.stalls("exposed_comm"))]
-    return sum_of([w.total() for w in waits], longest_intervals(waits), inputs.scope.total_ns)
+    result = sum_of([w.total() for w in waits], longest_intervals(waits), inputs.scope.total_ns)
+    return replace(result, doubt=_bound(inputs))
+
+
+def _bound(inputs: MetricInputs) -> str:
+    """Return why wait times are lower bounds, "" where they are not."""
+    is_bound = bool(inputs.study.collectives.is_bound.any())
+    return (
+        "Some collectives lack a member: what the others waited in them is a lower bound." if is_bound else ""
+    )
 
 
 def _per_gpu(inputs: MetricInputs, groups: list[tuple[tuple[int, ...], Int64]]) -> tuple[int | None, ...]:
@@ -109,12 +166,21 @@ def _per_gpu(inputs: MetricInputs, groups: list[tuple[tuple[int, ...], Int64]]) 
     return tuple(values)
 
 
-_SLOWEST = (
-    "Most time with a compute kernel per iteration among the GPUs with the same kernels by family. It stands "
-    "out if the spread exceeds 2 % and it is the slowest in three of four iterations."
+_LATE = (
+    "Ranks that make others wait, followed back to where the waiting began, or that compute longer than "
+    "others that do the same work; what costs most first."
+)
+_LONGER = (
+    "The GPUs whose time with a compute kernel per iteration exceeds that of the lower half of those with "
+    "the same kernels by more than 2 %, and by more than three times what varies from iteration to iteration."
 )
 _EVIDENCE = (
-    "In how many of the iterations it is the slowest. Who is late makes the others wait, and waits least."
+    "By how much the longest exceeds the lower half, and what varies; of GPUs that compute longer which "
+    "kernels are longer, and in which NVTX ranges."
+)
+_COST = (
+    "Exposed waiting of the other GPUs that began with this one, per iteration: median of those used. A rank "
+    "that is late because it waited itself hands it on; over all it is the sum."
 )
 _EXACT = (
     "Exact part: each stall is split to the nanosecond. Where stalls are summed by main cause, each counts "
@@ -122,13 +188,15 @@ _EXACT = (
 )
 
 METRICS = (
+    Metric("late_ranks", RANKS, "late ranks", "text", _LATE, _late, Usual("none")),
+    Metric("caused_wait", RANKS, "wait caused per iteration", "ns", _COST, _cost),
     Metric(
         "slowest_rank",
         RANKS,
-        "slowest rank",
+        "computes longer",
         "text",
-        _SLOWEST,
-        _of_each_group("slowest rank", _slowest),
+        _LONGER,
+        _of_each_group("computes longer", _longer),
         Usual("none"),
     ),
     Metric("slowest_says", RANKS, "evidence", "text", _EVIDENCE, _of_each_group("evidence", _evidence)),
@@ -140,7 +208,7 @@ METRICS = (
         "(Longest - shortest) / median of the compute time per iteration. The lengths of iterations do not "
         "tell: they are equal in a synchronised job.",
         _of_each_group("spread of compute time", _spread),
-        Usual(share_under(0.02).text),
+        share_under(0.02),
     ),
     Metric(
         "rank_compute",

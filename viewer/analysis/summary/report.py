@@ -11,6 +11,7 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.summary.report_doubts import unreliable
 from viewer.analysis.summary.report_iterations import iteration_facts
+from viewer.analysis.summary.report_late_ranks import late_rank_facts
 from viewer.analysis.summary.report_locations import gpu_fact
 from viewer.analysis.summary.report_stalls import stall_facts
 from viewer.analysis.summary.report_summary import summary_facts
@@ -57,6 +58,7 @@ def report(
     return {
         **facts,
         **summary_facts(study, measured),
+        **late_rank_facts(study, measured),
         "stalls": stall_facts(study, scope) if measured else [],
         "unreliable": unreliable(study, measured),
     }
@@ -108,7 +110,7 @@ def trace_facts(
         "window": {"start_ns": start, "end_ns": end, "what": what},
         "notes": list(notes),
         **iteration_facts(study),
-        **collective_facts(study),
+        **collective_facts(study, None if window is None and iteration is None else (start, end)),
         "rules": study.rules.hash,
     }
 

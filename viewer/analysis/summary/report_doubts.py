@@ -68,6 +68,8 @@ def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
     keys: dict[tuple[str, str], list[str]] = {}
     for subject, why, concerned in _of_trace(study):
         keys[subject, why] = [*concerned]
+    if summary is not None and (why := summary.late_ranks.why_unsure):
+        keys["late ranks", why] = ["late_ranks"]
     if summary is not None and not summary.doubts:
         for number in summary.numbers:
             if why := doubt(study, summary, number):

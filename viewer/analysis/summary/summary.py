@@ -12,6 +12,7 @@ from viewer.analysis.kernels.kernel_tables import class_table, top_kernels
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary import registry
 from viewer.analysis.summary.inputs import MetricInputs
+from viewer.analysis.summary.late_ranks import LateRanks
 from viewer.analysis.summary.metric import MetricValue, Section, table
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, left_out
@@ -37,6 +38,8 @@ class Summary:
         The GPUs' labels.
     doubts : tuple of Finding
         What makes numbers wrong: lost events, shifted clocks. They belong beside every number.
+    late_ranks : LateRanks
+        Who makes the others wait, who computes longer, and what it costs.
     notes : tuple of str
         What has to be said of the scope, a line each: `Scope.notes`, that the iterations are derived or
         guessed, and what is left out.
@@ -48,6 +51,7 @@ class Summary:
     numbers: tuple[MetricValue, ...]
     tables: dict[str, pd.DataFrame]
     gpus: tuple[str, ...]
+    late_ranks: LateRanks
     doubts: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     iterations: Iterations | None = None
@@ -101,4 +105,4 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
     doubt = iterations.doubt_text if iterations else ""
     rest = left_out(study.trace, study.parts, iterations, scope)
     notes = (*scope.notes, *(note for note in (doubt, rest) if note))
-    return Summary(scope, numbers, tables, labels, doubts, notes, iterations)
+    return Summary(scope, numbers, tables, labels, inputs.late_ranks, doubts, notes, iterations)

@@ -168,12 +168,17 @@ def _collective(study: Study, collectives: Collectives, kernel: int, length_ns: 
     if wait < 0:
         return
     last = int(collectives.last_gpu[kernel])
-    label = study.trace.gpu_label(last)
     own = study.trace.streams[study.trace.kernels.owner_of(kernel)].gpu == last
-    yield (
-        "Waiting",
-        "none: it is the last to arrive" if own else f"{format_ns(wait)}  (for {label}, the last to arrive)",
-    )
+    if collectives.is_bound[kernel]:
+        yield "Waiting", f"at least {format_ns(wait)}  (a member of the collective is not recorded)"
+        yield "Transfer", f"at most {format_ns(length_ns - wait)}"
+        return
+    if own:
+        yield "Waiting", "none: it is the last to arrive"
+    elif last < 0:
+        yield "Waiting", "none" if not wait else format_ns(wait)
+    else:
+        yield "Waiting", f"{format_ns(wait)}  (for {study.trace.gpu_label(last)}, the last to arrive)"
     yield "Transfer", format_ns(length_ns - wait)
 
 
