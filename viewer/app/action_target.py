@@ -18,6 +18,7 @@ from viewer.analysis.recording.finding import Finding
 from viewer.app import settings as remembered
 from viewer.app.command_palette import CommandPalette
 from viewer.app.comparison import FILES
+from viewer.app.dock_tabs import DockTabs
 from viewer.app.exports import export_report, save_table
 from viewer.app.folders import folder_to_open_from
 from viewer.app.key_sheet import KeySheet
@@ -58,6 +59,8 @@ class ActionTarget(QObject):
     ----------
     docks : sequence of QDockWidget
         The docks of the panels.
+    dock_tabs : DockTabs
+        Folds the docks below down to their tabs.
     filter_box : QLineEdit
         Where the user writes which rows to show.
 
@@ -68,6 +71,7 @@ class ActionTarget(QObject):
     """
 
     done = Signal()
+    dock_tabs: DockTabs
     filter_box: QLineEdit
 
     def __init__(
@@ -175,6 +179,13 @@ class ActionTarget(QObject):
             if dock.objectName() == f"dock-{title}":
                 dock.show()
                 dock.raise_()
+                if dock in self.dock_tabs.below():
+                    self.fold_docks(False)
+
+    def fold_docks(self, folded: bool) -> None:
+        """Fold the docks below down to their tabs, or unfold them."""
+        if folded != self.dock_tabs.is_folded:
+            self.dock_tabs.choose(folded)
 
     def find_rows(self) -> None:
         """Go to the row filter."""
@@ -195,7 +206,8 @@ class ActionTarget(QObject):
             return
         kept.keep_all(new)
         self.status.say(f"Kept as {', '.join(m.name for m in kept.items[-len(new) :])}")
-        self.show_panel(MeasurementsPanel)
+        if not self.dock_tabs.is_folded:
+            self.show_panel(MeasurementsPanel)
 
     def deselect(self) -> None:
         """Cancel the drag, else deselect the note, the range or the event."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabWidget, QToolButton, QWidget
 
+from viewer.app.dock_tabs import FIRST_HEIGHT, tab_text
 from viewer.panels.collectives_panel import CollectivesPanel
 from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
@@ -34,11 +34,10 @@ PANELS: tuple[type[Panel], ...] = (
 )
 AT_RIGHT: tuple[type[Panel], ...] = (DetailsPanel,)
 FRONT: type[Panel] = SummaryPanel
-FIRST_HEIGHT = 264
 FIRST_WIDTH = 380
 SMALLEST = (240, 80)
-_HAIR = "\u200a"
-"""A space of about a pixel."""
+FOLDED_BELOW = 800
+"""In a window lower than this the docks are at first folded down to their tabs, logical pixels."""
 
 
 def add_docks(
@@ -61,7 +60,7 @@ def add_docks(
         dock.setTitleBarWidget(_title_bar(dock) if kind in AT_RIGHT else QWidget())
         dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetClosable)
         dock.setWidget(panel)
-        panel.badge_changed.connect(_Label(dock, panel).show)
+        panel.badge_changed.connect(lambda count, d=dock, p=panel: d.setWindowTitle(tab_text(p.title, count)))
         panel.save_requested.connect(save)
         panel.set_behind(True)
         dock.visibilityChanged.connect(lambda seen, p=panel: p.set_behind(not seen))
@@ -80,27 +79,6 @@ def add_docks(
     for dock in right:
         dock.hide()
     return docks
-
-
-class _Label(QObject):
-    """The title of a panel and its badge.
-
-    It keeps the width of the widest badge so far, so that tabs do not move.
-    """
-
-    def __init__(self, dock: QDockWidget, panel: Panel) -> None:
-        super().__init__(dock)
-        self._dock, self._title = dock, panel.title
-        self._room = 0.0
-        self.show(panel.usual_badge)
-        self.show("")
-
-    def show(self, badge: str) -> None:
-        """Show a badge, "" for none."""
-        text, metrics = f"{self._title}  {badge}".rstrip(), QFontMetricsF(self._dock.font())
-        self._room = max(self._room, metrics.horizontalAdvance(text))
-        rest = self._room - metrics.horizontalAdvance(text)
-        self._dock.setWindowTitle(text + _HAIR * round(rest / metrics.horizontalAdvance(_HAIR)))
 
 
 def _title_bar(dock: QDockWidget) -> QWidget:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QIcon, QImage, QPainter, QPixmap
 
 from viewer.assets import asset
 
@@ -15,18 +15,29 @@ def app_icon() -> QIcon:
     return QIcon(str(asset("icons/lightbox.svg")))
 
 
-def swatch(argb: int) -> QIcon:
-    """Return a rounded square of a colour, with room to the text beside it (`SWATCH` logical pixels)."""
+def swatch(argb: int, pattern: QImage | None = None, edge: int | None = None) -> QIcon:
+    """Return a square of a colour, with room to the text beside it (`SWATCH` logical pixels).
+
+    Parameters
+    ----------
+    pattern : QImage, optional
+        Laid over it.
+    edge : int, optional
+        A line around it, ARGB.
+    """
     icon = QIcon()
     for ratio in (1, 2):
         pixmap = QPixmap(SWATCH * ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         painter.scale(ratio, ratio)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor.fromRgba(argb))
-        painter.drawRoundedRect(QRectF(0, 0, SWATCH.height(), SWATCH.height()), 3, 3)
+        box = QRect(0, 1, SWATCH.height() - 1, SWATCH.height() - 1)
+        painter.fillRect(box, QColor.fromRgba(argb))
+        if pattern is not None:
+            painter.fillRect(box, QBrush(pattern))
+        if edge is not None:
+            painter.setPen(QColor.fromRgba(edge))
+            painter.drawRect(box.adjusted(0, 0, -1, -1))
         painter.end()
         pixmap.setDevicePixelRatio(ratio)
         icon.addPixmap(pixmap)

@@ -26,7 +26,8 @@ from viewer.app.action_target import ActionTarget
 from viewer.app.actions import make_actions, refresh_actions
 from viewer.app.comparison import ComparisonController
 from viewer.app.crash import CrashGuard
-from viewer.app.docks import add_docks
+from viewer.app.dock_tabs import DockTabs
+from viewer.app.docks import FOLDED_BELOW, add_docks
 from viewer.app.drag_drop import DropHint, local_files, one_at_a_time
 from viewer.app.keys import KeyRouter
 from viewer.app.menus import build_menus
@@ -108,6 +109,7 @@ class MainWindow(QMainWindow):
         self.tools = ToolBar(self.state, self.actions_by_id, self)
         self.addToolBar(self.tools)
         self.docks = add_docks(self, self.state, self.target.save_table)
+        self.dock_tabs = self.target.dock_tabs = DockTabs(self)
         self.target.docks, self.target.filter_box = tuple(self.docks), self.tools.filter_box
         build_menus(self.menuBar(), self.actions_by_id, self.state, settings, self.open)
         self.timeline.notes.actions = [self.actions_by_id[name] for name in ON_CANVAS]
@@ -160,6 +162,11 @@ class MainWindow(QMainWindow):
         diagnostics.checked.connect(self.target.tell_findings)
         for dock in self.docks:
             dock.visibilityChanged.connect(self._refresh_soon)
+            dock.visibilityChanged.connect(self.dock_tabs.watch)
+        self.dock_tabs.changed.connect(self.refresh)
+        self.dock_tabs.chosen.connect(
+            lambda folded: self.settings.set(remembered.DOCKS, "folded" if folded else "open")
+        )
         self.status.clicked.connect(lambda: self.target.show_panel(DiagnosticsPanel))
         state.study_changed.connect(lambda: self.status.show_findings(()))
 
@@ -187,6 +194,7 @@ class MainWindow(QMainWindow):
             self.notice, self.progress, self.target.save_table,
         )  # fmt: skip
         comparison.shown.connect(self.refresh)
+        comparison.shown.connect(lambda: self.dock_tabs.fold(False))
         comparison.start(path)
         return comparison
 
@@ -212,7 +220,12 @@ class MainWindow(QMainWindow):
         if shown:
             self.restoreState(self._layout, remembered.VERSION)
             limit_docks(self, self.docks)
+            choice = self.settings.get(remembered.DOCKS)
+            is_low = self.height() < FOLDED_BELOW
+            self.dock_tabs.fold(is_low if choice == "by height" else choice == "folded")
+            self.dock_tabs.watch()
         else:
+            self.dock_tabs.fold(False)
             self._layout = self.saveState(remembered.VERSION)
             for dock in self.docks:
                 dock.hide()
@@ -222,6 +235,7 @@ class MainWindow(QMainWindow):
     def _take_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)
         self.tools.set_theme(theme)
+        self.dock_tabs.set_theme(theme)
         self.status.set_theme(theme)
         for panel in self.findChildren(Panel):
             panel.set_theme(theme)

@@ -60,6 +60,7 @@ OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed", "wa
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)
 LAYOUT = Setting("layout", b"", bytes.fromhex)
+DOCKS = Setting("docks", "by height", _one_of("by height", "folded", "open"))
 HEADER_WIDTH = Setting("header_width", 0, int)
 SAVE_FOLDER = Setting("save_folder", "", str)
 

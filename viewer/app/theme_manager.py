@@ -99,7 +99,7 @@ def style_sheet(theme: Theme) -> str:
     """Return the style sheet of the frame: calm buttons, pills that can be on, tabs that are underlined."""
     panel, line, text = css(theme.panel), css(theme.line), css(theme.text)
     soft, faint, accent = css(theme.text_soft), css(theme.text_faint), css(theme.accent)
-    hover, pressed = css(theme.background_alternate), css(theme.line_soft)
+    hover, pressed, control = css(theme.background_alternate), css(theme.line_soft), css(theme.control)
 
     def tint(argb: int) -> str:
         return css(int(mix(np.array([theme.panel], np.uint32), argb, 0.14)[0]))
@@ -107,11 +107,11 @@ def style_sheet(theme: Theme) -> str:
     on = tint(theme.accent)
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
-    QMainWindow::separator {{ height: 7px; width: 7px; }}
+    QMainWindow::separator {{ height: 5px; width: 5px; }}
     QMainWindow::separator:horizontal {{ border-top: 1px solid {line}; }}
     QMainWindow::separator:vertical {{ border-left: 1px solid {line}; }}
     QMainWindow::separator:hover {{ background: {line}; }}
-    QMenuBar {{ background: {panel}; padding: 1px 4px 0 4px; }}
+    QMenuBar {{ background: {panel}; padding: 1px 2px 0 2px; max-height: 25px; }}
     QMenuBar::item {{ background: transparent; padding: 3px 9px; border-radius: 4px; }}
     QMenuBar::item:selected {{ background: {pressed}; }}
     QMenu {{ background: {panel}; border: 1px solid {line}; padding: 5px; }}
@@ -122,41 +122,36 @@ def style_sheet(theme: Theme) -> str:
     QMenu::indicator {{ width: 14px; height: 14px; left: 6px; }}
     QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
     QToolBar {{
-        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px; spacing: 6px;
+        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 4px 9px; spacing: 6px;
     }}
     QToolBar QLabel {{ color: {soft}; padding: 0 4px 0 8px; }}
-    QToolBar QToolButton, QPushButton {{
-        background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 5px;
-        padding: 3px 11px; min-height: 18px;
+    QToolBar QToolButton, QPushButton, QToolButton#plain {{
+        background: {control}; color: {text}; border: 1px solid {line}; border-radius: 5px;
+        padding: 2px 11px; min-height: 20px;
     }}
-    QToolBar QToolButton:hover, QPushButton:hover {{ background: {hover}; border-color: {faint}; }}
-    QToolBar QToolButton:pressed, QPushButton:pressed {{ background: {pressed}; }}
-    QToolBar QToolButton:disabled, QPushButton:disabled {{ color: {faint}; }}
-    QToolBar QToolButton:focus, QPushButton:focus {{ border-color: {accent}; }}
-    QToolBar QToolButton#step {{ padding: 3px 8px; }}
+    QToolBar QToolButton:hover, QPushButton:hover, QToolButton#plain:hover {{
+        background: {hover}; border-color: {faint};
+    }}
+    QToolBar QToolButton:pressed, QPushButton:pressed, QToolButton#plain:pressed {{ background: {pressed}; }}
+    QToolBar QToolButton:disabled, QPushButton:disabled, QToolButton#plain:disabled {{ color: {faint}; }}
+    QToolBar QToolButton:focus, QPushButton:focus, QToolButton#plain:focus {{ border-color: {accent}; }}
+    QToolBar QToolButton#step {{ padding: 2px 8px; }}
     QToolBar QToolButton#qt_toolbar_ext_button {{ padding: 0; border: 0; min-width: 16px; }}
     QToolBar QToolButton#pill:checked {{ background: {on}; border-color: {accent}; }}
     QToolBar QToolButton#filter {{
         background: {accent}; border-color: {accent}; color: {css(theme.accent_text)};
     }}
     QPushButton:default {{ background: {accent}; border-color: {accent}; color: {css(theme.accent_text)}; }}
-    QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {panel}; }}
-    QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 3px 7px; }}
+    QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {control}; }}
+    QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 2px 7px; }}
     QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
-    QToolBar #iteration QToolButton#doubt {{ color: {css(theme.warning)}; padding: 3px 20px 3px 7px; }}
     QLineEdit {{
-        background: {css(theme.background)}; border: 1px solid {line}; border-radius: 5px;
+        background: {control}; border: 1px solid {line}; border-radius: 5px;
         padding: 0 8px; min-height: 24px; selection-background-color: {accent};
     }}
     QToolBar QLineEdit QToolButton {{ border: 0; background: transparent; padding: 0; min-height: 0; }}
     QLineEdit:focus {{ border-color: {accent}; }}
-    QMainWindow > QTabBar {{ background: {panel}; }}
-    QMainWindow > QTabBar::tab {{
-        background: transparent; color: {soft}; border: 0; border-bottom: 2px solid transparent;
-        padding: 7px 13px 6px 13px; margin: 0 2px;
-    }}
-    QMainWindow > QTabBar::tab:hover {{ color: {text}; }}
-    QMainWindow > QTabBar::tab:selected {{ color: {text}; border-bottom-color: {accent}; }}
+    QMainWindow > QTabBar::tab {{ border: 0; padding: 7px 13px 6px 13px; height: 17px; font-size: 12px; }}
     QHeaderView::section {{
         background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
     }}

@@ -15,13 +15,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.analysis.time.time_breakdown import IDLE
 from viewer.app.icons import SWATCH, swatch
 from viewer.drawing.format import format_ns
+from viewer.drawing.palette import EXPOSED
 from viewer.drawing.theme import Theme
 from viewer.panels.iterations_panel import candidate_text, marker_tip
 from viewer.state import ViewState
 from viewer.state.marker_choice import MarkerChoice
 from viewer.state.navigation import current_iteration
+from viewer.timeline.paint.paint_rows import stripes
 from viewer.timeline.plain_text import tip, without_key
 
 TYPING_PAUSE_MS = 80
@@ -199,9 +202,11 @@ class ToolBar(QToolBar):
 
     def set_theme(self, theme: Theme) -> None:
         """Set the colours of the overlays."""
-        self._actions["overlay-idle"].setIcon(swatch(theme.text_faint))
-        self._actions["overlay-exposed"].setIcon(swatch(theme.parts[2]))
-        self._actions["overlay-waiting"].setIcon(swatch(theme.waiting))
+        idle, exposed = theme.parts[IDLE], theme.parts[EXPOSED]
+        lines = stripes(theme.text_soft, 1.0, thin=True)
+        self._actions["overlay-idle"].setIcon(swatch(idle, lines, theme.text_soft))
+        self._actions["overlay-exposed"].setIcon(swatch(exposed))
+        self._actions["overlay-waiting"].setIcon(swatch(exposed, stripes(theme.waiting, 1.0)))
 
     def refresh(self) -> None:
         """Show the current state."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
+from viewer.app.dock_tabs import MOST_OF_HEIGHT
+
 TITLE_BAR_PX = 32
-MOST_OF_HEIGHT = 0.42
-"""The docks below leave the timeline the larger part."""
 
 
 def fitted(wanted: QRect, free: QRect) -> QRect:

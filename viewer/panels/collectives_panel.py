@@ -140,7 +140,6 @@ class CollectivesPanel(Panel):
     """Shows ranks at the left, and groups or matched sets at the right. A click shows one in the timeline."""
 
     title = "Collectives"
-    usual_badge = "888,888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

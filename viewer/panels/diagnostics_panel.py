@@ -78,7 +78,6 @@ class DiagnosticsPanel(Panel):
     """
 
     title = "Diagnostics"
-    usual_badge = "8 !"
     align_requested = Signal(object)
     checked = Signal(object)
 

@@ -119,7 +119,6 @@ class IterationsPanel(Panel):
     """Lists the iterations; a click selects one, a double click fits it."""
 
     title = "Iterations"
-    usual_badge = "888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

@@ -86,7 +86,6 @@ class MeasurementsPanel(Panel):
     """Lists the kept measurements, and adds up the chosen ones, or all."""
 
     title = "Measurements"
-    usual_badge = "8"
     needs_all = False
 
     def __init__(self, state: ViewState) -> None:

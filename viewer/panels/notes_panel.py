@@ -66,7 +66,6 @@ class NotesPanel(Panel):
     """Lists the notes; a double click shows one in the timeline."""
 
     title = "Notes"
-    usual_badge = "8"
     needs_all = False
 
     def __init__(self, state: ViewState) -> None:

@@ -24,11 +24,6 @@ class Panel(QWidget):
     also counts as hidden while its dock lies behind others. A panel that `needs_all` waits until the numbers
     of a trace are computed.
 
-    Attributes
-    ----------
-    usual_badge : str
-        The widest badge that appears without the user: the title keeps room for it.
-
     Signals
     -------
     badge_changed(str)
@@ -40,7 +35,6 @@ class Panel(QWidget):
     title = ""
     lazy = False
     needs_all = True
-    usual_badge = ""
     badge_changed = Signal(str)
     save_requested = Signal(object)
 

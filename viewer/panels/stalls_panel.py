@@ -103,7 +103,6 @@ class StallsPanel(Panel):
     """Lists stalls grouped or one by one; a click shows a stall in the timeline, a double click its cause."""
 
     title = "Stalls"
-    usual_badge = "888,888"
     lazy = True
 
     def __init__(self, state: ViewState) -> None:

@@ -56,7 +56,6 @@ class SummaryPanel(Panel):
     """Shows one section of the summary; a click on a number shows its location in the timeline."""
 
     title = "Summary"
-    usual_badge = "8 !"
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)

@@ -354,14 +354,14 @@ def _tile(
 
 
 @cache
-def stripes(ink: int, dpr: float) -> QImage:
-    """Return slanting stripes over half of the area, with nothing between them."""
+def stripes(ink: int, dpr: float, *, thin: bool = False) -> QImage:
+    """Return slanting stripes over half of the area, thin ones over a quarter, with nothing between them."""
     side = max(4, 2 * snap_px(2 * dpr))
     image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
     image.fill(Qt.GlobalColor.transparent)
     for y in range(side):
         for x in range(side):
-            if (x + y) % side < side // 2:
+            if (x + y) % side < side // (4 if thin else 2):
                 image.setPixelColor(x, y, QColor(ink))
     return image
 
