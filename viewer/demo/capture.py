@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import numpy as np
 
 from viewer.demo.export_schema import ENUMS, PRODUCT_VERSION, SCHEMA_VERSION
-from viewer.demo.host_tables import NCCL_DOMAIN
 from viewer.demo.ids import (
     CONTEXT,
     DEFAULT_STREAM,
@@ -22,6 +21,7 @@ from viewer.demo.ids import (
     pids,
     streams,
 )
+from viewer.demo.markings import DOMAIN_IDS, OWN_DOMAIN
 from viewer.demo.options import DemoOptions
 from viewer.demo.row_arrays import Rows
 
@@ -87,17 +87,18 @@ def opening(options: DemoOptions, strings: Strings) -> Iterator[tuple[str, Rows]
                     "threadState": 0,
                 },
             )
-    yield (
-        "NVTX_EVENTS",
-        {
-            # Libraries create their domains while they load, long before the session's zero.
-            "start": -4_200_000_000 - np.arange(ranks, dtype=np.int64) * 3_100_000,
-            "eventType": NVTX_DOMAIN_CREATE,
-            "text": ["NCCL"] * ranks,
-            "globalTid": global_tids(ranks, "main"),
-            "domainId": NCCL_DOMAIN,
-        },
-    )
+    for domain in ("NCCL", OWN_DOMAIN) if options.marking == "own-domain" else ("NCCL",):
+        yield (
+            "NVTX_EVENTS",
+            {
+                # Domains are created while the program loads, long before the session's zero.
+                "start": -4_200_000_000 - np.arange(ranks, dtype=np.int64) * 3_100_000,
+                "eventType": NVTX_DOMAIN_CREATE,
+                "text": [domain] * ranks,
+                "globalTid": global_tids(ranks, "main"),
+                "domainId": DOMAIN_IDS[domain],
+            },
+        )
     start = -4_000_000_000 + np.arange(ranks, dtype=np.int64) * 2_900_000
     yield (
         "PROFILER_OVERHEAD",

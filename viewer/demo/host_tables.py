@@ -9,6 +9,7 @@ import numpy as np
 
 from viewer.demo.ids import THREADS_START_NS, Strings, cpus, global_tids
 from viewer.demo.loops import SAMPLE_ITERATIONS, SAMPLE_TEXT
+from viewer.demo.markings import DOMAIN_IDS, marked
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import Do
 from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
@@ -16,7 +17,6 @@ from viewer.demo.simulation import SimulatedIteration
 
 NVTX_PUSH_POP = 59
 OSRT_CLASS = 27
-NCCL_DOMAIN = 1
 _HOST_SEED = 2
 _LOADER_LEAD_NS = 24_000_000
 _LOADER_READS = 9
@@ -44,7 +44,7 @@ class HostTables:
     def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Yield the rows of an iteration as (table, columns)."""
         yield "NVTX_EVENTS", self._ranges(iteration)
-        if self.options.like == "distca":
+        if self.options.like == "distca" and self.options.marking != "none":
             yield from self._sample(iteration)
         waits = [*self._pauses(iteration), *self._hand_overs(iteration)]
         for thread, name, start, end in waits:
@@ -57,22 +57,33 @@ class HostTables:
 
     def _ranges(self, iteration: SimulatedIteration) -> Rows:
         steps, ranks = iteration.program.steps, self.options.ranks
-        pushes = np.array([a for a, _ in iteration.program.ranges], np.int64)
-        pops = np.array([b for _, b in iteration.program.ranges], np.int64)
-        opened = [steps[a] for a in pushes]
+        kept = [
+            (push, pop, *shown)
+            for push, pop in iteration.program.ranges
+            if (
+                shown := marked(
+                    steps[push].text.format(iteration=iteration.index),
+                    steps[push].domain,
+                    self.options.marking,
+                    iteration.index,
+                )
+            )
+        ]
+        pushes = np.array([push for push, *_ in kept], np.int64)
+        pops = np.array([pop for _, pop, *_ in kept], np.int64)
         # NCCL registers its strings: its ranges have a textId and a domain, those of PyTorch their own text.
-        texts = [s.text.format(iteration=iteration.index) for s in opened]
-        registered = [bool(s.domain) for s in opened]
+        texts = [text for *_, text, _ in kept]
+        registered = [steps[push].domain != "" for push, *_ in kept]
         return {
             "start": flat(iteration.call_start_ns, pushes),
             "end": flat(iteration.call_end_ns, pops),
             "eventType": NVTX_PUSH_POP,
-            "color": [s.argb for s in opened] * ranks,
+            "color": [steps[push].argb for push, *_ in kept] * ranks,
             "text": [None if r else t for t, r in zip(texts, registered, strict=True)] * ranks,
             "globalTid": threads_of(iteration, pushes),
             "textId": [self.strings(t) if r else None for t, r in zip(texts, registered, strict=True)]
             * ranks,
-            "domainId": [NCCL_DOMAIN if r else 0 for r in registered] * ranks,
+            "domainId": [DOMAIN_IDS[domain] for *_, domain in kept] * ranks,
         }
 
     def _sample(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from viewer.demo.injected_faults import FAULTS, Fault
+from viewer.demo.markings import MARKINGS, Marking
 from viewer.demo.rank_faults import RankFaults
 
 Oddity = Literal[
@@ -62,6 +63,8 @@ class DemoOptions:
         Oddities to write into the file; the job does not change.
     rank_faults : RankFaults
         What is wrong with some ranks, besides `slow_rank`; in a clean job too.
+    marking : Marking
+        How the NVTX ranges mark the iterations; the job does not change.
     seed : int
         The seed of all random numbers: the same options and seed give the same file.
     """
@@ -79,6 +82,7 @@ class DemoOptions:
     lose: Mapping[int, float] = field(default_factory=dict)
     oddities: tuple[Oddity, ...] = ()
     rank_faults: RankFaults = field(default_factory=RankFaults)
+    marking: Marking = "iterations"
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -92,6 +96,8 @@ class DemoOptions:
             )
         if self.like not in ("megatron", "distca"):
             raise ValueError(f"like is megatron or distca, not {self.like!r}")
+        if self.marking not in MARKINGS:
+            raise ValueError(f"no marking {self.marking!r}; there are {', '.join(MARKINGS)}")
         if self.iterations is not None and self.iterations < 1:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
         if odd := set(self.oddities) - set(ODDITIES):
@@ -125,6 +131,7 @@ class DemoOptions:
             sorted(self.lose.items()),
             self.oddities,
             self.rank_faults.facts,
+            self.marking,
             self.seed,
         )
         return f"v{DEMO_VERSION}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"

@@ -32,5 +32,5 @@ def threads_of(iteration: SimulatedIteration, which: Int64) -> Int64:
     """Return the global thread ids of some steps as one column, rank after rank."""
     ranks = iteration.call_start_ns.shape[1]
     main, autograd = global_tids(ranks, "main"), global_tids(ranks, "autograd")
-    on_main = np.array([iteration.program.steps[i].thread == "main" for i in which])
+    on_main = np.array([iteration.program.steps[i].thread == "main" for i in which], bool)
     return np.where(on_main[None, :], main[:, None], autograd[:, None]).ravel()

@@ -48,10 +48,11 @@ def less_often(keys: Int64, lengths_ns: Int64, begins: Indices) -> Slower | None
     begins : ndarray of int64, shape (iterations,)
         Where the guessed iterations begin.
     """
-    count = len(begins)
-    guessed = np.searchsorted(begins, np.arange(len(keys)), side="right") - 1
-    # What lies before the first guessed iteration belongs to none of them.
-    rows = np.flatnonzero((guessed >= 0) & (keys != SET))
+    # What comes before the first one stands for the end of one before it: a batch is copied ahead of the
+    # first layer.
+    count = len(begins) + 1
+    guessed = np.searchsorted(begins, np.arange(len(keys)), side="right")
+    rows = np.flatnonzero(keys != SET)
     order = rows[np.argsort(keys[rows], kind="stable")]
     found: dict[int, list[tuple[Slower, int]]] = defaultdict(list)
     for of_key in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
