@@ -145,6 +145,10 @@ def style_sheet(theme: Theme) -> str:
     QToolBar #iteration {{ border: 1px solid {line}; border-radius: 5px; background: {control}; }}
     QToolBar #iteration QToolButton {{ border: 0; background: transparent; padding: 2px 7px; }}
     QToolBar #iteration QToolButton:hover {{ background: {pressed}; }}
+    QToolBar #iteration QToolButton#doubt {{ color: {css(theme.warning)}; padding: 2px 20px 2px 7px; }}
+    QToolButton#doubt::menu-indicator {{
+        subcontrol-position: right center; subcontrol-origin: padding; right: 6px;
+    }}
     QLineEdit {{
         background: {control}; border: 1px solid {line}; border-radius: 5px;
         padding: 0 8px; min-height: 24px; selection-background-color: {accent};

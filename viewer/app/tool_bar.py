@@ -120,10 +120,7 @@ class IterationBox(QFrame):
             fit.setToolTip(reason)
             return
         numbers = f"0–{iterations.count - 1}" if iterations.count > 1 else "0"
-        number = f"{iterations.count} {iterations.plural}"
-        if iterations.count == 1:
-            number = f"1 {iterations.by.unit}"
-        called = iterations.called(iteration or 0)
+        number, called = iterations.count_text, iterations.called(iteration or 0)
         of_all = f"{called[:1].upper()}{called[1:]} ({(iteration or 0) + 1} of {iterations.count})"
         fit.setIconText(without_key(number if iteration is None else of_all))
         fit.setToolTip(tip(f"{number}, numbered {numbers}; none is selected"))

@@ -132,7 +132,11 @@ class EventFilters(QWidget):
         iterations = self._state.iterations
         count = iterations.count if iterations is not None else 0
         before = self.iteration.currentData()
-        _fill(self.iteration, ALL_ITERATIONS, [(f"Iteration {number}", number) for number in range(count)])
+        doubt = iterations.in_doubt if iterations is not None else ""
+        numbers: list[tuple[str, object]] = [
+            (f"Iteration {number}{doubt}", number) for number in range(count)
+        ]
+        _fill(self.iteration, ALL_ITERATIONS, numbers)
         if before is not None and self.iteration.currentData() != before:
             self.changed.emit()
 

@@ -144,6 +144,14 @@ def test_steps_of_an_evaluation_are_no_training_steps(evaluation):
     assert (study.iterations().marker, study.iterations().count) == ("train_step #", 8)
 
 
+@pytest.mark.parametrize("evaluation", ["eval_step {step}", "test batch", "request"])
+def test_an_evaluation_alone_has_names_and_the_training_has_none(evaluation):
+    names = Names(evaluation=evaluation)
+    study = Study(training(names, steps=8, evaluate_every=8).trace())
+    assert (study.iterations().count, study.iterations().by.kind) == (8, "derived")
+    assert [c.count for c in study.candidates if c.kind == "named" and c.qualifies] == [5]
+
+
 def test_without_an_optimizer_phases_are_called_what_they_are():
     loop = Loop()
     for number in range(12):

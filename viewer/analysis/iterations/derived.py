@@ -58,7 +58,7 @@ def derived(
         cpu_ns=sum(int((cut.end_ns - cut.start_ns).sum()) for cut in instances.values()),
         qualifies=True,
         kind="guess" if is_guess else "derived",
-        why=f"no range marks one, and they are cut after {found} ({lead.name})",
+        why=f"cut after {found} ({lead.name}){'; no range names a part of one' if is_guess else ''}",
         processes=tuple(sorted(counts)),
         disagreement=disagreement(trace, counts),
         instances=instances,

@@ -100,19 +100,23 @@ def candidates(
         (f for f in found if f.candidate.qualifies and not f.is_marker), key=lambda f: -f.candidate.cpu_ns
     )
     others = sorted(
-        (f.candidate for f in found if not f.candidate.qualifies and f.candidate.gpu_share > 0),
+        (_judged(f) for f in found if not f.candidate.qualifies and f.candidate.gpu_share > 0),
         key=lambda c: (-c.gpu_share, -c.cpu_ns),
     )
     lead = _lead(launches, markers, derived(trace, steps, times, _part_starts(ranges)))
     of_parts = [_judged(f) for f in parts]
-    if lead:
-        lead = [*lead, *of_parts]
-    else:
+    if not markers:
         guessed = [_compared(c, found) for c in guesses(trace, order_of, classes)]
         # A guess that nothing tested stands behind ranges that name parts: those are at least a text of the
         # user.
         slower = [c for c in guessed if c.tested or any(_makes_one_of(c, part) for part in of_parts)]
-        lead = [*slower, *of_parts, *(c for c in guessed if c not in slower)]
+        if lead:
+            # What is cut at the optimizer's launches needs no cut at its kernels.
+            slower = [c for c in slower if c.count != lead[0].count]
+        rest = [c for c in guessed if not c.tested and c not in slower]
+        lead = [*lead, *slower, *of_parts, *rest]
+    else:
+        lead = [*lead, *of_parts]
     if not lead and others:
         lead = [NONE]
     return (*lead, *others)[:MAX_OFFERED]
@@ -122,13 +126,21 @@ def _lead(launches: Launches, markers: list[_Found], cut: Candidate | None) -> l
     """Return the markers and what is derived from the optimizer, best first.
 
     A range around several steps of the optimizer (an epoch) marks no iteration, unless it is a numbered step
-    or exactly so many copies of one sequence of kernels.
+    or exactly so many copies of one sequence of kernels. Nor does one around none of them, as in an
+    evaluation, unless it is a numbered step of the run.
     """
     if cut is None:
         return [_judged(marker) for marker in markers]
-    behind = [m for m in markers if m.holds_several and not m.numbered and not _is_copies(launches, m)]
+    behind = [m for m in markers if not _is_of_training(launches, m)]
     before = [_judged(marker) for marker in markers if marker not in behind]
     return [*before, cut, *(_judged(marker) for marker in behind)]
+
+
+def _is_of_training(launches: Launches, found: _Found) -> bool:
+    """Return whether a marker is one of a run of which the optimizer's steps are known."""
+    if found.steps_each == 0:
+        return found.numbered and part_of_run(found.candidate.name) in (TRAINING, BENCHMARK)
+    return found.numbered or not found.holds_several or _is_copies(launches, found)
 
 
 def _is_copies(launches: Launches, found: _Found) -> bool:
@@ -211,7 +223,7 @@ def _judged(found: _Found) -> Candidate:
         said = f"the optimizer runs {each_holds:.3g} times in each of them"
     else:
         said = ""
-    if found.is_marker:
+    if not found.part and (found.numbered or not found.is_micro):
         return replace(candidate, warning=said)
     if not found.part:
         return replace(candidate, kind="guess", unit="micro-batch", why=f"{said}: they are parts of one")

@@ -133,6 +133,13 @@ class Iterations:
         plural = {"iteration": "iterations", "micro-batch": "micro-batches"}
         return plural.get(self.by.unit, f"“{self.by.unit}”")
 
+    @property
+    def count_text(self) -> str:
+        """How many there are: "8 iterations", "16 × backward"."""
+        if self.by.unit != "iteration":
+            return f"{self.count:,} × {self.by.unit}"
+        return f"{self.count:,} iteration{'s' * (self.count != 1)}"
+
     def called(self, iteration: int) -> str:
         """Return what one of them is called: "iteration 3", "backward 3"."""
         return f"{self.by.unit} {iteration}"

@@ -249,5 +249,5 @@ class OverviewCorner(QWidget):
         low, high = study.trace.window_ns
         figures = [format_ns(high - low), counted(len(study.trace.gpus), "GPU")]
         if (iterations := self.state.iterations) is not None:
-            figures.append(counted(iterations.count, "iteration"))
+            figures.append(f"{iterations.count_text}{iterations.in_doubt}")
         return figures
