@@ -41,4 +41,4 @@ def test_derived_ones_say_so_and_another_marker_is_one_click_away(window, phases
     actions[place].trigger()
     qtbot.waitUntil(lambda: window.state.marker == place, timeout=10_000)
     assert button.text() == "guess"
-    assert window.tools.iteration._actions["fit-lap"].iconText() == "8 × backward"
+    assert window.tools.iteration._actions["fit-iteration"].iconText() == "8 × backward"
