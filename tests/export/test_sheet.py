@@ -8,14 +8,18 @@ from xml.etree import ElementTree as ET
 import pytest
 from PySide6.QtCore import QSize
 
+from viewer.analysis.study import Study
 from viewer.cli import main
+from viewer.demo import DemoOptions, make_demo
 from viewer.drawing.format import format_ns, format_share
+from viewer.export.figure_style import PRESETS
 from viewer.export.first_view import first_view
 from viewer.export.footer import round_length
 from viewer.export.page import HEADER_WIDTH, PicturePage
 from viewer.export.picture import picture
 from viewer.export.picture_view import Extras, PictureError
 from viewer.export.vector import svg_bytes
+from viewer.readers import read
 from viewer.rows import RowKind, build_rows
 from viewer.state import Measurement, Note
 
@@ -88,6 +92,37 @@ def test_the_caption_lets_it_be_checked(view):
     assert "idle (nothing on any stream)" in held
     narrow = " ".join(texts(svg_bytes(view, 600).decode()))
     assert "idle (nothing on any stream)" in narrow
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_what_is_not_sure_is_said(preset, view, tmp_path):
+    sure = " ".join(texts(svg_bytes(replace(view, preset=preset))))
+    assert "Not sure" not in sure
+    path = make_demo(tmp_path / "lossy.sqlite", DemoOptions(iterations=3, lose={2: 0.1}))
+    study = Study(read(path, cache=False))
+    lossy = replace(first_view(study), preset=preset)
+    (error,) = {finding.title for finding in study.findings if finding.severity == "error"}
+    held = " ".join(texts(svg_bytes(lossy)))
+    assert "Not sure: " in held
+    assert error in held
+    # A picture of other ranks alone says nothing of it.
+    (gpu,) = {finding.gpu for finding in study.findings if finding.severity == "error"}
+    others = [pair for pair in lossy.rows if pair[0].process != study.trace.gpus[gpu].process]
+    assert len(others) == 7
+    assert error not in " ".join(texts(svg_bytes(replace(lossy, rows=others))))
+    # A guess is called one wherever it is used.
+    guessed = replace(view.iterations, by=replace(view.iterations.by, kind="guess", why="no range marks one"))
+    assert guessed.doubt_text
+    held = " ".join(texts(svg_bytes(replace(view, preset=preset, iterations=guessed))))
+    assert guessed.doubt_text in held
+
+
+def test_rows_below_a_merged_gpu_stand_below_their_rank(view, demo_study):
+    root = build_rows(demo_study)[0]
+    rows = [(root, True), *((row, False) for row in root.walk() if row.label == "Stream 7")]
+    held = texts(svg_bytes(replace(view, rows=rows), 1400))
+    assert "Stream 7" in held
+    assert not any("›" in text for text in held)
 
 
 def test_parts_are_left_out(view):

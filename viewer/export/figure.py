@@ -24,7 +24,6 @@ from viewer.export.lanes import paint_lanes, paint_lengths
 from viewer.export.page import check_size
 from viewer.export.paint_notes import paint_notes
 from viewer.export.picture_view import View
-from viewer.timeline.background_results import doubts_of
 from viewer.timeline.notes.measurement_lines import paint_dimensions
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import font
@@ -50,7 +49,6 @@ class FigurePage:
         view = replace(view, theme=on_paper(view.theme))
         self.view, self.scene = view, scene or Scene(view.study)
         self.scene.collectives = view.study.collectives
-        self._doubts = doubts_of(view.study)
         self.layout = FigureLayout(view, width, dpr, self.scene)
         self.dpr = self.layout.dpr
         check_size(self.size, len(self.layout.rows))
@@ -78,7 +76,7 @@ class FigurePage:
         frame = make_frame(
             self.scene, at.placed(), at.scale, height, view.theme, dpr=d * at.lane_scale,
             overlays=view.overlays, iterations=view.iterations, scope=view.scope,
-            doubtful=frozenset(self._doubts.gpus), lost=self._doubts.lost,
+            doubtful=frozenset(self.layout.doubts.gpus), lost=self.layout.doubts.lost,
         )  # fmt: skip
         # Lanes are stretched, lines and hatches are not; texts are of one size, or left out.
         d *= at.text_scale
@@ -101,7 +99,7 @@ class FigurePage:
         if view.extras.headers:
             column = QRectF(style.margin, at.top, at.axis.left - style.margin, at.rows_px)
             rows = list(zip(at.rows, placed, strict=True))
-            paint_names(painter, rows, column, at.lane_scale, view, style, self._doubts)
+            paint_names(painter, rows, column, at.lane_scale, view, style, self.layout.doubts)
         self._paint_origin(painter)
         if at.table:
             self._paint_table(painter, placed)

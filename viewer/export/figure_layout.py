@@ -23,6 +23,7 @@ from viewer.export.legend_block import entries, entry_width, legend_block
 from viewer.export.note_band import TOP, NoteBand
 from viewer.export.picture_view import PictureError, View
 from viewer.printable import counted
+from viewer.timeline.background_results import doubts_of
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height
 from viewer.timeline.notes.note_places import NoteSpot, place_notes
 from viewer.timeline.strip import DeviceGrid
@@ -75,7 +76,7 @@ class FigureLayout:
         self.dpr = dpr * width / style.width if style.ratio else dpr
         self.width = style.width if style.ratio else width
         self.text_scale = style.small / _WINDOW_TEXT_PX
-        self.rows, self.cut = figure_rows(view), 0
+        self.rows, self.cut, self.doubts = figure_rows(view), 0, doubts_of(view.study)
         if not self.rows:
             raise PictureError("no row that is chosen shows anything")
         self._place_columns()
@@ -87,7 +88,7 @@ class FigureLayout:
         self._take_numbers()
         self.right = self.width - style.margin
         lanes_right = self.right - (self.table.width + style.gap if self.table else 0)
-        names = names_width(self.rows, style, _NAME_SHARE * self.width) if extras.headers else 0
+        names = names_width(self.rows, style, _NAME_SHARE * self.width, self.doubts) if extras.headers else 0
         left = style.margin + names
         if lanes_right - left < _LEAST_WIDTH:
             needed = self.width + _LEAST_WIDTH - lanes_right + left

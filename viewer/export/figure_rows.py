@@ -24,7 +24,8 @@ _ROOMY, _TIGHT = 1.15, 0.88
 """How high a row is at least for a name in the larger text, and in the smaller; in units of the text."""
 _HALF_LANE = 16
 """Rows that are lower in the window, half lanes of communication, may go without a name."""
-_INDENT = 0.8
+_INDENT, _WARNING, _BESIDE = 0.8, 0.8, 1.4
+"""The room before a child's name, the size of a warning, both in units of the text; and its own room."""
 _MAIN = (RowKind.PROCESS, RowKind.GPU)
 
 
@@ -89,9 +90,13 @@ def _name(row: Row, labels: Sequence[str], has_parent: bool) -> str:
     return label if has_parent else f"{row.path()[0].label} › {label}"
 
 
-def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float) -> int:
-    """Return how wide the column of names is, logical pixels."""
-    widths = [advance(row.name, style.body, MEDIUM) + row.depth * _INDENT * style.body for row in rows]
+def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float, doubts: Doubts) -> int:
+    """Return how wide the column of names is, with the warnings beside them, logical pixels."""
+    widths = [
+        advance(row.name, style.body, MEDIUM)
+        + (row.depth * _INDENT + bool(doubts.of(row.row)) * _WARNING * _BESIDE) * style.body
+        for row in rows
+    ]
     return round(min(max(widths, default=0.0), most) + style.body)
 
 
@@ -128,9 +133,9 @@ def paint_names(
         y = rect.top() + (placed.y + middle) * scale
         x, right = rect.left() + own.depth * _INDENT * style.body, rect.right() - 0.6 * style.body
         if doubts.of(own.row):
-            side = 0.8 * pixels
+            side = _WARNING * pixels
             marks.paint_warning(painter, QRectF(right - side, y - side / 2, side, side), view.theme)
-            right -= 1.3 * side
+            right -= _BESIDE * side
         is_main = own.row.kind in _MAIN
         weight, ink = (MEDIUM, view.theme.text) if is_main else (REGULAR, view.theme.text_soft)
         short = squeezed if own.row.kind.traits.is_kernel else cropped

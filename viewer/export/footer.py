@@ -13,13 +13,14 @@ from viewer.drawing.format import NS_UNITS, format_instant, format_ns
 from viewer.drawing.scale import AxisPixels
 from viewer.export.blocks import MARGIN, Block, paint_rule
 from viewer.export.picture_view import View
-from viewer.printable import visible
+from viewer.printable import counted, visible
 from viewer.state import Window
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, metrics, wrapped
+from viewer.trace.model import GUESSED_RANK
 
 _TEXT = 11
-_MOST_LINES = 12
+_MOST_LINES, _MOST_DOUBTS = 12, 3
 _CAPTION, _CAPTION_LINE, _CAPTION_PAD = 10.5, 1.43, 0.67
 _BAR_PX, _BAR_HEIGHT = 150, 26
 _MEAN = "mean over the GPUs"
@@ -76,21 +77,23 @@ def caption_block(
     pixels: float = _CAPTION,
     margin: int = MARGIN,
 ) -> Block:
-    """Return the caption: the source of the picture, and the definitions of its numbers."""
-    texts = ["  ·  ".join(caption(view)), "; ".join(definitions) + "."]
+    """Return the caption: the source of the picture, what is not sure of it, what its numbers mean."""
+    theme = view.theme
+    texts = [("  ·  ".join(caption(view)), theme.text), ("; ".join(definitions) + ".", theme.text_soft)]
+    if told := list(doubts(view)):
+        texts.insert(1, (f"Not sure: {' '.join(told)}", theme.warning))
     lines = [
-        (line, number == 0)
-        for number, text in enumerate(texts)
+        (line, ink)
+        for text, ink in texts
         for line in wrapped(text, width - 2 * margin, pixels, most=_MOST_LINES)
     ]
     high, pad = pixels * _CAPTION_LINE, round(pixels * _CAPTION_PAD)
 
     def paint(painter: QPainter, rect: QRect) -> None:
-        paint_rule(painter, rect.adjusted(margin, 0, -margin, 0), view.theme)
+        paint_rule(painter, rect.adjusted(margin, 0, -margin, 0), theme)
         y = float(rect.top() + pad)
-        for line, is_fact in lines:
+        for line, ink in lines:
             base = marks.text_baseline(y, high, pixels)
-            ink = view.theme.text if is_fact else view.theme.text_soft
             marks.paint_text(painter, line, rect.left() + margin, base, pixels, ink)
             y += high
 
@@ -111,6 +114,25 @@ def caption(view: View) -> Iterator[str]:
     yield f"Lightbox {__version__}"
 
 
+def doubts(view: View) -> Iterator[str]:
+    """Yield what makes the picture's numbers unsure, a sentence each, as the report's `unreliable` has it.
+
+    Recordings that lost rows or whose clocks are off, and iterations that nothing in the file names.
+    """
+    study, shown = view.study, _processes(view)
+    gpus = {gpu.index for gpu in study.trace.gpus if gpu.process in shown}
+    errors = [f.title for f in study.findings if f.severity == "error" and (f.gpu is None or f.gpu in gpus)]
+    yield from (f"{title.rstrip('.')}." for title in errors[:_MOST_DOUBTS])
+    if (more := len(errors) - _MOST_DOUBTS) > 0:
+        yield f"Diagnostics has {counted(more, 'more error')}."
+    if view.iterations is not None and view.iterations.doubt_text:
+        yield view.iterations.doubt_text
+
+
+def _processes(view: View) -> set[int | None]:
+    return {row.process for row, _ in view.rows}
+
+
 def definitions(view: View) -> Iterator[str]:
     """Yield what the numbers of a picture mean, and over what they are counted."""
     if view.extras.headers:
@@ -128,8 +150,9 @@ def definitions(view: View) -> Iterator[str]:
 def state_definitions(view: View) -> Iterator[str]:
     """Yield what the state lanes mean, and which of the time shown was not recorded."""
     yield STATES
-    if view.iterations is not None and view.iterations.doubt:
-        yield view.iterations.doubt_text[:1].lower() + view.iterations.doubt_text[1:].rstrip(".")
+    shown = _processes(view)
+    if any(p.index in shown and p.rank_from == GUESSED_RANK for p in view.study.trace.processes):
+        yield "ranks follow the order of pids: nothing in the file names them"
     low, high = view.study.trace.span_ns
     if view.window_ns[0] < low or view.window_ns[1] > high:
         yield f"the recording runs from {window_text((low, high))}: time outside it counts nowhere"

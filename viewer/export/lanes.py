@@ -18,7 +18,7 @@ from viewer.export.paint_notes import paint_times
 from viewer.export.picture_view import View
 from viewer.state import Window
 from viewer.timeline.paint import marks
-from viewer.timeline.paint.paint_rows import Frame, paint_frame, paint_labels
+from viewer.timeline.paint.paint_rows import Frame, paint_ground, paint_labels, paint_over, paint_rects
 
 LEAST_CONTRAST = 4.5
 """Of text on its ground."""
@@ -38,7 +38,9 @@ def paint_lanes(painter: QPainter, frame: Frame, view: View, ground: Theme, note
         Of what lies under the bars.
     """
     theme = view.theme
-    paint_frame(painter, replace(frame, theme=ground, labels=(), kept=()))
+    paint_ground(painter, replace(frame, theme=ground))
+    paint_rects(painter, frame.draw, frame.argb)
+    paint_over(painter, replace(frame, labels=(), kept=()))
     marks.paint_measurements(painter, frame.scale, view.measurements, frame.height, frame.dpr)
     for selection in view.selections:
         if selection[1] >= frame.scale.start_ns and selection[0] <= frame.scale.end_ns:

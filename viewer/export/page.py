@@ -196,6 +196,7 @@ class PicturePage:
         above: set[str] = set()
         for placed in self._placed:
             row = placed.row
+            parent = row.parent.parent if row.parent is not None and row.parent.is_merged else row.parent
             rect = QRect(0, top + placed.y, width, placed.height)
             painter.save()
             painter.setClipRect(rect)
@@ -203,7 +204,7 @@ class PicturePage:
                 figures_in(view.study, row, view.window_ns, view.scope),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),
-                as_path=row.parent is not None and row.parent.key not in above,
+                as_path=parent is not None and parent.key not in above,
             )
             paint_header(painter, placed, rect, view.ground, style)
             painter.restore()
