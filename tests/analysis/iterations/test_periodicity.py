@@ -150,3 +150,9 @@ def test_nothing_regular_is_no_guess():
     study = Study(maker.trace())
     assert guesses(study.trace, study.order, study.classes) == []
     assert study.iterations() is None
+
+
+def test_the_span_is_from_the_first_to_the_last_one():
+    late = np.append(np.arange(200, 230), spaced(20, 20, tail=9))
+    assert [r.span for r in rhythms(late)] == [40 / 80]
+    assert rhythms(np.append(np.arange(200, 231), spaced(20, 20, tail=9))) == []

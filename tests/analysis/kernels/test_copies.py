@@ -2,7 +2,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.kernels.copies import copies, in_front
+from viewer.analysis.kernels.copies import before_first_kernel, copies, in_front
 from viewer.analysis.kernels.sync_time import ALL_CALLS, syncs
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import iteration_scope
@@ -183,3 +183,21 @@ def test_synchronising_calls_are_those_of_the_gpus_own_process_and_its_threads()
 def test_no_call_that_waits_is_no_row():
     study = Study(TraceMaker().kernel(0, 100).call(10, 20, "cudaMalloc").trace())
     assert syncs(study.launches, study.parts, study.range_scope(0, 100)).empty
+
+
+def test_an_iteration_after_the_last_kernel_has_none_to_wait_for():
+    maker = TraceMaker()
+    for number in range(4):
+        at = 1000 * number
+        maker.range(at, at + 900, f"step {number}")
+        maker.call(at + 10, at + 15, correlation=1 + number)
+        if number < 3:
+            maker.kernel(at + 300, at + 800, correlation=1 + number)
+        else:
+            maker.copy(at + 300, at + 400, bytes=MB, copy_kind=1, correlation=1 + number)
+    study = Study(maker.trace())
+    iterations = study.iterations()
+    assert iterations.starts.tolist() == [[300, 1300, 2300, 3300, 3400]]
+    low, first = before_first_kernel(study.trace, study.classes, iterations, 0)
+    assert low.tolist() == [300, 300, 1300, 2300]
+    assert first.tolist() == [300, 1300, 2300, 3300]
