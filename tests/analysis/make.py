@@ -27,8 +27,8 @@ CORRELATED = {
     },
     Kind.NVTX: {"event_type": np.uint8, "argb": np.uint32, "is_open": np.uint8, "file_row": np.int64},
     Kind.OSRT: {"file_row": np.int64},
-    Kind.ON_CPU: {"cpu": np.uint16},
-    Kind.OVERHEAD: {"file_row": np.int64},
+    Kind.ON_CPU: {"cpu": np.uint16, "preempted": np.uint8},
+    Kind.OVERHEAD: {"file_row": np.int64, "is_cuda": np.uint8},
 }  # fmt: skip
 
 

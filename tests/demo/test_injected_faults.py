@@ -7,7 +7,7 @@ from viewer.analysis.stalls.causes import IDLE_CAUSES
 from viewer.analysis.stalls.stalls import IDLE
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions
-from viewer.demo.injected_faults import FAULTS, METRICS, RANGES, TINY_KERNELS, WAIT_MS
+from viewer.demo.injected_faults import FAULTS, FLUSH_MS, METRICS, PREEMPTED_MS, RANGES, TINY_KERNELS, WAIT_MS
 from viewer.readers import read
 from viewer.trace import Kind
 
@@ -28,6 +28,7 @@ def idle_of(request, make):
             ("inside", Kind.NVTX),
             ("drained_by", Kind.API),
             ("other_call", Kind.API),
+            ("blocking_call", Kind.API),
             ("awaited", Kind.API),
         ):
             ids, names = study.trace.events[events].name_id, study.trace.names
@@ -80,8 +81,31 @@ def test_an_event_that_comes_late(idle_of):
     assert set(found["awaited"]) == {"cudaStreamWaitEvent"}
 
 
+def test_a_thread_that_loses_its_core_is_preempted_and_does_not_wait(idle_of):
+    found = planted(idle_of, "preempted")
+    assert len(found) == RANKS * (ITERATIONS - 1)
+    assert set(found["cause"]) == {"preempted"}
+    assert (found["preempted_ns"] > 0.9 * PREEMPTED_MS * 1e6).all()
+    assert "preempted" not in set(idle_of("busy-cpu")["cause"]), "in a synchronisation it costs nothing"
+
+
+def test_the_profilers_own_work_is_the_profilers(idle_of):
+    found = planted(idle_of, "buffer-flush")
+    assert len(found) == RANKS * (ITERATIONS - 1)
+    assert set(found["cause"]) == {"profiler"}
+    assert (found["profiler_ns"] > 0.9 * FLUSH_MS * 1e6).all()
+
+
+def test_a_loop_that_polls_is_named_for_what_it_asks(idle_of):
+    found = planted(idle_of, "polling")
+    assert len(found) == RANKS * (ITERATIONS - 1)
+    assert set(found["cause"]) == {"synchronise"}
+    assert set(found["blocking_call"]) == {"cudaEventQuery"}
+    assert set(found["other_call"]) == {"cudaMalloc"}
+
+
 def test_not_everything_is_a_synchronisation(idle_of):
-    for kind in FAULTS:
+    for kind in set(FAULTS) - {"polling"}:
         found = idle_of(kind)
         assert set(found["cause"]) <= set(IDLE_CAUSES)
         assert share(found, found["cause"] == "synchronise") < 0.35, kind

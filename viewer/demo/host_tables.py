@@ -11,12 +11,14 @@ from viewer.demo.ids import THREADS_START_NS, Strings, cpus, global_tids
 from viewer.demo.loops import SAMPLE_ITERATIONS, SAMPLE_TEXT
 from viewer.demo.markings import DOMAIN_IDS, marked
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import Do
+from viewer.demo.program import FLUSH, PREEMPTED, Do
 from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
 NVTX_PUSH_POP = 59
 OSRT_CLASS = 27
+BUFFER_FLUSH = 3
+RUNNABLE, INTERRUPTIBLE = 1, 2
 _HOST_SEED = 2
 _LOADER_LEAD_NS = 24_000_000
 _LOADER_READS = 9
@@ -48,11 +50,14 @@ class HostTables:
             yield from self._sample(iteration)
         waits = [*self._pauses(iteration), *self._hand_overs(iteration)]
         for thread, name, start, end in waits:
-            if self.options.like == "megatron":
+            if name == FLUSH:
+                yield "PROFILER_OVERHEAD", self._overhead(thread, name, start, end)
+                continue
+            if self.options.like == "megatron" and name != PREEMPTED:
                 yield "OSRT_API", self._os_call(thread, name, start, end)
-            yield "SCHED_EVENTS", self._away(thread, start, end)
+            yield "SCHED_EVENTS", self._away(thread, start, end, name == PREEMPTED)
         for start, end in self._preemptions(iteration):
-            yield "SCHED_EVENTS", self._away("main", start, end)
+            yield "SCHED_EVENTS", self._away("main", start, end, True)
         yield from self._loader(iteration)
 
     def _ranges(self, iteration: SimulatedIteration) -> Rows:
@@ -170,7 +175,16 @@ class HostTables:
             "argumentsId": 0,
         }
 
-    def _away(self, thread: str, start: Int64, end: Int64) -> Rows:
+    def _overhead(self, thread: str, name: str, start: Int64, end: Int64) -> Rows:
+        return {
+            "start": start,
+            "end": end,
+            "globalTid": self._tids[thread],
+            "nameId": self.strings(name),
+            "overheadType": BUFFER_FLUSH,
+        }
+
+    def _away(self, thread: str, start: Int64, end: Int64, preempted: bool = False) -> Rows:
         """Return each rank's context switches around a time off its core: out at `start`, in at `end`."""
         ranks = len(start)
         return {
@@ -178,5 +192,7 @@ class HostTables:
             "cpu": np.tile(self._cpus[thread], 2),
             "isSchedIn": np.repeat(np.array([0, 1], np.int64), ranks),
             "globalTid": np.tile(self._tids[thread], 2),
-            "threadState": 0,
+            "threadState": np.repeat(
+                np.array([RUNNABLE if preempted else INTERRUPTIBLE, 0], np.int64), ranks
+            ),
         }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from viewer.demo.program import COMPUTE, WAIT, Do, Script, Step
+from viewer.demo.program import COMPUTE, FLUSH, PREEMPTED, WAIT, Do, Script, Step
 
-Fault = Literal["busy-cpu", "item", "malloc", "tiny-kernels", "event-wait"]
+Fault = Literal[
+    "busy-cpu", "item", "malloc", "tiny-kernels", "event-wait", "preempted", "buffer-flush", "polling"
+]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
 RANGES: dict[Fault, str] = {
@@ -15,11 +17,15 @@ RANGES: dict[Fault, str] = {
     "malloc": "grow_workspace",
     "tiny-kernels": "update_ema",
     "event-wait": "receive_activations",
+    "preempted": "collate_batch",
+    "buffer-flush": "next_microbatch",
+    "polling": "await_transfer",
 }
 """The NVTX range in which each fault happens."""
 
 BUSY_MS, MALLOC_MS, WAIT_MS = 9.0, 6.0, 4.0
 METRICS, TINY_KERNELS = 12, 300
+PREEMPTED_MS, FLUSH_MS, POLLING_MS = 8.0, 7.0, 6.0
 
 
 def inject_fault(w: Script, kind: Fault) -> None:
@@ -39,6 +45,18 @@ def inject_fault(w: Script, kind: Fault) -> None:
         for _ in range(TINY_KERNELS):
             w.work(0.012)
             w.kernel("clip", 2.1)
+    elif kind == "preempted":
+        # The host loses its core though it could go on, as where more threads run than there are cores.
+        w.pause(PREEMPTED, PREEMPTED_MS, 0.02)
+        w.kernel("dropout_add", 58)
+    elif kind == "buffer-flush":
+        w.pause(FLUSH, FLUSH_MS, 0.02)
+        w.kernel("dropout_add", 58)
+    elif kind == "polling":
+        w.call("cudaMalloc_v3020", 900, 0.05)
+        for _ in range(round(POLLING_MS * 1e3 / 12)):
+            w.call("cudaEventQuery_v3020", 3, 0.05)
+        w.kernel("dropout_add", 58)
     else:
         for _ in range(4):
             w.kernel("fc1", 724)

@@ -23,7 +23,7 @@ Oddity = Literal[
 ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
 """The oddities that a file may contain, see `viewer.demo.oddities`."""
 
-DEMO_VERSION = 7
+DEMO_VERSION = 8
 """Raise it when the same options give another file: cached demos of other versions are not used."""
 
 
@@ -49,7 +49,8 @@ class DemoOptions:
         The rank whose compute kernels take 6 % longer; None, or a rank that does not exist, for no slow rank.
     fault : Fault or None
         A fault to inject, in a separate NVTX range: a busy CPU, numbers fetched one by one, an allocation,
-        launch-bound tiny kernels, or a late event of another GPU.
+        launch-bound tiny kernels, a late event of another GPU, a lost core, the profiler's own work, or a
+        loop that polls.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
         prefetched, faster links between the ranks.

@@ -19,6 +19,7 @@ MEMCPY = "cudaMemcpyAsync_v3020"
 MEMSET = "cudaMemsetAsync_v3020"
 RECORD = "cudaEventRecord_v3020"
 WAIT = "cudaStreamWaitEvent_v3020"
+PREEMPTED, FLUSH = "", "CUPTI Buffer flush"
 STREAM_SYNC = "cudaStreamSynchronize_v3020"
 DEVICE_SYNC = "cudaDeviceSynchronize_v3020"
 
@@ -204,7 +205,10 @@ class Script:
         self.add(Step(Do.SYNC, self.thread, DEVICE_SYNC, 2_000, stream=-1))
 
     def pause(self, os_call: str, ms: float, spread: float = 0.06) -> None:
-        """Leave the core for a while, inside a call of the operating system."""
+        """Leave the core for a while, inside a call of the operating system.
+
+        `PREEMPTED` is no call: the thread only loses its core. `FLUSH` is the profiler's work on the core.
+        """
         self.add(Step(Do.PAUSE, self.thread, host_ns=round(ms * 1e6), os_call=os_call, spread=spread))
 
     def work(self, ms: float) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.core.nvtx_texts import CHECKPOINT, PHASES
-from viewer.analysis.launches.blocking_calls import SYNCHRONISING
+from viewer.analysis.launches.blocking_calls import is_synchronising
 from viewer.analysis.study import Study
 from viewer.drawing.colour import Argb, hex_argb, luminance, mix, oklch, to_oklch
 from viewer.drawing.theme import DARK, LIGHT, Theme
@@ -232,7 +232,7 @@ def _paint_calls(names: pa.Array, ids: npt.NDArray[np.int64], index: npt.NDArray
     group = np.full(len(ids), _GROUPS.index("call"))
     for pattern, name in ((_LAUNCH, "launch"), (_COPY_CALL, "copy"), (_SYNCHRONISE, _BLOCKING)):
         group[_matches(texts, pattern)] = _GROUPS.index(name)
-    group[[text in SYNCHRONISING for text in texts.to_pylist()]] = _GROUPS.index(_BLOCKING)
+    group[[is_synchronising(text) for text in texts.to_pylist()]] = _GROUPS.index(_BLOCKING)
     index[ids] = _FIRST + group * SHADES + _shade(texts)
 
 

@@ -27,7 +27,7 @@ KIND_NAMES = {
     Kind.NVTX: "NVTX",
     Kind.OSRT: "OS runtime",
     Kind.ON_CPU: "on the CPU",
-    Kind.OVERHEAD: "profiler overhead",
+    Kind.OVERHEAD: "overhead",
 }
 GROUPS = (*CLASSES, *(KIND_NAMES[k] for k in KINDS[1:]))
 """What an event can be: the class of a kernel, else its kind."""

@@ -41,7 +41,7 @@ _SPOKEN: Mapping[Kind, str] = {
     Kind.NVTX: "NVTX",
     Kind.OSRT: "OS runtime",
     Kind.ON_CPU: "context switches",
-    Kind.OVERHEAD: "profiler overhead",
+    Kind.OVERHEAD: "overhead",
 }
 
 

@@ -21,7 +21,7 @@ from viewer.trace.names import Names
 
 log = logging.getLogger("viewer.readers")
 
-VERSION = 6
+VERSION = 7
 """The format's version: raise it when the stored data, or the way they are read from a file, changes."""
 
 _META, _NAMES, _DIAGNOSTICS = "trace.json", "names.arrow", "diagnostics.arrow"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,12 +17,22 @@ from viewer.readers.raw_events import (
     narrow_rows,
     read_spans,
 )
-from viewer.readers.schema import CUPTI_OVERHEAD, ENUMS, SYNC_FALLBACK, TABLE_OF, UNNAMED
+from viewer.readers.schema import (
+    CUDA_OVERHEAD,
+    CUPTI_OVERHEAD,
+    ENUMS,
+    PROFILER_OVERHEAD,
+    RUNNABLE,
+    SYNC_FALLBACK,
+    TABLE_OF,
+    UNNAMED,
+)
 from viewer.readers.tables import NO_TIME, Field, RawColumns
 from viewer.trace.events import AnyArray, Int64, Kind, UInt32
 
 _SUFFIX = re.compile(r"_v\d+$")
 NO_STREAM = 0xFFFFFFFF
+NO_TYPE = -1
 _LOW_BITS = np.uint32((1 << 24) - 1)
 
 _THREAD = Field("globalTid")
@@ -42,17 +53,39 @@ def read_osrt(reading: ReadContext) -> RawEvents:
 
 
 def read_overhead(reading: ReadContext) -> RawEvents:
-    """Read the profiler overhead: PROFILER_OVERHEAD, and CUPTI's table with negative row numbers."""
+    """Read the overhead: PROFILER_OVERHEAD, and CUPTI's table with negative row numbers.
+
+    CUPTI's table holds what CUDA does itself too, such as loading a module, or waiting where the buffer of
+    commands is full: `is_cuda` tells it from the profiler's own work.
+    """
     parts = []
+    known = enum_labels(reading, "overheadType")
     for table in (TABLE_OF[Kind.OVERHEAD], CUPTI_OVERHEAD):
-        columns, _ = read_spans(reading, table, [_THREAD, _NAME])
+        columns, _ = read_spans(reading, table, [_THREAD, _NAME, Field("overheadType", np.int32, NO_TYPE)])
         name = _call_names(reading, columns.take("nameId"))
+        codes, types = distinct(columns.take("overheadType"))
+        is_cuda = np.array([_is_cuda(table, kind, known) for kind in types.tolist()], np.uint8)[codes]
         # The sign tells the two tables apart; - 1, as row 0 has no negative.
         rows = columns.rows if table != CUPTI_OVERHEAD else -columns.rows - 1
-        parts.append((columns.take("start"), columns.take("end"), columns.take("globalTid"), name, rows))
-    start, end, thread, name, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        span = columns.take("start"), columns.take("end")
+        parts.append((*span, columns.take("globalTid"), name, rows, is_cuda))
+    start, end, thread, name, rows, is_cuda = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     owner, owners = group(_main_thread(thread))
-    return RawEvents(Kind.OVERHEAD, start, end, name.astype(np.uint32), owner, owners, {"file_row": rows})
+    extra: dict[str, AnyArray] = {"file_row": rows, "is_cuda": is_cuda.astype(np.uint8)}
+    return RawEvents(Kind.OVERHEAD, start, end, name.astype(np.uint32), owner, owners, extra)
+
+
+def _is_cuda(table: str, kind: int, labels: Mapping[int, str]) -> bool:
+    """Return whether an overhead is CUDA's own, not the profiler's: by its type, in the words of the file.
+
+    In CUPTI's table what is of no known type is not the profiler's, in the profiler's own it is.
+    """
+    label = labels.get(kind, "").lower()
+    if "(profiler)" in label or "cupti" in label:
+        return False
+    if "(cuda)" in label or kind in CUDA_OVERHEAD:
+        return True
+    return table == CUPTI_OVERHEAD and kind not in PROFILER_OVERHEAD
 
 
 def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
@@ -60,11 +93,13 @@ def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
 
     A span ends at the thread's next switch of either direction: a thread that is switched in twice
     counts as on the CPU throughout. After the last switch in it ends with the session. The time before a
-    thread's first switch is unknown and gives no span.
+    thread's first switch is unknown and gives no span. `preempted` tells the spans after which the thread was
+    ready to run and did not: it had not gone to wait.
     """
     table = TABLE_OF[Kind.ON_CPU]
     fields = [
-        Field("start", np.int64, NO_TIME), Field("cpu", np.uint16), Field("isSchedIn", np.uint8), _THREAD
+        Field("start", np.int64, NO_TIME), Field("cpu", np.uint16), Field("isSchedIn", np.uint8), _THREAD,
+        Field("threadState", np.int32),
     ]  # fmt: skip
     columns = reading.tables.integers(table, fields, reading.cancelled)
     if table in reading.tables.names:
@@ -73,21 +108,27 @@ def read_on_cpu(reading: ReadContext, session_end_ns: int) -> RawEvents:
     placed = is_time(values["start"])
     start = values["start"][placed] - reading.shift_ns
     cpu, is_in, thread = values["cpu"][placed], values["isSchedIn"][placed] != 0, values["globalTid"][placed]
+    state = values["threadState"][placed]
     codes, owners = group(thread)
     # By thread, then by time: each row's successor is then the thread's next switch, and its start is the
     # end of this row. Rows that are a thread's last have a successor of another thread.
     order = np.lexsort((start, codes))
-    start, cpu, is_in, codes = start[order], cpu[order], is_in[order], codes[order]
+    start, cpu, is_in = start[order], cpu[order], is_in[order]
+    codes, state = codes[order], state[order]
     end = np.full(len(start), session_end_ns)
     same = codes[1:] == codes[:-1]
     end[:-1][same] = start[1:][same]
+    runnable = [k for k, label in enum_labels(reading, "threadState").items() if label in RUNNABLE]
+    preempted = np.zeros(len(start), np.uint8)
+    preempted[:-1] = same & ~is_in[1:] & np.isin(state[1:], runnable)
     # A switch after the session's end would give a negative length.
     end = np.maximum(end, start)
-    start, end, cpu, codes = start[is_in], end[is_in], cpu[is_in], codes[is_in]
+    start, end, cpu, codes, preempted = start[is_in], end[is_in], cpu[is_in], codes[is_in], preempted[is_in]
     numbers, cpus = distinct(cpu)
     base = reading.interner.add([f"CPU {number}" for number in cpus.tolist()])
     name = numbers.astype(np.uint32) + np.uint32(base)
-    return RawEvents(Kind.ON_CPU, start, end, name, codes, owners, {"cpu": cpu})
+    extra: dict[str, AnyArray] = {"cpu": cpu, "preempted": preempted}
+    return RawEvents(Kind.ON_CPU, start, end, name, codes, owners, extra)
 
 
 def read_sync(reading: ReadContext) -> RawEvents:

@@ -27,6 +27,13 @@ CALL_CHAINS: Mapping[Kind, str] = {Kind.API: "CUDA_CALLCHAINS", Kind.OSRT: "OSRT
 CUPTI_OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
 """The second table of `Kind.OVERHEAD` (schema 3.24 on); its rows have negative ``file_row``."""
 
+PROFILER_OVERHEAD = (3, 4, 5)
+"""The values of ``overheadType`` for the profiler's own work: buffer flush, instrumentation, resources."""
+CUDA_OVERHEAD = (2, 6, 7, 8)
+"""Those for CUDA's: the driver's compiler, modules and functions that are loaded, a full command buffer."""
+RUNNABLE = frozenset({"Running", "Runnable", "Ready"})
+"""The states of a thread that was taken off its CPU and could have gone on."""
+
 _PREFIXES = ("CUPTI_ACTIVITY_", "TARGET_INFO_", "ENUM_", "META_DATA_", "MPI_", "CUDA_")
 _SINGLES = {
     "ANALYSIS_DETAILS", "EXPORT_META_DATA", "StringIds", "ThreadNames", "PROCESSES", "NVTX_EVENTS",
@@ -66,6 +73,10 @@ COPY_NAMES: Mapping[int, str] = {
 _MEMORY = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed"}
 _SYNC = {1: "Event sync", 2: "Stream wait sync", 3: "Stream sync", 4: "Context sync"}
 _LAUNCH = {1: "Regular", 2: "Cooperative single-device", 3: "Cooperative multi-device"}
+_THREAD_STATE = {
+    0: "Unknown", 1: "Running", 2: "Interruptible", 3: "Uninterruptible", 4: "Stopped", 5: "Terminated",
+    6: "Unscheduled", 7: "Waiting", 8: "OS runtime", 9: "Initialized", 10: "Transition",
+}  # fmt: skip
 _SEVERITY = {1: "Info", 2: "Warning", 3: "Error", 4: "Verbose"}
 
 ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
@@ -81,6 +92,7 @@ ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
     "eventType": (("ENUM_NSYS_EVENT_TYPE",), {}),
     "eventClass": (("ENUM_NSYS_EVENT_CLASS",), {}),
     "overheadType": (("ENUM_CUPTI_OVERHEAD_TYPE",), {}),
+    "threadState": (("ENUM_SAMPLING_THREAD_STATE",), _THREAD_STATE),
     "severity": (("ENUM_DIAGNOSTIC_SEVERITY_LEVEL",), _SEVERITY),
     "source": (("ENUM_DIAGNOSTIC_SOURCE_TYPE",), {}),
 }

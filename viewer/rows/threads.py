@@ -1,4 +1,4 @@
-"""The rows of a process's threads: on the CPU, NVTX by domain, CUDA API, OS runtime, profiler overhead."""
+"""The rows of a process's threads: on the CPU, NVTX by domain, CUDA API, OS runtime, overhead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.trace.events import Int64
 _TABLES = (
     (RowKind.API, "CUDA API"),
     (RowKind.OSRT, "OS runtime"),
-    (RowKind.OVERHEAD, "Profiler overhead"),
+    (RowKind.OVERHEAD, "Overhead"),
 )
 _COUNTED = (Kind.ON_CPU, Kind.API, Kind.OSRT, Kind.OVERHEAD)
 

@@ -48,11 +48,13 @@ def test_inside_is_the_innermost_range_over_half_of_the_window(pairs, start, len
         assert at == -1
 
 
-@given(spans, spans, spans, st.integers(0, 40), st.integers(1, 20))
-def test_the_longest_call_of_each_kind_and_the_call_that_blocks(blocking, calls, system, start, length):
+@given(spans, spans, spans, spans, st.integers(0, 40), st.integers(1, 20))
+def test_the_call_with_the_largest_sum_and_the_call_that_blocks(
+    blocking, calls, frees, system, start, length
+):
     end = start + length
     maker = TraceMaker().call(0, 100, "cudaDeviceSynchronize", tid=2)
-    named = {"cudaDeviceSynchronize": blocking, "cudaMalloc": calls}
+    named = {"cudaDeviceSynchronize": blocking, "cudaMalloc": calls, "cudaFree": frees}
     maker.thread(0, 1)
     for name, pairs in named.items():
         for low, high in pairs:
@@ -66,13 +68,18 @@ def test_the_longest_call_of_each_kind_and_the_call_that_blocks(blocking, calls,
     def shared(pairs):
         return max((min(b, end) - max(a, start) for a, b in pairs if a < end and b > start), default=0)
 
-    for name, pairs in named.items():
-        (call,), (ns,) = hosts.longest_call(thread, *window, blocking=name == "cudaDeviceSynchronize")
-        assert ns == shared(pairs)
+    def total(pairs):
+        return sum(max(min(b, end) - max(a, start), 0) for a, b in pairs)
+
+    for blocks in (True, False):
+        (call,), (ns,) = hosts.longest_call(thread, *window, blocking=blocks)
+        sums = {name: total(pairs) for name, pairs in named.items() if (name[4] == "D") == blocks}
+        assert ns == max(sums.values())
         assert (call >= 0) == (ns > 0)
         if ns:
-            assert shared([(trace.api.start_ns[call], trace.api.end_ns[call])]) == ns
-            assert trace.names[trace.api.name_id[call]] == name
+            name = trace.names[trace.api.name_id[call]]
+            assert sums[name] == ns, "the name with the largest sum"
+            assert shared([(trace.api.start_ns[call], trace.api.end_ns[call])]) == shared(named[name])
     (call,) = hosts.longest_os_call(thread, *window)
     table = trace.events[Kind.OSRT]
     best = shared(system)
@@ -124,3 +131,71 @@ def test_what_is_recorded_tells_waiting_from_working():
     for kind in (Kind.OSRT, Kind.ON_CPU):
         maker = TraceMaker()
         assert hosts(maker.add(kind, maker.thread(0, 1), 0, 5, "read")).is_recorded
+
+
+def split(hosts, thread, start, end):
+    """Return blocking, other call, profiler, off the CPU, preempted, host code, unknown of one window."""
+    return hosts.time(thread).split(array(start), array(end))[:, 0].tolist()
+
+
+US = 1_000
+
+
+def polling(count, every_ns, name="cudaEventQuery", other=()):
+    """Calls of 2 µs on thread 1, which is always on a CPU."""
+    maker = TraceMaker(session_ns=100_000 * US)
+    for number in range(count):
+        maker.call(number * every_ns, number * every_ns + 2 * US, name)
+    for start, end, what in other:
+        maker.call(start, end, what)
+    maker.add(Kind.ON_CPU, maker.thread(0, 1), 0, 100_000 * US, "CPU 1")
+    return Hosts(Study(maker.trace()).launches)
+
+
+def test_a_loop_that_asks_whether_the_gpu_is_done_waits_for_it():
+    hosts = polling(100, 5 * US)
+    assert split(hosts, 0, 0, 497 * US) == [497 * US, 0, 0, 0, 0, 0, 0]
+    (call,), (ns,) = hosts.longest_call(0, array(0), array(497 * US), blocking=True)
+    assert hosts.trace.names[hosts.trace.api.name_id[call]] == "cudaEventQuery"
+    assert ns == 200 * US
+    assert split(polling(100, 5 * US, "cuStreamQuery_ptsz"), 0, 0, 497 * US)[0] == 497 * US
+
+
+def test_a_few_queries_and_queries_far_apart_are_calls_like_others():
+    few = polling(9, 5 * US)
+    assert split(few, 0, 0, 45 * US) == [0, 18 * US, 0, 0, 0, 27 * US, 0]
+    apart = polling(20, 200 * US)
+    assert split(apart, 0, 0, 400 * US) == [0, 4 * US, 0, 0, 0, 396 * US, 0]
+    cut = polling(20, 10 * US, other=[(95 * US, 97 * US, "cudaMalloc")])
+    assert split(cut, 0, 0, 200 * US)[:2] == [184 * US, 2 * US], "two runs of ten, a call between"
+
+
+def test_the_longest_single_call_does_not_name_a_loop_of_others():
+    other = [
+        (600 * US, 700 * US, "cudaMalloc"),
+        *((at * US, (at + 15) * US, "cudaFree") for at in range(710, 910, 20)),
+    ]
+    hosts = polling(0, 1, other=other)
+    (call,), (ns,) = hosts.longest_call(0, array(590 * US), array(1_000 * US), blocking=False)
+    assert (hosts.trace.names[hosts.trace.api.name_id[call]], ns) == ("cudaFree", 150 * US)
+
+
+def test_a_thread_that_was_ready_to_run_was_preempted():
+    maker = TraceMaker(session_ns=1_000)
+    thread = maker.thread(0, 1)
+    for start, end, taken in ((0, 100, 0), (200, 300, 1), (450, 500, 0)):
+        maker.add(Kind.ON_CPU, thread, start, end, "CPU 1", preempted=taken)
+    maker.call(320, 340)
+    hosts = Hosts(Study(maker.trace()).launches)
+    assert split(hosts, 0, 0, 500) == [0, 20, 0, 100, 130, 250, 0]
+
+
+def test_the_profilers_work_goes_before_the_call_that_it_lies_in():
+    maker = TraceMaker(session_ns=1_000)
+    thread = maker.thread(0, 1)
+    maker.add(Kind.ON_CPU, thread, 0, 1_000, "CPU 1").call(100, 300, "cudaLaunchKernel")
+    maker.add(Kind.OVERHEAD, thread, 150, 350, "CUPTI Buffer flush")
+    maker.add(Kind.OVERHEAD, thread, 400, 500, "Command Buffer Full", is_cuda=1)
+    hosts = Hosts(Study(maker.trace()).launches)
+    assert split(hosts, 0, 0, 600) == [0, 50, 200, 0, 0, 350, 0]
+    assert hosts.profiler_of(0).total() == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,39 @@ class Overlaps:
         event[self.stall_at[order]] = self.event_at[order]
         length[self.stall_at[order]] = self.length_ns[order]
         return event, length
+
+    def most(self, kind: npt.NDArray[np.integer[Any]]) -> tuple[Positions, Int64]:
+        """Return for each stall the longest event of the kind that shares most time with it, and that time.
+
+        Parameters
+        ----------
+        kind : ndarray of int, shape (m,)
+            Of each event, such as its name.
+
+        Returns
+        -------
+        ndarray of int64, shape (stalls,)
+            Positions of the events, -1 for none.
+        ndarray of int64, shape (stalls,)
+            What all events of that kind share with the stall, ns.
+        """
+        event, total = np.full(self.stalls, -1, np.int64), np.zeros(self.stalls, np.int64)
+        if not len(self.event_at):
+            return event, total
+        # By (stall, kind), the longest pair last; of equally long ones the first event.
+        kinds = np.asarray(kind)[self.event_at].astype(np.int64)
+        order = np.lexsort((-self.event_at, self.length_ns, kinds, self.stall_at))
+        stall, of_kind = self.stall_at[order], kinds[order]
+        is_first = np.concatenate(([True], (stall[1:] != stall[:-1]) | (of_kind[1:] != of_kind[:-1])))
+        first = np.flatnonzero(is_first)
+        longest = order[np.append(first[1:], len(order)) - 1]
+        sums = np.add.reduceat(self.length_ns[order], first)
+        # Several kinds write to one stall, and the last to write stays: that with the largest sum, of equal
+        # ones that of the first event.
+        by_sum = np.lexsort((-self.event_at[longest], sums))
+        event[stall[first][by_sum]] = self.event_at[longest[by_sum]]
+        total[stall[first][by_sum]] = sums[by_sum]
+        return event, total
 
     def counts(self) -> Int64:
         """Return how many events overlap each stall, shape (stalls,)."""

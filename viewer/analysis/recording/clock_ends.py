@@ -192,11 +192,11 @@ def _judged(gpu: int, edges: list[_Edge], every: dict[int, list[_Edge]]) -> EndO
     partners = {edge.other for edge in edges}
     kinds = {edge.kind for edge in edges}
     middle, growth = float(np.median(offset)), float(np.median(drift))
-    size = np.abs(offset) + np.abs(drift)
     # Relative for large offsets, since a drift that is fitted twice differs by a share of itself.
     tolerance = max(_STEADY_NS, _ALIKE * (abs(middle) + abs(growth)))
-    # Its own partners end with it, whatever runs in step besides: one that does clears it.
-    is_off = bool((size >= LEAST_NS).all())
+    # Its own partners end with it, whatever runs in step besides: one that does clears it, as all have to say
+    # the same.
+    is_off = abs(middle) + abs(growth) >= LEAST_NS
     is_alike = bool(
         (np.abs(offset - middle) <= tolerance).all() and (np.abs(drift - growth) <= tolerance).all()
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.launches.attribution import Indices, LaunchedOperations, Mask, launched_operations
+from viewer.analysis.launches.blocking_calls import plain_call
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import Gpu, Kind, Trace
 from viewer.trace.events import Int64, UInt32
@@ -205,9 +206,9 @@ def _tightest(bounds: Bounds, window: tuple[int, int], sign: int) -> Bounds:
 
 
 def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
-    """Return which events have one of some names."""
+    """Return which events have one of some names, in any spelling."""
     used, code = coded(name_id)
-    is_named = np.array([name in calls for name in trace.names.take(used)], bool)
+    is_named = np.array([plain_call(name) in calls for name in trace.names.take(used)], bool)
     return np.asarray(is_named[code])
 
 

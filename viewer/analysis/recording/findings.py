@@ -46,7 +46,7 @@ def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
         *_unknown_launches(launches),
         *_graphs(trace),
         *_outside(trace),
-        *_profiler_overhead(trace),
+        *_overhead(trace),
         *_migrations(trace),
         *about_recording(trace),
     ]
@@ -205,16 +205,39 @@ def _outside(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _profiler_overhead(trace: Trace) -> Iterator[Finding]:
+def _overhead(trace: Trace) -> Iterator[Finding]:
+    """Yield what the profiler itself took of the window, and what CUDA did there besides its calls."""
     overhead = trace.events[Kind.OVERHEAD]
+    if not len(overhead):
+        return
     start, end = trace.window_ns
-    covered = union(overhead.start_ns, overhead.end_ns).clip(start, end).total()
-    if covered * 100 > end - start:
+    is_cuda = overhead.columns["is_cuda"] != 0
+    for rows in (np.flatnonzero(~is_cuda), np.flatnonzero(is_cuda)):
+        covered = union(overhead.start_ns[rows], overhead.end_ns[rows]).clip(start, end).total()
+        if covered * 100 <= end - start:
+            continue
+        inside = rows[(overhead.end_ns[rows] > start) & (overhead.start_ns[rows] < end)]
+        share = f"{covered / 1e6:,.1f} ms, {100 * covered / (end - start):.1f} % of the window"
+        at = int(overhead.start_ns[inside].min())
+        if not is_cuda[rows[0]]:
+            yield Finding(
+                "profiler-overhead",
+                "warning",
+                f"The profiler itself took {share}",
+                "Gaps during it are the profiler's doing, not the program's.",
+                time_ns=at,
+            )
+            continue
+        used, count = np.unique(overhead.name_id[inside], return_counts=True)
+        named = ", ".join(
+            f"{name.lower()} {times:,} times"
+            for times, name in sorted(zip(count.tolist(), trace.names.take(used), strict=True), reverse=True)
+        )
         yield Finding(
-            "profiler-overhead",
-            "warning",
-            f"The profiler itself took {covered / 1e6:,.1f} ms, "
-            f"{100 * covered / (end - start):.1f} % of the window",
-            "Gaps during it are the profiler's doing, not the program's.",
-            time_ns=int(overhead.start_ns[0]),
+            "cuda-overhead",
+            "info",
+            f"CUDA itself worked or waited inside calls for {share}: {named}",
+            "It is the program's own time, not the profiler's. A full command buffer means that the CPU runs "
+            "ahead of the GPU; modules and functions are loaded when they are first used.",
+            time_ns=at,
         )

@@ -21,16 +21,28 @@ from viewer.trace.events import Int64
 SHARES = (
     "blocking_ns",
     "other_call_ns",
+    "profiler_ns",
     "off_cpu_ns",
+    "preempted_ns",
     "host_ns",
     "unknown_ns",
     "launch_to_start_ns",
     "gpu_side_ns",
 )
 """The parts of an idle stall; they sum to its length."""
-BLOCKING, OTHER_CALL, OFF_CPU, HOST, UNKNOWN, LAUNCH_TO_START, GPU_SIDE = range(len(SHARES))
+(
+    BLOCKING,
+    OTHER_CALL,
+    PROFILER,
+    OFF_CPU,
+    PREEMPTED,
+    HOST,
+    UNKNOWN,
+    LAUNCH_TO_START,
+    GPU_SIDE,
+) = range(len(SHARES))
 
-WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN = (
+WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN, TAKEN_OFF, BY_PROFILER = (
     "waiting",
     "host code",
     "synchronise",
@@ -38,20 +50,38 @@ WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN
     "launch-bound",
     "GPU side",
     "unknown",
+    "preempted",
+    "profiler",
 )
-IDLE_CAUSES = (WAITING, HOST_CODE, SYNCHRONISE, SLOW_CALL, LAUNCH_BOUND, ON_GPU_SIDE, NOT_KNOWN)
-_CAUSE_OF_SHARE = np.array(
-    [
-        IDLE_CAUSES.index(cause)
-        for cause in (SYNCHRONISE, SLOW_CALL, WAITING, HOST_CODE, NOT_KNOWN, ON_GPU_SIDE, ON_GPU_SIDE)
-    ],
-    np.int8,
+IDLE_CAUSES = (
+    WAITING,
+    HOST_CODE,
+    SYNCHRONISE,
+    SLOW_CALL,
+    LAUNCH_BOUND,
+    ON_GPU_SIDE,
+    TAKEN_OFF,
+    BY_PROFILER,
+    NOT_KNOWN,
 )
+_CAUSE_OF = {
+    BLOCKING: SYNCHRONISE,
+    OTHER_CALL: SLOW_CALL,
+    PROFILER: BY_PROFILER,
+    OFF_CPU: WAITING,
+    PREEMPTED: TAKEN_OFF,
+    HOST: HOST_CODE,
+    UNKNOWN: NOT_KNOWN,
+    LAUNCH_TO_START: ON_GPU_SIDE,
+    GPU_SIDE: ON_GPU_SIDE,
+}
+_CAUSE_OF_SHARE = np.array([IDLE_CAUSES.index(_CAUSE_OF[share]) for share in range(len(SHARES))], np.int8)
 
 LAUNCHES = 10
 SURROUNDING_NS = 1_000_000
 BETWEEN_LAUNCHES_NS = SURROUNDING_NS // LAUNCHES
 _OWNERS_TRIED = 4
+_UNDER_THE_PROFILER = 0.8
 
 
 @dataclass
@@ -60,7 +90,7 @@ class Causes:
 
     Attributes
     ----------
-    shares : ndarray of int64, shape (7, stalls)
+    shares : ndarray of int64, shape (9, stalls)
         In order of `SHARES`; each column sums to the stall's length.
     cause : ndarray of int8, shape (stalls,)
         Position in `IDLE_CAUSES`.
@@ -88,11 +118,15 @@ class Causes:
         return cls(shares, np.zeros(count, np.int8), thread, *(none.copy() for _ in range(6)))
 
 
-def find_causes(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, queued_ns: Int64) -> Causes:
+def find_causes(
+    hosts: Hosts, process: int, start_ns: Int64, end_ns: Int64, launch: Indices, queued_ns: Int64
+) -> Causes:
     """Find why a GPU was idle in some stalls.
 
     Parameters
     ----------
+    process : int
+        The one whose GPU it is.
     start_ns, end_ns : ndarray of int64, shape (stalls,)
         Disjoint and sorted.
     launch : ndarray of int64, shape (stalls,)
@@ -116,13 +150,26 @@ def find_causes(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices, q
     # Each stall is in one of the three masks, so that its shares sum to its length.
     causes.shares[UNKNOWN, ~known] = (end_ns - start_ns)[~known]
     causes.shares[GPU_SIDE, queued] = (end_ns - start_ns)[queued]
-    causes.shares[OTHER_CALL, split] = (stop - begin)[split]
+    in_profiler = _in_profiler(hosts, causes.thread, split, begin, stop)
+    causes.shares[OTHER_CALL, split] = (stop - begin - in_profiler)[split]
+    causes.shares[PROFILER, split] = in_profiler[split]
     causes.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
     _split_threads(hosts, causes, split, causes.thread, start_ns, begin)
     _follow(hosts, causes, split, start_ns, end_ns, begin, launch)
     _name_calls(hosts, causes, split, start_ns, begin, stop, launch)
+    _under_the_profiler(hosts, causes, process, start_ns, end_ns)
     _decide(hosts, causes, start_ns, end_ns, queued_ns)
     return causes
+
+
+def _in_profiler(
+    hosts: Hosts, threads: Indices, rows: npt.NDArray[np.bool_], begin: Int64, stop: Int64
+) -> Int64:
+    """Return how much of each launching call, [begin, stop), is the profiler's own work on its thread, ns."""
+    inside = np.zeros(len(begin), np.int64)
+    for thread, stalls in _by_thread(np.where(rows, threads, -1)):
+        inside[stalls] = hosts.time(thread).profiler.covered(begin[stalls], stop[stalls])
+    return inside
 
 
 def placed(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Causes:
@@ -216,6 +263,25 @@ def _name_calls(
         own = (stop - begin)[stalls]
         causes.other_call[stalls] = np.where(own > length, launch[stalls], other)
         causes.os_call[stalls] = hosts.longest_os_call(thread, low, high)
+
+
+def _under_the_profiler(hosts: Hosts, causes: Causes, process: int, start: Int64, end: Int64) -> None:
+    """Count what the profiler's work on other threads explains as the profiler's.
+
+    That is where it covers nearly all of a stall and nothing else explains it: the thread ran host code, was
+    in a call that ought to be short, or was not recorded.
+    """
+    work = hosts.profiler_of(process)
+    if not len(work):
+        return
+    covered = work.covered(start, end)
+    largest = causes.shares.argmax(axis=0)
+    under = np.flatnonzero(
+        np.isin(largest, (HOST, UNKNOWN, OTHER_CALL)) & (covered >= _UNDER_THE_PROFILER * (end - start))
+    )
+    moved = np.minimum(covered[under], causes.shares[largest[under], under])
+    causes.shares[largest[under], under] -= moved
+    causes.shares[PROFILER, under] += moved
 
 
 def _decide(hosts: Hosts, causes: Causes, start: Int64, end: Int64, queued_ns: Int64) -> None:

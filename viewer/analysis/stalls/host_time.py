@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,7 @@ import pyarrow.compute as pc
 from viewer.analysis.core.intervals import EMPTY, Intervals, union, window
 from viewer.analysis.core.overlaps import overlaps
 from viewer.analysis.launches.attribution import outermost, ranges_of
-from viewer.analysis.launches.blocking_calls import blocking_calls
+from viewer.analysis.launches.blocking_calls import blocking_calls, is_query
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import Events, Kind
 from viewer.trace.events import Int64
@@ -31,6 +33,10 @@ WAITING_CALLS = (
 """Calls of the operating system in which a thread waits: for data, a lock, a file, or time to pass."""
 
 
+BETWEEN_QUERIES_NS = 100_000
+_LEAST_QUERIES = 10
+"""So many calls in a row that ask whether the GPU is done, each soon after the other, are a wait for it."""
+
 DEEPEST = 255
 """The deepest nesting of ranges that is searched: the cost grows with the square of the depth."""
 
@@ -39,38 +45,50 @@ DEEPEST = 255
 class HostTime:
     """One thread's time as sets of intervals; inside a CUDA call only the call counts.
 
+    What the profiler does on the thread goes before all else. It and `calls` are disjoint from the three
+    that follow.
+
     Attributes
     ----------
     blocking : Intervals
-        Inside calls that return when the GPU is done.
+        Inside calls that return when the GPU is done, or asking again and again whether it is.
     calls : Intervals
-        Inside any CUDA call.
+        Inside any CUDA call, or between two that ask.
+    profiler : Intervals
+        In the profiler's own work.
     off_cpu : Intervals
-        Outside CUDA calls and off the CPU.
+        Outside CUDA calls and off the CPU, because it waited.
+    preempted : Intervals
+        Outside CUDA calls and off the CPU, though it was ready to run.
     unknown : Intervals
         Outside CUDA calls, where neither context switches nor operating system calls were recorded.
     """
 
     blocking: Intervals
     calls: Intervals
+    profiler: Intervals
     off_cpu: Intervals
+    preempted: Intervals
     unknown: Intervals
 
     def split(self, start_ns: Int64, end_ns: Int64) -> Int64:
-        """Return the thread's time in windows: blocking, other call, off the CPU, host code, unknown.
+        """Return the thread's time in windows.
 
         Returns
         -------
-        ndarray of int64, shape (5, windows)
-            The five sum to the length of the window.
+        ndarray of int64, shape (7, windows)
+            Blocking, other call, profiler, off the CPU, preempted, host code, unknown. They sum to the length
+            of the window.
         """
         blocking = self.blocking.covered(start_ns, end_ns)
         other = self.calls.covered(start_ns, end_ns) - blocking
-        off = self.off_cpu.covered(start_ns, end_ns)
-        unknown = self.unknown.covered(start_ns, end_ns)
-        # The rest, so that the five sum to the window exactly.
-        host = end_ns - start_ns - blocking - other - off - unknown
-        return np.stack((blocking, other, off, host, unknown))
+        rest = [
+            intervals.covered(start_ns, end_ns)
+            for intervals in (self.profiler, self.off_cpu, self.preempted, self.unknown)
+        ]
+        # The rest, so that all sum to the window exactly.
+        host = end_ns - start_ns - blocking - other - sum(rest)
+        return np.stack((blocking, other, *rest[:3], host, rest[3]))
 
 
 class Hosts:
@@ -81,11 +99,21 @@ class Hosts:
         self.trace = launches.trace
         self._times: dict[int, HostTime] = {}
         self._owners: dict[int, list[int]] = {}
+        self._profilers: dict[int, Intervals] = {}
 
     @cached_property
     def is_blocking(self) -> Mask:
         """Which API calls return when the GPU is done."""
         return blocking_calls(self._launches)
+
+    @cached_property
+    def _is_query(self) -> Mask:
+        """Which API calls ask whether the GPU is done."""
+        api = self.trace.api
+        used = np.unique(api.name_id)
+        asks = np.zeros(len(self.trace.names), bool)
+        asks[used] = [is_query(name) for name in self.trace.names.take(used)]
+        return np.asarray(asks[api.name_id])
 
     @property
     def is_recorded(self) -> bool:
@@ -120,9 +148,19 @@ class Hosts:
     def longest_call(
         self, thread: int, start_ns: Int64, end_ns: Int64, *, blocking: bool
     ) -> tuple[Indices, Int64]:
-        """Return the call that takes most of each of some disjoint windows, -1 for none, and how much, ns."""
+        """Return the call that takes most of each of some disjoint windows, -1 for none, and how much, ns.
+
+        Calls are counted by name: of the name with the largest sum it is the longest call. So a loop that
+        polls is named for what it asks, not for another call that happens to be the longest one. Calls that
+        ask whether the GPU is done are blocking where they poll.
+        """
         api, rows = self.trace.api, self.trace.api.of(thread)
-        calls = rows.start + np.flatnonzero(self.is_blocking[rows] == blocking)
+        is_blocking = self.is_blocking[rows]
+        asks = self._is_query[rows]
+        if asks.any():
+            polls = self.time(thread).blocking.covered(api.start_ns[rows], api.end_ns[rows]) > 0
+            is_blocking = is_blocking | (asks & polls)
+        calls = rows.start + np.flatnonzero(is_blocking == blocking)
         return _longest(api, calls, start_ns, end_ns)
 
     def longest_os_call(self, thread: int, start_ns: Int64, end_ns: Int64) -> Indices:
@@ -171,15 +209,52 @@ class Hosts:
     def _time(self, thread: int) -> HostTime:
         trace = self.trace
         api, rows = trace.api, trace.api.of(thread)
-        # A union, since calls nest: the runtime's around the driver's.
-        calls = union(api.start_ns[rows], api.end_ns[rows])
+        profiler = self._profiler(thread)
+        polling = self._polling(thread)
+        # Unions, since calls nest: the runtime's around the driver's.
+        calls = (union(api.start_ns[rows], api.end_ns[rows]) | polling) - profiler
         waits = self.is_blocking[rows]
-        blocking = union(api.start_ns[rows][waits], api.end_ns[rows][waits])
-        off, unknown = self._off_cpu(thread)
-        return HostTime(blocking, calls, off - calls, unknown - calls)
+        blocking = (union(api.start_ns[rows][waits], api.end_ns[rows][waits]) | polling) - profiler
+        off, preempted, unknown = self._off_cpu(thread)
+        in_call = calls | profiler
+        return HostTime(blocking, calls, profiler, off - in_call, preempted - in_call, unknown - in_call)
 
-    def _off_cpu(self, thread: int) -> tuple[Intervals, Intervals]:
-        """Return when a thread is off the CPU, and when that is not known.
+    def profiler_of(self, process: int) -> Intervals:
+        """Return when the profiler works on some thread of a process."""
+        if process not in self._profilers:
+            threads = self.trace.threads_of(process)
+            self._profilers[process] = reduce(or_, (self._profiler(t.index) for t in threads), EMPTY)
+        return self._profilers[process]
+
+    def _profiler(self, thread: int) -> Intervals:
+        """Return when the profiler works on a thread; what CUDA does there itself is not among it."""
+        overhead = self.trace.events[Kind.OVERHEAD]
+        if not len(overhead):
+            return EMPTY
+        rows = overhead.of(thread)
+        own = overhead.columns["is_cuda"][rows] == 0
+        return union(overhead.start_ns[rows][own], overhead.end_ns[rows][own])
+
+    def _polling(self, thread: int) -> Intervals:
+        """Return when a thread asks again and again whether the GPU is done, with the time between.
+
+        Ten calls in a row, none more than 100 µs after the one before, with no other CUDA call between.
+        """
+        api, rows = self.trace.api, self.trace.api.of(thread)
+        asks = self._is_query[rows]
+        if int(asks.sum()) < _LEAST_QUERIES:
+            return EMPTY
+        start, end = api.start_ns[rows], api.end_ns[rows]
+        close = np.concatenate(([False], start[1:] - end[:-1] <= BETWEEN_QUERIES_NS))
+        # A run is a stretch of calls that ask, each soon after the one before.
+        goes_on = asks & close & np.concatenate(([False], asks[:-1]))
+        first = np.flatnonzero(asks & ~goes_on)
+        last = np.flatnonzero(asks & ~np.concatenate((goes_on[1:], [False])))
+        long = last - first + 1 >= _LEAST_QUERIES
+        return union(start[first[long]], end[last[long]])
+
+    def _off_cpu(self, thread: int) -> tuple[Intervals, Intervals, Intervals]:
+        """Return when a thread waits off the CPU, when it was preempted, and when that is not known.
 
         By context switches, from the thread's first one on; before, and without them, by the waiting calls
         of the operating system.
@@ -189,13 +264,19 @@ class Hosts:
         # Before its first context switch nothing says whether the thread ran.
         switched = window(int(on_cpu.start_ns[rows][0]), high) if rows.stop > rows.start else EMPTY
         off = switched - union(on_cpu.start_ns[rows], on_cpu.end_ns[rows])
+        preempted = EMPTY
+        if rows.stop > rows.start and (taken := on_cpu.columns["preempted"][rows] != 0)[:-1].any():
+            # Sorted by start, disjoint: a thread that was taken off its CPU comes back with its next span.
+            back = np.concatenate((on_cpu.start_ns[rows][1:], [high]))
+            preempted = union(on_cpu.end_ns[rows][taken], back[taken]) & off
+            off = off - preempted
         rest = window(low, high) - switched
         osrt = self.trace.events[Kind.OSRT]
         if not len(osrt):
-            return off, rest
+            return off, preempted, rest
         rows = osrt.of(thread)
         waits = self._is_waiting[rows]
-        return off | (union(osrt.start_ns[rows][waits], osrt.end_ns[rows][waits]) & rest), EMPTY
+        return off | (union(osrt.start_ns[rows][waits], osrt.end_ns[rows][waits]) & rest), preempted, EMPTY
 
     @property
     def _on_cpu(self) -> Events:
@@ -235,7 +316,10 @@ def layers(table: Events, rows: Indices) -> list[Indices]:
 
 
 def _longest(table: Events, rows: Indices, start_ns: Int64, end_ns: Int64) -> tuple[Indices, Int64]:
-    """Return the event of some rows that takes most of each window, -1 for none, and how much, ns."""
+    """Return for each window the longest event of the name that takes most of it, and the name's time, ns.
+
+    The event is -1, and the time 0, where none of `rows` meets a window.
+    """
     shared = overlaps(start_ns, end_ns, table.start_ns[rows], table.end_ns[rows])
-    event, length = shared.longest()
-    return np.where(event >= 0, rows[event] if len(rows) else -1, -1), length
+    event, total = shared.most(table.name_id[rows])
+    return np.where(event >= 0, rows[event] if len(rows) else -1, -1), total

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _SHARE_TEXT = {
     "blocking_ns": "in a call that waits for the GPU",
     "other_call_ns": "in other CUDA calls",
+    "profiler_ns": "in the profiler's own work",
     "off_cpu_ns": "off the CPU",
+    "preempted_ns": "ready to run, without a CPU",
     "host_ns": "on the CPU outside CUDA",
     "unknown_ns": "not recorded",
     "launch_to_start_ns": "from the launch to the start",

@@ -93,7 +93,8 @@ class Stalls:
         - `launch` (into ``trace.api``): the call that launched the operation after; `thread`: its thread
         - `cause` (category of `CAUSES`)
         - idle: `SHARES` in ns, which sum to `duration_ns`; `followed` (the thread taken instead),
-          `blocking_call`, `other_call` (the longest of each, into ``trace.api``), `os_call`
+          `blocking_call`, `other_call` (the longest of the name with most time, into ``trace.api``),
+          `os_call`
         - `drained_by` (into ``trace.api``), `inside` (into ``trace.nvtx``)
         - GPU side: `awaited` (into ``trace.api``), the wait for an event in the stream before the operation
           after
@@ -264,7 +265,7 @@ def _of_kind(
             columns[f"{name}_{field}"] = np.where(known, picked, -1).astype(dtype)
     columns["launch"] = launch.astype(np.int32)
     if kind == IDLE:
-        causes = find_causes(hosts, start, end, launch, queued)
+        causes = find_causes(hosts, inputs.trace.gpus[gpu].process, start, end, launch, queued)
     else:
         causes = placed(hosts, start, end, launch)
     columns |= _columns_of(causes)

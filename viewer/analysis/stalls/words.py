@@ -35,6 +35,8 @@ _EVIDENCE_OF = {
     "synchronise": ("blocking_ns",),
     "slow CUDA call": ("other_call_ns",),
     "waiting": ("off_cpu_ns",),
+    "preempted": ("preempted_ns",),
+    "profiler": ("profiler_ns",),
     "host code": ("host_ns",),
     "unknown": ("unknown_ns",),
     "launch-bound": ("other_call_ns", "host_ns", "launch_to_start_ns", "unknown_ns"),

@@ -102,7 +102,7 @@ _SUBTITLES = {
     Kind.NVTX: "NVTX range, on the CPU",
     Kind.OSRT: "OS runtime call",
     Kind.ON_CPU: "On the CPU",
-    Kind.OVERHEAD: "Profiler overhead",
+    Kind.OVERHEAD: "Overhead",
 }
 
 

@@ -11,7 +11,7 @@ _NAMES = {
     Kind.NVTX: ("NVTX range", "NVTX ranges"),
     Kind.OSRT: ("OS runtime call", "OS runtime calls"),
     Kind.ON_CPU: ("span of a thread on a CPU", "spans of threads on a CPU"),
-    Kind.OVERHEAD: ("span of profiler overhead", "spans of profiler overhead"),
+    Kind.OVERHEAD: ("span of overhead", "spans of overhead"),
 }
 
 
