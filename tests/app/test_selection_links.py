@@ -1,15 +1,18 @@
 """From a stall to its cause by menu, key and palette, in the real window."""
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton
 
 from viewer.app.actions import COMMANDS
 from viewer.app.command_palette import CommandPalette, matching
+from viewer.app.trace_index import Found, index_trace
 from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.events_panel import EventsPanel
 from viewer.rows import EventRef
 from viewer.rows.presets import launch_rows
+from viewer.state import ALL_ROWS, Listing
 from viewer.state.jobs import join_all
 from viewer.trace import Kind
 
@@ -103,6 +106,70 @@ def test_the_palette_ranks_and_greys(window, qtbot):
     qtbot.addWidget(palette)
     qtbot.keyClick(palette.text, Qt.Key.Key_Return)
     assert done == []
+
+
+def typed(window, qtbot, text):
+    """Open the palette as the key does, and type."""
+    window.actions_by_id["palette"].trigger()
+    palette = window.findChild(CommandPalette)
+    qtbot.waitUntil(lambda: palette._index is not None)
+    qtbot.keyClicks(palette.text, text)
+    return palette
+
+
+def test_the_palette_goes_to_an_iteration(window, qtbot):
+    palette = typed(window, qtbot, "iteration 2")
+    (thing,) = palette.things()
+    assert thing.title.startswith("Iteration 2")
+    while not isinstance(palette.list.currentItem().data(Qt.ItemDataRole.UserRole), Found):
+        qtbot.keyClick(palette.text, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.text, Qt.Key.Key_Return)
+    assert window.state.iteration == 2
+
+
+def test_the_palette_shows_a_row_that_is_folded_away_and_hidden(window, qtbot):
+    state = window.state
+    row = next(r for root in state.rows.roots for r in root.walk() if r.label == "Stream 20")
+    state.rows.set_hidden([row.key], True)
+    palette = typed(window, qtbot, "stream 20")
+    things = palette.things()
+    assert {thing.place for thing in things} == {"Row"}
+    assert len(things) == len(state.rows.roots)
+    assert things[0].title == row.text_path
+    qtbot.keyClick(palette.text, Qt.Key.Key_Return)
+    assert state.rows.nearest_shown(row) is row
+    assert window.timeline.headers.current_row() is row
+
+
+def test_the_palette_lists_all_instances_of_a_kernel(window, qtbot):
+    palette = typed(window, qtbot, "allreduce")
+    assert [thing.title for thing in palette.things()] == ["ncclDevKernel_AllReduce"]
+    assert palette.things()[0].place.startswith("Kernel")
+    qtbot.keyClick(palette.text, Qt.Key.Key_Return)
+    assert window.state.listing == Listing(ALL_ROWS, Kind.KERNEL, "ncclDevKernel_AllReduce")
+    assert window.target.is_panel_shown("Events")
+
+
+def test_numbers_are_whole_and_kernels_stand_by_their_time(window, opened):
+    index = index_trace(opened.study, opened.roots, opened.study.iterations())
+    assert index.find("stream 2") == []
+    assert index.find("") == []
+    gemms = [thing.title for thing in index.find("gemm")]
+    kernels = opened.study.trace.kernels
+    names = np.array(opened.study.trace.names.take(kernels.name_id), object)
+    total = {name: int((kernels.end_ns - kernels.start_ns)[names == name].sum()) for name in set(gemms)}
+    assert gemms == sorted(gemms, key=lambda name: -total[name])
+    assert len(gemms) == 3
+
+
+def test_the_index_is_made_once_for_a_trace(window, qtbot, opened, monkeypatch):
+    typed(window, qtbot, "x").close()
+    made = window.target._index
+    monkeypatch.setattr("viewer.app.action_target.index_trace", None)
+    typed(window, qtbot, "y").close()
+    assert window.target._index is made
+    window.trace_controller.close()
+    assert window.target._index is None
 
 
 def test_a_clock_is_put_right_and_back(window, qtbot):

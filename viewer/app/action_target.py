@@ -28,6 +28,7 @@ from viewer.app.settings import Settings
 from viewer.app.status import StatusBar
 from viewer.app.theme_manager import ThemeManager
 from viewer.app.trace_controller import TraceController
+from viewer.app.trace_index import Found, TraceIndex, index_trace
 from viewer.app.trace_loader import TraceLoader
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.find_bar import FindBar
@@ -35,6 +36,7 @@ from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.panel import Panel
 from viewer.rows import EventRef, Row
 from viewer.state import ViewState
+from viewer.state.jobs import Worker
 from viewer.timeline.event_menu import stream_of_event, switch_stream_pins
 from viewer.timeline.timeline import Timeline
 from viewer.trace import Trace
@@ -71,6 +73,7 @@ class ActionTarget(QObject):
     """
 
     done = Signal()
+    _indexed = Signal(object)
     dock_tabs: DockTabs
     filter_box: QLineEdit
 
@@ -99,6 +102,13 @@ class ActionTarget(QObject):
         self.parent_widget: QWidget = parent
         self.docks: tuple[QDockWidget, ...] = ()
         self._settings, self._compare = settings, compare
+        self._index: TraceIndex | None = None
+        self._indexer = Worker(self)
+        self.state.study_changed.connect(self._forget_index)
+
+    def _forget_index(self) -> None:
+        self._indexer.cancel()
+        self._index = None
 
     def do(self, action: Action) -> None:
         """Run an action of the table."""
@@ -263,12 +273,29 @@ class ActionTarget(QObject):
         self._study_again(lambda trace: align(trace, by_ns))
 
     def open_palette(self) -> None:
-        """Offer every action by its name."""
+        """Offer every action by its name, and the iterations, rows and kernels of the open trace."""
         palette = CommandPalette(
             self.do, lambda action: action.enabled is None or action.enabled(self), self.parent_widget
         )
+        palette.found.connect(self._show_found)
+        self._indexed.connect(palette.set_index)
         palette.show()
         palette.text.setFocus()
+        study, roots, iterations = self.state.study, self.state.rows.roots, self.state.iterations
+        known = self._index
+        if known is not None and known.roots is roots and known.iterations is iterations:
+            palette.set_index(known)
+        elif study is not None:
+            self._indexer.start(lambda _: index_trace(study, roots, iterations), self._take_index)
+
+    def _take_index(self, index: TraceIndex) -> None:
+        if index.study is self.state.study:
+            self._index = index
+            self._indexed.emit(index)
+
+    def _show_found(self, thing: Found) -> None:
+        thing.act(self.state)
+        self.done.emit()
 
     def show_keys(self) -> None:
         """Show the key sheet."""
