@@ -153,6 +153,8 @@ def test_the_palette_lists_all_instances_of_a_kernel(window, qtbot):
 def test_numbers_are_whole_and_kernels_stand_by_their_time(window, opened):
     index = index_trace(opened.study, opened.roots, opened.study.iterations())
     assert index.find("stream 2") == []
+    ranked = [thing.title for thing in index.find("rank 1") if thing.place == "Row"]
+    assert ranked == [opened.roots[1].text_path]
     assert index.find("") == []
     gemms = [thing.title for thing in index.find("gemm")]
     kernels = opened.study.trace.kernels

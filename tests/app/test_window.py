@@ -17,6 +17,7 @@ from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
 from viewer.app.dialogs import go_to
 from viewer.app.settings import Settings
+from viewer.app.trace_controller import shape_text
 from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.drawing.times import TimeError
@@ -67,7 +68,33 @@ def test_recent_files_are_those_that_exist_latest_first(tmp_path):
     settings.add_recent(files[12])
     files[19].unlink()
     assert settings.recent()[:3] == (files[12], files[18], files[17])
+    settings.add_recent(files[17], "8 ranks · 1.378 s")
+    assert settings.recent()[0] == files[17]
+    assert settings.shape_of(files[17]) == "8 ranks · 1.378 s"
+    assert settings.shape_of(files[0]) == ""
+    assert len(settings.get(remembered.RECENT_SHAPES)) <= remembered.RECENT_LIMIT
     assert len(settings.recent()) <= remembered.RECENT_LIMIT
+
+
+def test_recent_files_are_listed_with_their_shape(open_window, demo_path, qtbot):
+    window = open_window()
+    window.open(demo_path)
+    qtbot.waitUntil(lambda: window.state.study is not None and not window.loader.is_busy, timeout=20_000)
+    trace = window.state.study.trace
+    low, high = trace.window_ns
+    shape = f"{len(trace.processes)} ranks · {format_ns(high - low)}"
+    assert shape_text(trace) == shape
+    window.trace_controller.close()
+    assert shape in window.welcome._recent.text()
+    menu = next(m for m in window.menuBar().findChildren(QMenu) if m.title() == "Open recent")
+    menu.aboutToShow.emit()
+    assert menu.actions()[0].text() == f"{demo_path}\t{shape}"
+
+
+def test_the_shape_of_a_trace_without_ranks_is_its_gpus(opened):
+    trace = opened.study.trace
+    unranked = replace(trace, processes=tuple(replace(p, rank=None) for p in trace.processes))
+    assert shape_text(unranked).startswith("2 GPUs · ")
 
 
 def test_layout_and_overlays_are_restored(open_window, opened):

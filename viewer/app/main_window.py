@@ -201,7 +201,8 @@ class MainWindow(QMainWindow):
     def show_page(self) -> None:
         """Show the open trace's timeline, or the welcome page, and set the title."""
         trace = self.state.study.trace if self.state.study else None
-        self.welcome.set_recent(self.settings.recent())
+        recent = self.settings.recent()
+        self.welcome.set_recent([(path, self.settings.shape_of(path)) for path in recent])
         if trace:
             # Before the page appears: otherwise the stack would focus the first widget on it.
             self.timeline.canvas.setFocus()

@@ -56,7 +56,10 @@ def _add_filled(menu: QMenu, title: str, fill: Callable[[QMenu], None]) -> None:
 def _fill_recent(settings: Settings, open_trace: Callable[[Path], None], menu: QMenu) -> None:
     menu.clear()
     for path in settings.recent():
-        menu.addAction(without_key(str(path)), partial(open_trace, path))
+        # Qt shows what stands after the tab at the right, where keys stand.
+        menu.addAction(
+            f"{without_key(str(path))}\t{settings.shape_of(path)}".rstrip(), partial(open_trace, path)
+        )
     if menu.isEmpty():
         menu.addAction("No files yet").setEnabled(False)
 

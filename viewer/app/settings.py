@@ -54,10 +54,17 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _texts_by_text(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+        raise TypeError(value)
+    return value
+
+
 THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
 CARD: Setting[CardForm] = Setting("card", "full", _one_of("full", "short", "key"))
 OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed", "waiting"), _texts)
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)
+RECENT_SHAPES: Setting[dict[str, str]] = Setting("recent_shapes", {}, _texts_by_text)
 GEOMETRY = Setting("geometry", b"", bytes.fromhex)
 LAYOUT = Setting("layout", b"", bytes.fromhex)
 DOCKS = Setting("docks", "by height", _one_of("by height", "folded", "open"))
@@ -92,12 +99,19 @@ class Settings:
         plain = value.hex() if isinstance(value, bytes) else value
         self._file.setValue(setting.key, json.dumps(plain))
 
-    def add_recent(self, path: Path) -> None:
-        """Put a file in front of the recent ones."""
+    def add_recent(self, path: Path, shape: str = "") -> None:
+        """Put a file in front of the recent ones, with a few words on it: "8 ranks · 1.378 s"."""
         text = str(path.absolute())
         others = [p for p in self.get(RECENT) if p != text]
-        self.set(RECENT, (text, *others)[:RECENT_LIMIT])
+        recent = (text, *others)[:RECENT_LIMIT]
+        self.set(RECENT, recent)
+        shapes = self.get(RECENT_SHAPES) | {text: shape}
+        self.set(RECENT_SHAPES, {path: shape for path, shape in shapes.items() if path in recent})
 
     def recent(self) -> tuple[Path, ...]:
         """Return the recent files that still exist, the latest first."""
         return tuple(p for t in self.get(RECENT) if (p := Path(t)).exists())
+
+    def shape_of(self, path: Path) -> str:
+        """Return what was told about a recent file when it was opened last, "" for nothing."""
+        return self.get(RECENT_SHAPES).get(str(path.absolute()), "")

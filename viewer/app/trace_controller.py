@@ -11,13 +11,15 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from viewer.analysis.study import Loading, Study
+from viewer.app.file_watch import FileWatch
 from viewer.app.folders import folder_to_open_from
 from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.session_store import SessionFile, is_session, read_session
 from viewer.app.sessions import SessionKeeper, ask_for_session, ask_for_trace, ask_where_to_save
 from viewer.app.settings import Settings
 from viewer.app.trace_loader import LoadedTrace, TraceLoader
-from viewer.printable import visible
+from viewer.drawing.format import format_ns
+from viewer.printable import counted, visible
 from viewer.state.session import Session, apply_session, take_session
 from viewer.state.session_json import SessionError
 from viewer.state.view_snapshot import restore_onto, take_snapshot
@@ -36,6 +38,15 @@ class _FirstView:
 
     session: Session
     opened: SessionFile | None
+
+
+def shape_text(trace: Trace) -> str:
+    """Return how many ranks (else GPUs) a trace has, and how long it is: "8 ranks · 1.378 s"."""
+    low, high = trace.window_ns
+    owners = {gpu.process for gpu in trace.gpus}
+    ranked = bool(owners) and all(trace.processes[process].rank is not None for process in owners)
+    size = counted(len(owners), "rank") if ranked else counted(len(trace.gpus), "GPU")
+    return f"{size} · {format_ns(high - low)}"
 
 
 class TraceController(QObject):
@@ -73,6 +84,8 @@ class TraceController(QObject):
         self._session: SessionFile | None = None
         self._first_view: _FirstView | None = None
         self._pending: Callable[[], None] | None = None
+        self._watch = FileWatch(self)
+        self._watch.replaced.connect(self._offer_again)
         self._retry = QTimer(self, interval=RETRY_MS)
         self._retry.timeout.connect(self._show_pending)
         loader.started.connect(progress.start)
@@ -158,6 +171,7 @@ class TraceController(QObject):
     def leave(self) -> None:
         """Save the user's changes before the open trace closes; ignore what still loads of it."""
         self._drop_pending()
+        self._watch.watch(None)
         state, first_view = self._state, self._first_view
         self._first_view = None
         state.leave()
@@ -237,8 +251,10 @@ class TraceController(QObject):
             state.rows.show_first()
             messages += self._sessions.begin(loaded.fingerprint, opened)
         if not is_again and not loaded.is_demo:
-            self._settings.add_recent(study.trace.path)
+            self._settings.add_recent(study.trace.path, shape_text(study.trace))
         self.is_demo = loaded.is_demo
+        if loaded.stamp:
+            self._watch.watch(None if loaded.is_demo else study.trace.path, loaded.stamp)
         if not is_more:
             self.shown.emit()
         if messages:
@@ -291,6 +307,13 @@ class TraceController(QObject):
             self._state.set_loading(study.loading.resumed())
             self.open(None if self.is_demo else study.trace.path)
             self._session = self._first_view.opened if self._first_view is not None else None
+
+    def _offer_again(self) -> None:
+        study = self._state.study
+        if study is not None:
+            path = study.trace.path
+            text = f"{visible(path.name)} was replaced on disk since it was opened."
+            self._notice.tell(text, "Open it again", lambda: self.open(path))
 
     def _cancel(self) -> None:
         self._session = None

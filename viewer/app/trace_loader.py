@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +13,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from viewer.analysis.study import Loading, Study
+from viewer.app.file_watch import Stamp, stamp_of
 from viewer.app.session_store import fingerprint, read_session, stored_path
 from viewer.demo import default_demo
 from viewer.drawing.scene import Scene
@@ -50,6 +51,8 @@ class LoadedTrace:
         Identifies the trace by its content; "" where it cannot be read again.
     scene : Scene or None
         The scene, prepared for the first view.
+    stamp : Stamp
+        The state of the file when reading it began; () where it was not read.
     """
 
     study: Study
@@ -57,6 +60,7 @@ class LoadedTrace:
     is_demo: bool = False
     fingerprint: str = ""
     scene: Scene | None = None
+    stamp: Stamp = ()
 
 
 def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, show: Show) -> LoadedTrace:
@@ -75,6 +79,7 @@ def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, sho
     if source is None:
         progress("making the demo", -1.0)
         source = default_demo()
+    stamp = stamp_of(source)
     early: list[Study] = []
 
     def show_early(trace: Trace) -> None:
@@ -87,7 +92,8 @@ def open_file(path: Path | None, progress: Progress, cancelled: IsCancelled, sho
                 show(LoadedTrace(study, roots, path is None, scene=_scene(study, roots)))
 
     trace = read(source, lambda what, share: progress(what, share * READ_SHARE), cancelled, early=show_early)
-    return study_trace(trace, progress, cancelled, path is None, early[0] if early else None, show)
+    loaded = study_trace(trace, progress, cancelled, path is None, early[0] if early else None, show)
+    return replace(loaded, stamp=stamp)
 
 
 def study_trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -52,6 +53,7 @@ class Welcome(QWidget):
         buttons.addWidget(demo)
         buttons.addStretch()
         self._recent = Links()
+        self._recent.setObjectName("soft")
         self._recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._recent.linkActivated.connect(self._open_recent)
         self._paths: tuple[Path, ...] = ()
@@ -71,11 +73,12 @@ class Welcome(QWidget):
         column.addWidget(self._recent)
         column.addStretch(3)
 
-    def set_recent(self, paths: tuple[Path, ...]) -> None:
-        """List recent files."""
-        self._paths = paths[:RECENT_SHOWN]
-        links = [(str(number), visible(path.name)) for number, path in enumerate(self._paths)]
-        self._recent.show_links("Recent\n" if links else "", links, "\n")
+    def set_recent(self, files: Sequence[tuple[Path, str]]) -> None:
+        """List recent files, each with what is known of it."""
+        files = files[:RECENT_SHOWN]
+        self._paths = tuple(path for path, _ in files)
+        lines = [(str(number), path.name, shape) for number, (path, shape) in enumerate(files)]
+        self._recent.show_table("Recent" if lines else "", lines)
 
     def show_opening(self, name: str = "") -> None:
         """Show only the name of the trace that is opening; "" shows the recent files."""

@@ -38,6 +38,17 @@ class Links(QLabel):
         shown = (f'<a href="{escape(key)}" style="{style}">{_as_markup(text)}</a>' for key, text in links)
         self.setText(_as_markup(head) + _as_markup(between).join(shown))
 
+    def show_table(self, head: str, lines: Iterable[tuple[str, str, str]]) -> None:
+        """Show a heading and links below one another, by key and text, each with another text beside it."""
+        rows = "".join(
+            f'<tr><td><a href="{escape(key)}" style="text-decoration: none">{_as_markup(text)}</a></td>'
+            f"<td style='padding-left: 18px'>{_as_markup(beside)}</td></tr>"
+            for key, text, beside in lines
+        )
+        self.setText(
+            f"{_as_markup(head)}<table align='center' cellspacing='2'>{rows}</table>" if head else ""
+        )
+
 
 def tip(text: str) -> str:
     """Return a text for a tooltip; where Qt would take it for markup, as markup that shows it."""
