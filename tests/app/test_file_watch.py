@@ -88,6 +88,8 @@ def test_other_files_and_a_missing_one_are_nothing(watch, tmp_path, qtbot):
         looked.clear()
         file.unlink()
         qtbot.waitUntil(lambda: () in looked)
+    with qtbot.waitSignal(watch.replaced):
+        file.write_bytes(b"after a while")
 
 
 def test_a_folder_is_its_files(tmp_path):

@@ -72,17 +72,26 @@ class TraceIndex:
                 yield Found(f"{title}  ·  {length}", "Iteration", partial(go_to_iteration, iteration=number))
 
     def _rows(self, words: list[Word]) -> Iterator[Found]:
+        # First the rows whose own name holds all words, then those that share them with the rows above. A row
+        # under a match is no match itself: its own name has to hold one of the words.
+        by_path = []
         for row in self.rows:
-            own = f"{row.label} {row.detail}"
-            # A row under a match is no match itself: its own name has to hold one of the words.
-            if any(word.search(own) for word in words) and all(word.search(row.text_path) for word in words):
-                yield Found(row.text_path, "Row", partial(ViewState.reveal, key=row.key))
+            own = [bool(word.search(f"{row.label} {row.detail}")) for word in words]
+            if all(own):
+                yield _found_row(row)
+            elif any(own) and all(word.search(row.text_path) for word in words):
+                by_path.append(row)
+        yield from map(_found_row, by_path)
 
     def _kernels(self, words: list[Word]) -> Iterator[Found]:
         for name, kernel_class in self.kernels:
             if all(word.search(name) for word in words):
                 act = partial(ViewState.list_events, key=ALL_ROWS, kind=Kind.KERNEL, name=name)
                 yield Found(base_name(name), f"Kernel  ·  {kernel_class}", act)
+
+
+def _found_row(row: Row) -> Found:
+    return Found(row.text_path, "Row", partial(ViewState.reveal, key=row.key))
 
 
 def index_trace(study: Study, roots: tuple[Row, ...], iterations: Iterations | None) -> TraceIndex:
