@@ -16,6 +16,10 @@ CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModi
 NONE = Qt.KeyboardModifier.NoModifier
 
 
+def stream_of(state):
+    return next(row for row in state.rows.roots[0].walk() if row.kind is RowKind.STREAM)
+
+
 def press(window, key, held=NONE):
     """Press a key where the focus is."""
     QTest.keyClick(window.focusWidget() or window, key, held)
@@ -122,11 +126,12 @@ def test_what_is_idle_on_several_gpus_is_one_stop_and_is_counted(window):
     state.select(None)
     press(window, Qt.Key.Key_G)
     assert window.status.currentMessage().startswith("Idle stall 1 of 1: ")
-    row = next(r for r in state.rows.roots[0].walk() if r.gpu is not None)
-    state.set_hover(Hover(31 * MS, row))
-    state.select(None)
-    press(window, Qt.Key.Key_G)
-    assert window.status.currentMessage().startswith(f"Idle stall 1 of 1 of {row.text_path}: 7.000 ms  ·")
+    for row, along in ((state.rows.roots[0], " on 2 GPUs at once"), (stream_of(state), "")):
+        state.set_hover(Hover(31 * MS, row))
+        state.select(None)
+        press(window, Qt.Key.Key_G)
+        of = "" if along else f" of {row.path()[0].label}"
+        assert window.status.currentMessage().startswith(f"Idle stall 1 of 1{of}: 7.000 ms{along}  ·")
 
 
 def test_filter_to_the_selection_and_back(window):

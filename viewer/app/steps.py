@@ -29,7 +29,7 @@ def stall(part: str, direction: int) -> Callable[[ActionTarget], None]:
             w.status.say(f"No {_BESIDE[direction]} {_STALLS[part]} that would be seen at this zoom")
             return
         where = f" on {stop.gpus} GPUs at once" if stop.gpus > 1 else ""
-        along = f" of {stop.row.text_path}" if stop.row is not None else ""
+        along = f" of {stop.row.path()[0].label}" if stop.row is not None else ""
         w.status.say(
             f"{_STALLS[part].capitalize()} {format_count(stop.number)} of {format_count(stop.count)}{along}: "
             f"{format_ns(stop.length_ns)}{where}  ·  shorter than {format_ns(stop.least_ns)} left out"

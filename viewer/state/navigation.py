@@ -13,7 +13,7 @@ from viewer.analysis.time.measure import clip_windows
 from viewer.analysis.time.scope import iteration_scope
 from viewer.analysis.time.stops import find_stops
 from viewer.drawing.format import format_count, format_ns
-from viewer.rows import EventRef, Row
+from viewer.rows import EventRef, Row, RowKind
 from viewer.state.time_axis import Window
 from viewer.state.view_state import ViewState
 
@@ -206,15 +206,17 @@ class Stop:
 def step_stall(state: ViewState, part: str, direction: int) -> Stop | None:
     """Select the next (1) or previous (-1) stall of a part ("idle", "exposed_comm") and show it.
 
-    It is looked for on the GPU under the pointer, else on all, where what stalls on several at once is one
-    stop and its longest stall is selected; from the selection, else from the edge of the window. Stalls that
-    are too short to be seen at this zoom are passed over, so that a walk along the holes keeps the zoom;
-    where all of the trace are, the next of the longer ones is zoomed to. The row that shows the GPU is
-    scrolled to. None if there is no stop in this direction.
+    It is looked for on the GPU of the row under the pointer, over a process and elsewhere on all, where what
+    stalls on several at once is one stop and its longest stall is selected; from the selection, else from the
+    edge of the window. Stalls that are too short to be seen at this zoom are passed over, so that a walk
+    along the holes keeps the zoom; where all of the trace are, the next of the longer ones is zoomed to. The
+    row that shows the GPU is scrolled to. None if there is no stop in this direction.
     """
     if state.study is None:
         return None
-    row = state.hover.row if state.hover and state.hover.row and state.hover.row.gpu is not None else None
+    row = state.hover.row if state.hover is not None else None
+    if row is not None and (row.gpu is None or row.kind is RowKind.PROCESS):
+        row = None
     gpus = range(len(state.study.parts)) if row is None or row.gpu is None else [row.gpu]
     parts = {gpu: state.study.parts[gpu] for gpu in gpus}
     window = state.axis.window

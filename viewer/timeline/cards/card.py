@@ -86,8 +86,13 @@ class Card(QWidget):
         raise NotImplementedError
 
     def show_beside(self, span: QRect, bounds: QRect, free: QRect | None = None) -> None:
-        """Show the card where `beside` says."""
-        self.show_at(beside(self.outer_size(), span, bounds, free))
+        """Show the card where `beside` says; over the headers rather than over what it is about."""
+        place = beside(self.outer_size(), span, bounds, free)
+        covers = place.left() <= span.right() and span.left() <= place.right()
+        left = span.left() - AWAY_PX + SHADOW - place.width()
+        if covers and left >= 0 and not (free is not None and free.contains(place)):
+            place.moveLeft(left)
+        self.show_at(place)
 
     def outer_size(self) -> QSize:
         """Return the card's size, with its shadow."""

@@ -164,7 +164,11 @@ class HoverCard(Card):
     def _paint_short(self, painter: QPainter, rect: QRect) -> None:
         theme, left, room = self.theme, rect.left(), rect.width()
         base = marks.text_baseline(rect.top() - 1, _LINE, _TITLE)
-        title = cropped(self.title, room, _TITLE, STRONG)
+        title, brief = self.title, self.brief
+        if metrics(_TITLE, STRONG).horizontalAdvance(title) > room:
+            title = cropped(title, room, _TITLE, STRONG)
+        if metrics(_TEXT).horizontalAdvance(brief) > room:
+            brief = cropped(brief, room, _TEXT)
         marks.paint_text(painter, title, left, base, _TITLE, theme.text, STRONG)
         base = marks.text_baseline(rect.top() + _LINE, _LINE, _TEXT)
-        marks.paint_text(painter, cropped(self.brief, room, _TEXT), left, base, _TEXT, theme.text_soft)
+        marks.paint_text(painter, brief, left, base, _TEXT, theme.text_soft)

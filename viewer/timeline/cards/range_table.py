@@ -184,7 +184,9 @@ class RangeTable:
         """Paint the length with its share of the iteration, and the categories over all GPUs."""
         self._paint_head(painter, rect, theme)
         base = marks.text_baseline(rect.top() + _TITLE_HEIGHT, _LINE, _TEXT)
-        brief = cropped(self.brief, rect.width(), _TEXT)
+        brief = self.brief
+        if advance(brief, _TEXT) > rect.width():
+            brief = cropped(brief, rect.width(), _TEXT)
         marks.paint_text(painter, brief, rect.left(), base, _TEXT, theme.text)
 
     def _paint_head(self, painter: QPainter, rect: QRect, theme: Theme) -> None:
