@@ -199,3 +199,11 @@ def test_the_profilers_work_goes_before_the_call_that_it_lies_in():
     hosts = Hosts(Study(maker.trace()).launches)
     assert split(hosts, 0, 0, 600) == [0, 50, 200, 0, 0, 350, 0]
     assert hosts.profiler_of(0).total() == 200
+
+
+def test_the_time_of_a_thread_reaches_from_before_the_first_operation_to_after_the_last():
+    maker = TraceMaker(session_ns=400).kernel(100, 200).call(50, 60)
+    hosts = Hosts(Study(maker.trace()).launches)
+    # Neither switches nor system calls were recorded: outside its call nothing is known, from end to end.
+    assert split(hosts, 0, 0, 100) == [0, 10, 0, 0, 0, 0, 90]
+    assert split(hosts, 0, 200, 400) == [0, 0, 0, 0, 0, 0, 200]

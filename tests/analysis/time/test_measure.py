@@ -211,6 +211,13 @@ def test_of_the_bars_in_a_pixel_the_one_with_most_time_is_taken():
     assert study.parts[0].interval_in("compute_only", 18, 30, study.trace.span_ns) == (23, 30)
     assert study.parts[0].interval_in("idle", 2, 12, study.trace.span_ns) == (0, 10)
     assert study.parts[0].interval_in("idle", 85, 90, study.trace.span_ns) == (80, 100)
+    # Idle time at the edges of what was recorded ends where the window of the operations does.
+    later = Study(TraceMaker(session_ns=100).kernel(10, 20).kernel(30, 40, device=1).trace(), BUILTIN)
+    assert later.trace.window_ns == (10, 40)
+    ends = [later.parts[0].interval_in("idle", at, at + 1, later.trace.span_ns) for at in (5, 20, 39, 40, 60)]
+    assert ends == [(0, 10), (20, 40), (20, 40), (40, 100), (40, 100)]
+    starts = [later.parts[1].interval_in("idle", at, at + 1, later.trace.span_ns) for at in (9, 10, 29)]
+    assert starts == [(0, 10), (10, 30), (10, 30)]
 
 
 def test_classes_are_sums_and_unions_of_what_is_inside():

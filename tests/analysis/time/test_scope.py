@@ -8,7 +8,7 @@ from viewer.analysis.core.units import duration_text
 from viewer.analysis.study import Study
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.measure import clip_window
-from viewer.analysis.time.scope import iteration_scope, left_out
+from viewer.analysis.time.scope import iteration_scope, left_out, ranges_scope
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
 
@@ -76,3 +76,18 @@ def test_nothing_is_left_out_of_a_range_or_of_one_iteration(demo):
     assert left_out(demo.trace, demo.parts, iterations, iteration_scope(iterations, [3])) == ""
     assert left_out(demo.trace, demo.parts, iterations, demo.range_scope(*demo.trace.window_ns)) == ""
     assert left_out(demo.trace, demo.parts, None, demo.default_scope(None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (2, "0 to 10 ns, 20 ns to 30 ns."),
+        (3, "0 to 10 ns, 20 ns to 30 ns, 40 ns to 50 ns."),
+        (5, "0 to 10 ns, 20 ns to 30 ns, 40 ns to 50 ns and 2 more."),
+    ],
+)
+def test_the_first_of_several_ranges_are_named_where_they_were_clipped(count, text):
+    study = Study(TraceMaker(session_ns=1_000).kernel(0, 500).trace(), Rules.builtin())
+    windows = [(-5 if number == 0 else 20 * number, 20 * number + 10) for number in range(count)]
+    (note,) = ranges_scope(study.trace, study.parts, windows).notes
+    assert note == f"Range clipped to the recording: {text}"
