@@ -15,6 +15,7 @@ from viewer.drawing.format import format_ns
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.export import lane_table
 from viewer.export.figure import FigurePage
+from viewer.export.figure_rows import count_that_fits
 from viewer.export.figure_style import PAPER, PRESETS, SLIDE, STYLES, TIMELINE
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture
@@ -179,6 +180,19 @@ def test_rows_without_room_are_left_out_and_counted(slide, demo_study):
     gpus = {row.gpu for row, _, _ in page.frame.rows if row.gpu is not None}
     means = [text for text in texts(svg_bytes(page.view)) if text.startswith("Mean of")]
     assert means == [f"Mean of {len(gpus)}"] * (len(gpus) > 1)
+
+
+def test_as_many_rows_as_have_room_for_their_names():
+    style = STYLES[SLIDE]
+    each = 20
+    needed = 0.88 * style.small / each
+    for count in (1, 7, 40):
+        room = round(count * each * needed) + 1
+        assert count_that_fits([each] * 50, room, style) == count
+        # Half lanes need room, and no name.
+        assert count_that_fits([each, 13] * 50, round(count * (each + 13) * needed) + 1, style) == 2 * count
+    assert count_that_fits([each] * 50, 0, style) == 1
+    assert count_that_fits([13] * 3, 1000, style) == 3
 
 
 def test_one_rank_is_no_giant(slide):

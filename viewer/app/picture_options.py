@@ -31,6 +31,7 @@ VIEW, SELECTION, ITERATION, WHOLE = "This view", "The selection", "The iteration
 SHOWN, IN_VIEW, PINNED, CHOSEN = "All rows shown", "Rows in view", "Pinned rows", "Rows called …"
 KINDS = {"As in the window": TIMELINE, "Slide, 16:9": SLIDE, "Figure for a paper": PAPER}
 _SIZES = {TIMELINE: (1600, 2.0), SLIDE: (1600, 2.0), PAPER: (STYLES[PAPER].width, STYLES[PAPER].scale)}
+_FIELD_WIDTH = 210
 _EXTRAS = {
     "headers": "Row names",
     "ruler": "Ruler",
@@ -129,6 +130,8 @@ class PictureOptions(QWidget):
         width, scale = _SIZES[kind]
         self.width_box.setValue(width)
         self.scale_box.setValue(scale)
+        if kind == PAPER:
+            self.theme_box.setCurrentText("Light")
         # A slide and a figure have one table, beside their lanes.
         self.extras["card"].setText(_EXTRAS["card"] if kind == TIMELINE else "Numbers of the GPUs")
         self.extras["card"].setEnabled(kind != TIMELINE or self._state.selection is not None)
@@ -183,6 +186,8 @@ class PictureOptions(QWidget):
         form.addRow("Scale", self.scale_box)
         form.addRow("Colours", self.theme_box)
         form.addRow("", self.transparent)
+        for field in (self.title_edit, self.subtitle_edit, self.rows_text):
+            field.setMinimumWidth(_FIELD_WIDTH)
         self.scale_box.setToolTip("Pixels of the file for each of the width: 2 for print")
         self.rows_text.setAccessibleName("Rows called")
         boxes = QGridLayout()

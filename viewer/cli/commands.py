@@ -248,7 +248,7 @@ def _shot(
     width: Annotated[
         int | None,
         typer.Option(
-            min=320, max=20_000, help="Width before scaling, in pixels: 1600, of a paper 688 unless given."
+            min=320, max=20_000, help="Width before scaling, in pixels; unless given 1600, for a paper 688."
         ),
     ] = None,
     theme: Annotated[PictureTheme, typer.Option(help="Its colours.")] = PictureTheme.LIGHT,
@@ -256,7 +256,7 @@ def _shot(
     scale: Annotated[
         float | None,
         typer.Option(
-            min=0.5, max=4, help="Pixels of the file per pixel of width: 1, of a paper 3 unless given."
+            min=0.5, max=4, help="Pixels of the file per pixel of width; unless given 1, for a paper 3."
         ),
     ] = None,
     force: ForceOption = False,

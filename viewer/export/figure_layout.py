@@ -10,6 +10,7 @@ from viewer.drawing.scene import Scene
 from viewer.export import footer
 from viewer.export.blocks import Block
 from viewer.export.figure_rows import (
+    count_that_fits,
     figure_rows,
     lane_middles,
     least_scale,
@@ -183,14 +184,13 @@ class FigureLayout:
         """
         if room < _LEAST_HEIGHT:
             raise PictureError("heading and measurements leave no room for the rows; choose fewer")
-        heights = [placed.height for placed in self.placed()]
-        while len(heights) > 1 and room < sum(heights) * least_scale(heights, self.style):
-            heights.pop()
-        if cut := len(self.rows) - len(heights):
-            del self.rows[len(heights) :]
+        kept = count_that_fits([placed.height for placed in self.placed()], room, self.style)
+        if cut := len(self.rows) - kept:
+            del self.rows[kept:]
             self.cut += cut
             self._take_numbers()
-            self.foot = self._caption()
+            before, self.foot = self.foot.height, self._caption()
+            room -= self.foot.height - before
         return min(room / self.natural_px, _MOST_LANE_SCALE)
 
     @property
@@ -200,6 +200,7 @@ class FigureLayout:
         return last.y + last.height
 
     def placed(self) -> list[PlacedRow]:
+        """Return the rows where they would stand in the window."""
         return place((own.row, own.is_unfolded) for own in self.rows)
 
     def _caption(self) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF
@@ -100,10 +100,22 @@ def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float, doub
     return round(min(max(widths, default=0.0), most) + style.body)
 
 
-def least_scale(heights: Sequence[int], style: FigureStyle) -> float:
+def least_scale(heights: Iterable[int], style: FigureStyle) -> float:
     """Return how many times the window's height rows need for names that can be read."""
-    heights = [height for height in heights if height >= _HALF_LANE] or heights
-    return _TIGHT * style.small / min(heights, default=1)
+    return (
+        _TIGHT * style.small / min((height for height in heights if height >= _HALF_LANE), default=_HALF_LANE)
+    )
+
+
+def count_that_fits(heights: Sequence[int], room: int, style: FigureStyle) -> int:
+    """Return how many of the first rows have room at their `least_scale`, one at least."""
+    fits, total, lowest = 1, 0, max(heights, default=1)
+    for count, height in enumerate(heights, 1):
+        total += height
+        lowest = min(lowest, height) if height >= _HALF_LANE else lowest
+        if total * least_scale((lowest,), style) <= room:
+            fits = count
+    return fits
 
 
 def paint_names(
