@@ -42,12 +42,12 @@ def test_find_comes_by_key_and_goes_with_its_marks(window, qtbot):
     qtbot.waitUntil(window.find_bar.text.hasFocus)
     name = window.state.study.trace.names[int(window.state.study.trace.kernels.name_id[0])]
     window.find_bar.text.setText(name)
-    qtbot.waitUntil(lambda: window.state.found is not None)
+    qtbot.waitUntil(lambda: window.state.search_result is not None)
     assert window.actions_by_id["find-next"].isEnabled()
     window.actions_by_id["find-next"].trigger()
     assert window.state.chosen.kind is Kind.KERNEL
     qtbot.keyClick(window.find_bar.text, Qt.Key.Key_Escape)
-    assert window.state.found is None
+    assert window.state.search_result is None
     assert window.timeline.canvas.hasFocus()
 
 

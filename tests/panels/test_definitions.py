@@ -22,7 +22,7 @@ from viewer.drawing.theme import LIGHT
 from viewer.panels.comparison_panel import comparison_frame
 from viewer.panels.event_columns import COLUMNS
 from viewer.panels.frame_table import FrameTable, TableColumn
-from viewer.panels.reconcile_page import reading_grid
+from viewer.panels.reconcile_page import interpretation_table
 from viewer.panels.spec_table_view import SpecTableView
 from viewer.timeline.definitions_dialog import DefinitionsDialog, show_definitions
 
@@ -66,7 +66,7 @@ def test_every_column_of_events_has_its_entry():
 def test_every_cell_of_the_summary_has_its_entry(demo_study, qtbot):
     sheet = summary(demo_study, demo_study.iterations())
     bands = [band for section in SECTIONS for band in section_tables(sheet, section)]
-    grids = [*itertools.chain(*bands), reading_grid(reconcile(demo_study, sheet.scope, "idle", 0.2))]
+    grids = [*itertools.chain(*bands), interpretation_table(reconcile(demo_study, sheet.scope, "idle", 0.2))]
     assert len(grids) > 10
     for grid in grids:
         view = SpecTableView(grid)

@@ -32,14 +32,14 @@ def test_everything_of_a_name_is_counted_and_marked(bar, qtbot, demo_study):
     search(bar, qtbot, "flash")
     names = np.array(demo_study.trace.names.take(demo_study.trace.kernels.name_id), object)
     expected = sum("flash" in n.lower() for n in names)
-    assert bar.state.found.counts["kernels"] == expected
+    assert bar.state.search_result.counts["kernels"] == expected
     assert f"{expected:,} kernels" in bar.counts.text()
     assert "rows" in bar.counts.text()
 
 
 def test_enter_goes_from_hit_to_hit_and_round_the_end(bar, qtbot):
     search(bar, qtbot, "dataloader")
-    count = bar.state.found.count
+    count = bar.state.search_result.count
     seen = []
     for _ in range(count + 1):
         qtbot.keyClick(bar, Qt.Key.Key_Return)
@@ -55,16 +55,16 @@ def test_enter_goes_from_hit_to_hit_and_round_the_end(bar, qtbot):
 
 def test_a_regular_expression_and_a_wrong_one(bar, qtbot):
     search(bar, qtbot, "^nccl.*AllReduce", regex=True)
-    assert bar.state.found.count > 0
+    assert bar.state.search_result.count > 0
     search(bar, qtbot, "(", regex=True)
-    assert bar.state.found is None
+    assert bar.state.search_result is None
     assert "regular expression" in bar.counts.text()
     assert not bar.next.isEnabled()
 
 
 def test_rows_are_gone_to_where_no_event_has_the_name(bar, qtbot):
     search(bar, qtbot, "Rank 3")
-    assert bar.state.found.count == 0
+    assert bar.state.search_result.count == 0
     with qtbot.waitSignal(bar.state.revealed) as revealed:
         bar.step(1)
     assert bar.state.rows.row(revealed.args[0]).label == "Rank 3"
@@ -74,5 +74,5 @@ def test_leaving_takes_the_marks_away(bar, qtbot):
     search(bar, qtbot, "flash")
     with qtbot.waitSignal(bar.left):
         qtbot.keyClick(bar, Qt.Key.Key_Escape)
-    assert bar.state.found is None
+    assert bar.state.search_result is None
     assert bar.isHidden()

@@ -69,15 +69,15 @@ class Steps:
     """Work that waits until the test lets it go on, and notes when it begins and ends."""
 
     def __init__(self):
-        self.told = []
+        self.messages = []
         self.workers = {}
         self.go_on = {name: threading.Event() for name in "abcd"}
 
     def named(self, name):
         def steps(asked):
-            self.told.append(f"{name} begins")
+            self.messages.append(f"{name} begins")
             assert self.go_on[name].wait(WAIT_S)
-            self.told.append(f"{name} is given up" if asked() else f"{name} ends")
+            self.messages.append(f"{name} is given up" if asked() else f"{name} ends")
             return name
 
         return steps
@@ -86,7 +86,7 @@ class Steps:
 @pytest.fixture
 def steps(qapp, monkeypatch):
     made = Steps()
-    monkeypatch.setattr(jobs, "give_back", lambda: made.told.append("memory is given back"))
+    monkeypatch.setattr(jobs, "give_back", lambda: made.messages.append("memory is given back"))
     yield made
     for event in made.go_on.values():
         event.set()
@@ -104,14 +104,14 @@ def begin_background(steps, names, then=lambda _: None):
 def test_what_nobody_asked_for_is_done_one_after_the_other_in_order(steps, qtbot):
     seen = []
     workers = begin_background(steps, "abc", seen.append)
-    assert steps.told == []
+    assert steps.messages == []
     assert is_anything_running()
-    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    qtbot.waitUntil(lambda: steps.messages == ["a begins"])
     for event in steps.go_on.values():
         event.set()
     qtbot.waitUntil(lambda: not is_anything_running())
     assert seen == ["a", "b", "c"]
-    assert steps.told == [
+    assert steps.messages == [
         "a begins", "a ends", "b begins", "b ends", "c begins", "c ends", "memory is given back",
     ]  # fmt: skip
     assert not any(held.is_busy for held in workers.values())
@@ -119,28 +119,28 @@ def test_what_nobody_asked_for_is_done_one_after_the_other_in_order(steps, qtbot
 
 def test_what_is_asked_for_does_not_wait_and_what_is_not_waits_for_it(steps, worker, qtbot):
     held = begin_background(steps, "ab")
-    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    qtbot.waitUntil(lambda: steps.messages == ["a begins"])
     worker.start(steps.named("c"), lambda _: None)
-    qtbot.waitUntil(lambda: steps.told[-1] == "c begins")
+    qtbot.waitUntil(lambda: steps.messages[-1] == "c begins")
     steps.go_on["a"].set()
     qtbot.waitUntil(lambda: not held["a"].is_busy)
     qtbot.wait(2 * jobs.REST_MS)
-    assert steps.told == ["a begins", "c begins", "a ends"]
+    assert steps.messages == ["a begins", "c begins", "a ends"]
     steps.go_on["c"].set()
-    qtbot.waitUntil(lambda: steps.told[-1] == "b begins")
+    qtbot.waitUntil(lambda: steps.messages[-1] == "b begins")
 
 
 def test_what_is_overtaken_or_cancelled_while_it_waits_never_begins(steps, qtbot):
     seen = []
     workers = begin_background(steps, "abc", seen.append)
-    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    qtbot.waitUntil(lambda: steps.messages == ["a begins"])
     workers["b"].start(steps.named("d"), seen.append, background=True)
     workers["c"].cancel()
     for event in steps.go_on.values():
         event.set()
     qtbot.waitUntil(lambda: not is_anything_running())
     assert seen == ["a", "d"]
-    assert not {"b begins", "c begins"} & set(steps.told)
+    assert not {"b begins", "c begins"} & set(steps.messages)
     assert not workers["c"].is_busy
 
 
@@ -148,9 +148,9 @@ def test_what_is_asked_for_takes_the_place_of_what_waits(steps, qtbot):
     seen = []
     workers = begin_background(steps, "ab", seen.append)
     workers["b"].start(steps.named("c"), seen.append)
-    qtbot.waitUntil(lambda: steps.told == ["c begins"])
+    qtbot.waitUntil(lambda: steps.messages == ["c begins"])
     steps.go_on["c"].set()
-    qtbot.waitUntil(lambda: steps.told[-1] == "a begins")
+    qtbot.waitUntil(lambda: steps.messages[-1] == "a begins")
     assert seen == ["c"]
 
 
@@ -163,7 +163,7 @@ def test_what_follows_from_a_result_that_nobody_asked_for_waits_in_turn(steps, w
     for event in steps.go_on.values():
         event.set()
     qtbot.waitUntil(lambda: not is_anything_running())
-    assert [told for told in steps.told if "begins" in told] == ["a begins", "b begins", "c begins"]
+    assert [text for text in steps.messages if "begins" in text] == ["a begins", "b begins", "c begins"]
 
 
 def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
@@ -178,10 +178,10 @@ def test_after_a_failure_the_next_has_its_turn(steps, qtbot, caplog):
 def test_nothing_begins_any_more_after_all_was_given_up(steps, qtbot):
     seen = []
     begin_background(steps, "ab", seen.append)
-    qtbot.waitUntil(lambda: steps.told == ["a begins"])
+    qtbot.waitUntil(lambda: steps.messages == ["a begins"])
     steps.go_on["a"].set()
     join_all()
     assert not is_anything_running()
     qtbot.wait(2 * jobs.REST_MS)
-    assert steps.told in (["a begins", "a is given up"], ["a begins", "a ends"])
+    assert steps.messages in (["a begins", "a is given up"], ["a begins", "a ends"])
     assert seen == []

@@ -164,7 +164,7 @@ def test_sign_says_where_the_other_end_is(shown):
     assert links.sign(stream, lambda _: "") == "left"
     assert links.sign(row_of(state, RowKind.THREADS), lambda _: "") == "left"
     assert links.sign(row_of(state, RowKind.MEMORY), lambda _: "") == ""
-    assert "L goes there" in links.told(stream)
+    assert "L goes there" in links.tip_of(stream)
 
 
 def test_sign_and_marks_are_painted_in_the_header(shown):

@@ -93,7 +93,7 @@ def _filter(w: ActionTarget) -> bool:
 
 
 def _found(w: ActionTarget) -> bool:
-    return w.state.found is not None
+    return w.state.search_result is not None
 
 
 def _explain(w: ActionTarget) -> None:

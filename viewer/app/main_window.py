@@ -155,7 +155,7 @@ class MainWindow(QMainWindow):
         self.timeline.headers.selectionModel().currentChanged.connect(self.refresh)
         state.listed.connect(lambda: self.target.show_panel(EventsPanel))
         state.event_changed.connect(self.refresh)
-        state.found_changed.connect(self.refresh)
+        state.search_result_changed.connect(self.refresh)
         self.find_bar.left.connect(self.timeline.canvas.setFocus)
         diagnostics = self.findChild(DiagnosticsPanel)
         diagnostics.align_requested.connect(self.target.align)

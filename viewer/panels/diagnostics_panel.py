@@ -166,25 +166,25 @@ class DiagnosticsPanel(Panel):
     def _aligned(self, gpu: int, ns: int) -> QWidget:
         assert self.state.study is not None
         label = self.state.study.trace.gpu_label(gpu)
-        told = Finding(
+        note = Finding(
             "aligned",
             "info",
             f"{label} is moved by {ns / 1e6:+,.3f} ms",
             "Its times differ from the file's by that much wherever they appear.",
         )
         back = ("Put back", lambda: self.align_requested.emit({gpu: -ns}))
-        return FindingCard(told, self.theme, [back])
+        return FindingCard(note, self.theme, [back])
 
     def _actions(self, finding: Finding) -> list[tuple[str, Callable[[], object]]]:
-        found: list[tuple[str, Callable[[], object]]] = []
+        buttons: list[tuple[str, Callable[[], object]]] = []
         if finding.align_ns and finding.gpu is not None:
             gpu, ns = finding.gpu, finding.align_ns
-            found.append(
+            buttons.append(
                 (f"Align this GPU by {ns / 1e6:+,.3f} ms", lambda: self.align_requested.emit({gpu: ns}))
             )
         if finding.gpu is not None or finding.time_ns is not None:
-            found.append(("Show", lambda: self._show(finding)))
-        return found
+            buttons.append(("Show", lambda: self._show(finding)))
+        return buttons
 
     def _show(self, finding: Finding) -> None:
         if finding.gpu is not None:

@@ -68,14 +68,14 @@ class FindBar(QFrame):
         self.show()
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
-        if self.text.text() and self.state.found is None:
+        if self.text.text() and self.state.search_result is None:
             self.search()
 
     def leave(self) -> None:
         """Hide the bar and the marks of the hits."""
         self._worker.cancel()
         self.hide()
-        self.state.set_found(None)
+        self.state.set_search_result(None)
         self.left.emit()
 
     def search(self) -> None:
@@ -92,27 +92,27 @@ class FindBar(QFrame):
 
     def step(self, direction: int) -> None:
         """Go to the next (1) or previous (-1) hit, cyclically; without hit events, from row to row."""
-        found = self.state.found
-        if found is None:
+        result = self.state.search_result
+        if result is None:
             return
-        if not found.count:
-            if found.rows:
-                self._row = (self._row + direction) % len(found.rows)
-                self.place.setText(f"{self._row + 1} of {len(found.rows)}")
-                self.state.reveal(found.rows[self._row])
+        if not result.count:
+            if result.rows:
+                self._row = (self._row + direction) % len(result.rows)
+                self.place.setText(f"{self._row + 1} of {len(result.rows)}")
+                self.state.reveal(result.rows[self._row])
             return
         if self._time_ns is None:
             start, end = self.state.axis.window
             self._time_ns = start - 1 if direction > 0 else end
-        hit = found.next(self._time_ns, direction)
+        hit = result.next(self._time_ns, direction)
         if hit is None:
             low, high = self.state.axis.limits
-            hit = found.next(low - 1 if direction > 0 else high + 1, direction)
+            hit = result.next(low - 1 if direction > 0 else high + 1, direction)
         if hit is not None:
             self._time_ns = hit.start_ns
             go_to_event(self.state, hit.kind, hit.index)
-            place = found.position(hit.start_ns) + 1
-            self.place.setText(f"{format_count(place)} of {format_count(found.count)}")
+            place = result.position(hit.start_ns) + 1
+            self.place.setText(f"{format_count(place)} of {format_count(result.count)}")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -124,19 +124,19 @@ class FindBar(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _take(self, found: SearchResult | str | None) -> None:
+    def _take(self, result: SearchResult | str | None) -> None:
         self.place.setText("")
-        if isinstance(found, str):
-            self.counts.setText(found)
-            found = None
-        elif found is None:
+        if isinstance(result, str):
+            self.counts.setText(result)
+            result = None
+        elif result is None:
             self.counts.setText("")
         else:
-            said = [f"{format_count(n)} {what}" for what, n in found.counts.items()]
-            self.counts.setText("   ·   ".join(said) or "Nothing has this name.")
+            texts = [f"{format_count(n)} {what}" for what, n in result.counts.items()]
+            self.counts.setText("   ·   ".join(texts) or "Nothing has this name.")
         for button in (self.previous, self.next):
-            button.setEnabled(found is not None and bool(found.count or found.rows))
-        self.state.set_found(found)
+            button.setEnabled(result is not None and bool(result.count or result.rows))
+        self.state.set_search_result(result)
 
     def _forget(self) -> None:
         self._worker.cancel()

@@ -29,24 +29,24 @@ def parse_share(text: str) -> float | None:
     return float(match[1].replace(",", ".")) / 100 if match else None
 
 
-def verdict(found: Reconciled) -> str:
+def verdict(reconciled: Reconciled) -> str:
     """Return a sentence that relates a figure to the measured one."""
-    claimed, ours = format_share(found.claimed), format_share(found.ours.share)
-    measured = f"Measured here: {found.ours.name} {ours}."
-    if found.agrees:
+    claimed, ours = format_share(reconciled.claimed), format_share(reconciled.ours.share)
+    measured = f"Measured here: {reconciled.ours.name} {ours}."
+    if reconciled.agrees:
         return f"{measured} The two agree."
-    if found.explained_by is not None:
-        other = found.explained_by
+    if reconciled.explained_by is not None:
+        other = reconciled.explained_by
         gives = f"“{other.name}” gives ({format_share(other.share)})"
         return f"{measured} {claimed} is what {gives}: {other.definition}"
-    nearest = next(r for r in found.readings if not r.is_ours)
+    nearest = next(r for r in reconciled.interpretations if not r.is_ours)
     return (
         f"{measured} No definition known here gives {claimed}; the nearest is “{nearest.name}” with "
         f"{format_share(nearest.share)}. Was it taken over the same time?"
     )
 
 
-def reading_grid(found: Reconciled) -> SpecTable:
+def interpretation_table(reconciled: Reconciled) -> SpecTable:
     """Return the readings, nearest first."""
     heads = (
         Head("Definition", number=False),
@@ -55,23 +55,25 @@ def reading_grid(found: Reconciled) -> SpecTable:
         Head("What it counts", number=False),
     )
     rows = []
-    for reading in found.readings:
-        tone: Tone = "strong" if reading.is_ours else "plain"
-        apart = (reading.share - found.claimed) * 100
+    for interpretation in reconciled.interpretations:
+        tone: Tone = "strong" if interpretation.is_ours else "plain"
+        apart = (interpretation.share - reconciled.claimed) * 100
         sign = "+" if apart >= 0 else MINUS
         rows.append(
             (
                 Cell(
-                    f"{reading.name}  (ours)" if reading.is_ours else reading.name,
-                    reading.definition,
+                    f"{interpretation.name}  (ours)" if interpretation.is_ours else interpretation.name,
+                    interpretation.definition,
                     tone=tone,
                 ),
-                Cell(format_share(reading.share), reading.definition, tone=tone),
+                Cell(format_share(interpretation.share), interpretation.definition, tone=tone),
                 Cell(f"{sign}{abs(apart):.1f}", tone="soft"),
-                Cell(reading.definition, reading.definition, tone="soft"),
+                Cell(interpretation.definition, interpretation.definition, tone="soft"),
             )
         )
-    table = pd.DataFrame([(r.name, r.share, r.definition) for r in found.readings], columns=_COLUMNS)
+    table = pd.DataFrame(
+        [(r.name, r.share, r.definition) for r in reconciled.interpretations], columns=_COLUMNS
+    )
     return SpecTable("Readings", heads, rows, table)
 
 
@@ -100,9 +102,9 @@ class ReconcilePage(QWidget):
         self.figure.setPlaceholderText("20 %")
         self.figure.setAccessibleName("The figure from elsewhere, in per cent of the time")
         self.figure.setMaximumWidth(110)
-        self.said = PlainLabel(_HINT)
-        self.said.setWordWrap(True)
-        self.said.setObjectName("soft")
+        self.verdict = PlainLabel(_HINT)
+        self.verdict.setWordWrap(True)
+        self.verdict.setObjectName("soft")
         head = QHBoxLayout()
         for widget in (PlainLabel("Somewhere it says"), self.subject, PlainLabel("is"), self.figure):
             head.addWidget(widget)
@@ -110,9 +112,9 @@ class ReconcilePage(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(12, 8, 12, 8)
         self._column.addLayout(head)
-        self._column.addWidget(self.said)
+        self._column.addWidget(self.verdict)
         self._column.addStretch(1)
-        self._sheet: SpecTableView | None = None
+        self._table: SpecTableView | None = None
         self._worker = Worker(self)
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._pause.timeout.connect(self.ask)
@@ -136,16 +138,16 @@ class ReconcilePage(QWidget):
         what, iterations = SUBJECTS[self.subject.currentIndex()], self.state.iterations
         self._worker.start(lambda _: reconcile(study, scope, what, claimed, iterations), self._show)
 
-    def _show(self, found: Reconciled | None) -> None:
-        if self._sheet is not None:
-            self._column.removeWidget(self._sheet)
-            self._sheet.deleteLater()
-            self._sheet = None
+    def _show(self, reconciled: Reconciled | None) -> None:
+        if self._table is not None:
+            self._column.removeWidget(self._table)
+            self._table.deleteLater()
+            self._table = None
         typed = bool(self.figure.text().strip())
-        if found is None:
-            self.said.setText("Type a share of the time, such as 20 %." if typed else _HINT)
+        if reconciled is None:
+            self.verdict.setText("Type a share of the time, such as 20 %." if typed else _HINT)
             return
-        self.said.setText(verdict(found))
-        self._sheet = SpecTableView(reading_grid(found), self.theme)
-        self._sheet.save_requested.connect(self.save_requested)
-        self._column.insertWidget(2, self._sheet)
+        self.verdict.setText(verdict(reconciled))
+        self._table = SpecTableView(interpretation_table(reconciled), self.theme)
+        self._table.save_requested.connect(self.save_requested)
+        self._column.insertWidget(2, self._table)

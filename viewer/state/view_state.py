@@ -84,7 +84,7 @@ class ViewState(QObject):
         The marker, the selected iteration or the steady choice has changed.
     filter_changed()
         Another filter applies to everything, or none.
-    found_changed()
+    search_result_changed()
         The results of another search are shown, or none.
     stall_changed()
         Another stall of `Study.stalls` is selected, or none: a stall is selected as long as its range is.
@@ -104,7 +104,7 @@ class ViewState(QObject):
     card_changed = Signal()
     iterations_changed = Signal()
     filter_changed = Signal()
-    found_changed = Signal()
+    search_result_changed = Signal()
     stall_changed = Signal()
     listed = Signal()
     revealed = Signal(str)
@@ -121,7 +121,7 @@ class ViewState(QObject):
         self.selections = Selections(self.history, self)
         self.bookmarks = Bookmarks(self)
         self.chosen: EventRef | None = None
-        self.found: SearchResult | None = None
+        self.search_result: SearchResult | None = None
         self.stall_number: int | None = None
         self.listing: Listing | None = None
         self.hover: Hover | None = None
@@ -146,7 +146,7 @@ class ViewState(QObject):
         self.leave()
         self.study = study
         self.chosen = self.hover = self.iteration = None
-        self.stall_number = self.found = None
+        self.stall_number = self.search_result = None
         self.filter = None
         self.marker = 0
         self.steady_choice = None
@@ -312,11 +312,11 @@ class ViewState(QObject):
         if self.selection != (int(stall["start_ns"]), int(stall["end_ns"])):
             self.choose_stall(None)
 
-    def set_found(self, found: SearchResult | None) -> None:
+    def set_search_result(self, result: SearchResult | None) -> None:
         """Mark the results of a search; None removes the marks."""
-        if found is not self.found:
-            self.found = found
-            self.found_changed.emit()
+        if result is not self.search_result:
+            self.search_result = result
+            self.search_result_changed.emit()
 
     def list_events(self, key: str, kind: Kind | None = None, name: str = "") -> None:
         """Ask for the events of a row, and of all under it, as a list: of one name and table, or all."""

@@ -139,7 +139,7 @@ class SelectionLinks(QObject):
             return "folded"
         return standing(shown) or ("folded" if shown is not path[-1] else "")
 
-    def told(self, row: Row) -> str:
+    def tip_of(self, row: Row) -> str:
         """Return further lines for a header's tooltip: warnings, and the place of the other end."""
         lines = [self.background_results.warning(row)]
         ends = self.ends

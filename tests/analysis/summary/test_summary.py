@@ -170,7 +170,7 @@ def test_a_figure_from_elsewhere_is_matched_to_its_definition(demo_of):
     own = reconcile(study, scope, "idle", summary_of(study)["idle"].share, iterations)
     assert own.agrees
     assert own.explained_by is None
-    looser = {r.name: r.share for r in own.readings}
+    looser = {r.name: r.share for r in own.interpretations}
     assert looser["idle"] < looser["no kernel"] < looser["no compute kernel"]
     assert looser["gaps of the busiest stream"] < looser["sum of the gaps of all streams"]
     assert reconcile(study, scope, "idle", looser["no kernel"], iterations).explained_by.name == "no kernel"
@@ -187,4 +187,4 @@ def test_a_figure_of_one_iteration(demo_of):
     for what in ("idle", "communication", "compute", "copies"):
         found = reconcile(study, scope, what, 0.5, iterations)
         assert 0 <= found.ours.share <= 1
-        assert sum(r.is_ours for r in found.readings) == 1
+        assert sum(r.is_ours for r in found.interpretations) == 1

@@ -177,9 +177,9 @@ SHARES = {
 @pytest.mark.parametrize("what", SHARES)
 def test_what_looser_definitions_come_to(study, measured, what):
     found = reconcile(study, measured.scope, what, 0.5, study.iterations())
-    assert {r.name: r.share for r in found.readings} == pytest.approx(SHARES[what])
-    assert [r.name for r in found.readings if r.is_ours] == [next(iter(SHARES[what]))]
-    distances = [abs(r.share - 0.5) for r in found.readings]
+    assert {r.name: r.share for r in found.interpretations} == pytest.approx(SHARES[what])
+    assert [r.name for r in found.interpretations if r.is_ours] == [next(iter(SHARES[what]))]
+    distances = [abs(r.share - 0.5) for r in found.interpretations]
     assert distances == sorted(distances)
 
 
@@ -205,7 +205,7 @@ def test_a_claim_within_one_per_cent_is_the_same_number(study, measured, claimed
 def test_a_range_has_no_cpu_ranges_of_iterations(study):
     scope = study.range_scope(100 * US, 1100 * US)
     found = reconcile(study, scope, "idle", 0.5, study.iterations())
-    assert "idle inside the CPU's ranges" not in {r.name for r in found.readings}
+    assert "idle inside the CPU's ranges" not in {r.name for r in found.interpretations}
     assert found.ours.share == pytest.approx((510 + 515) / 2000)
 
 

@@ -40,7 +40,7 @@ class Reconciled:
     what: What
     claimed: float
     ours: Interpretation
-    readings: tuple[Interpretation, ...]
+    interpretations: tuple[Interpretation, ...]
 
     @property
     def agrees(self) -> bool:
@@ -52,7 +52,7 @@ class Reconciled:
         """The looser definition that gives the claimed share, None where none does or none is needed."""
         if self.agrees:
             return None
-        nearest = next((r for r in self.readings if not r.is_ours), None)
+        nearest = next((r for r in self.interpretations if not r.is_ours), None)
         return nearest if nearest and abs(nearest.share - self.claimed) <= CLOSE else None
 
 
@@ -68,14 +68,17 @@ def reconcile(
     iterations : Iterations, optional
         With them idle inside the CPU's ranges is among the interpretations.
     """
-    readings = {"idle": _idle, "communication": _communication, "compute": _compute, "copies": _copies}[what](
-        study, scope
-    )
+    interpretations = {
+        "idle": _idle,
+        "communication": _communication,
+        "compute": _compute,
+        "copies": _copies,
+    }[what](study, scope)
     if what == "idle" and iterations is not None and scope.iterations:
         on_cpu = _idle_in_cpu_ranges(study, iterations, scope)
-        readings = (*readings, on_cpu) if on_cpu else readings
-    ours = next(r for r in readings if r.is_ours)
-    near = tuple(sorted(readings, key=lambda r: abs(r.share - claimed)))
+        interpretations = (*interpretations, on_cpu) if on_cpu else interpretations
+    ours = next(r for r in interpretations if r.is_ours)
+    near = tuple(sorted(interpretations, key=lambda r: abs(r.share - claimed)))
     return Reconciled(what, claimed, ours, near)
 
 

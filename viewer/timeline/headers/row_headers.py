@@ -284,7 +284,7 @@ class RowHeaders(QTreeView):
     def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and where both ends of what is selected are."""
         self.links = links
-        self._rows.more_tip = links.told
+        self._rows.more_tip = links.tip_of
         links.changed.connect(self.viewport().update)
 
     def _location_of(self, row: Row) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Overview(Strip):
         self._drag: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
         self._kept_flags: tuple[object, list[tuple[float, str]]] = (None, [])
-        state.found_changed.connect(self.refresh)
+        state.search_result_changed.connect(self.refresh)
         state.leaving.connect(self._end_drag)
 
     def window_ns(self) -> tuple[int, int]:
@@ -61,8 +61,8 @@ class Overview(Strip):
             painter.drawImage(0, top, image)
             if self.state.filter is not None:
                 marks.paint_outside(painter, scale, self.state.filter.time, top, bottom, theme.panel)
-        if self.state.found is not None:
-            self._paint_hits(painter, grid, self.state.found)
+        if self.state.search_result is not None:
+            self._paint_hits(painter, grid, self.state.search_result)
         painter.fillRect(
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )
