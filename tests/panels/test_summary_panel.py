@@ -164,14 +164,14 @@ def test_a_looser_definition_is_named(shown, demo, qtbot):
     no_kernel = panel.summary["no_kernel"].share
     asked.figure.setText(f"{no_kernel * 100:.1f}")
     asked.ask()
-    qtbot.waitUntil(lambda: "Measured here" in asked.said.text(), timeout=20_000)
-    assert "“no kernel” gives" in asked.said.text()
+    qtbot.waitUntil(lambda: "Measured here" in asked.verdict.text(), timeout=20_000)
+    assert "“no kernel” gives" in asked.verdict.text()
     asked.figure.setText(f"{panel.summary['idle'].share * 100:.1f} %")
     asked.ask()
-    qtbot.waitUntil(lambda: "agree" in asked.said.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "agree" in asked.verdict.text(), timeout=20_000)
     asked.figure.setText("a fifth")
     asked.ask()
-    assert asked.said.text().startswith("Type a share")
+    assert asked.verdict.text().startswith("Type a share")
 
 
 def test_a_table_is_copied_as_it_stands(shown, demo, qapp):
