@@ -137,7 +137,7 @@ def style_sheet(theme: Theme) -> str:
     QToolBar QToolButton:focus, QPushButton:focus, QToolButton#plain:focus {{ border-color: {accent}; }}
     QToolBar QToolButton#step {{ padding: 2px 8px; }}
     QToolBar QToolButton#qt_toolbar_ext_button {{ padding: 0; border: 0; min-width: 16px; }}
-    QToolBar QToolButton#pill:checked {{ background: {on}; border-color: {accent}; }}
+    QToolBar QToolButton#pill:checked, QPushButton:checked {{ background: {on}; border-color: {accent}; }}
     QToolBar QToolButton#filter {{
         background: {accent}; border-color: {accent}; color: {css(theme.accent_text)};
     }}

@@ -33,7 +33,7 @@ from viewer.state import ALL_ROWS, Listing, ViewState
 from viewer.state.jobs import IsCancelled, Worker
 from viewer.state.places import home_row
 from viewer.timeline.event_menu import fill_event_menu
-from viewer.timeline.plain_text import PlainLabel, tip, without_key
+from viewer.timeline.plain_text import tip, without_key
 from viewer.trace import GPU_KINDS
 
 NAME_ROOM = 190
@@ -59,10 +59,11 @@ class EventsPanel(Panel):
         self._palette: Palette | None = None
         self._fitted: int | None = None
         self._listed_ns = 0
+        self._place = ""
         self._is_new = False
         self._shown_wanted: Wanted | None = None
         self._worker, self._exporter = Worker(self), Worker(self)
-        self.where, self.total = OneLine(), PlainLabel()
+        self.where, self.total = OneLine(), OneLine()
         self.filters = EventFilters(state)
         self.one_name = QPushButton()
         self.table, self.chart = EventTable(), DurationChart()
@@ -77,9 +78,14 @@ class EventsPanel(Panel):
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
-        for widget in (self.one_name, self.filters, self.total):
+        texts = QVBoxLayout()
+        texts.setContentsMargins(6, 0, 6, 0)
+        texts.setSpacing(0)
+        for line in (self.total, self.where):
+            texts.addWidget(line)
+        for widget in (self.one_name, self.filters):
             head.addWidget(widget)
-        head.addWidget(self.where, 1)
+        head.addLayout(texts, 1)
         for button in (self.columns_button, self.copy_button, self.save_button):
             head.addWidget(button)
         split = QSplitter()
@@ -87,7 +93,7 @@ class EventsPanel(Panel):
         split.addWidget(self.chart)
         split.setStretchFactor(0, 4)
         split.setStretchFactor(1, 1)
-        split.setSizes([1000, 320])
+        split.setSizes([1000, 260])
         self.chart.setMinimumHeight(60)
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -151,8 +157,7 @@ class EventsPanel(Panel):
         self.events, self._palette = gathered.events, gathered.palette
         name = self._listing.name if self._listing is not None else ""
         self._colour()
-        self.where.setText(where)
-        self.where.setToolTip(tip(where))
+        self._place = where
         self.one_name.setVisible(bool(name))
         advance = self.fontMetrics().horizontalAdvance
         shown = without_middle(name, lambda text: advance(text) <= NAME_ROOM)
@@ -244,19 +249,19 @@ class EventsPanel(Panel):
             self.total.setText("Sorting…")
             return
         count, total = len(self.table.event_model.order), self._listed_ns
-        text = f"{counted(count, 'event')}, {format_ns(total)} together"
+        text, below = f"{counted(count, 'event')}, {format_ns(total)} together", self._place
         if count < len(self.events):
             text += f", of {format_count(len(self.events))}"
         chosen = self.table.selected()
         if len(chosen) > 1:
             lengths = self.events.durations(chosen)
             whole = int(lengths.sum())
-            text = (
-                f"{format_count(len(chosen))} selected: {format_ns(whole)} together, "
-                f"mean {format_ns(whole / len(chosen))}, {format_ns(int(lengths.min()))} to "
-                f"{format_ns(int(lengths.max()))}   ·   {text}"
-            )
-        self.total.setText(text)
+            text = f"{format_count(len(chosen))} selected, {format_ns(whole)} together"
+            least, most = (format_ns(int(edge)) for edge in (lengths.min(), lengths.max()))
+            below = f"mean {format_ns(whole / len(chosen))}, {least} to {most}"
+        for line, words in ((self.total, text), (self.where, below)):
+            line.setText(words)
+            line.setToolTip(tip(words))
 
     # The timeline
 
