@@ -148,12 +148,12 @@ def gather_named(study: Study, row: Row | None, kind: Kind, name: str) -> EventS
         return EventSet(study, row, _taken(events, np.flatnonzero(mask)))
     table = study.trace.events[kind]
     if row is None:
-        held = np.flatnonzero(table.name_id == position).astype(np.int32)
+        rows = np.flatnonzero(table.name_id == position).astype(np.int32)
     else:
         below = (index for of, index in _operations(study, row) + _calls(study, row) if of is kind)
-        held = next(below, np.empty(0, np.int32))
-        held = held[table.name_id[held] == position]
-    return _in_order(study, row or WHOLE_TRACE, [(kind, held)] if len(held) else [])
+        rows = next(below, np.empty(0, np.int32))
+        rows = rows[table.name_id[rows] == position]
+    return _in_order(study, row or WHOLE_TRACE, [(kind, rows)] if len(rows) else [])
 
 
 def _taken(events: RowEvents, at: npt.NDArray[np.intp]) -> RowEvents:
@@ -211,8 +211,8 @@ def _calls(study: Study, row: Row) -> list[tuple[Kind, npt.NDArray[np.int32]]]:
         return []
     owners = dict.fromkeys((Kind.API, Kind.OSRT, Kind.ON_CPU, Kind.OVERHEAD), threads)
     owners[Kind.NVTX] = [t.index for thread in threads for t in trace.tracks_of(thread)]
-    held = [(kind, _owned(study, kind, of)) for kind, of in owners.items()]
-    return [(kind, index) for kind, index in held if len(index)]
+    rows = [(kind, _owned(study, kind, of)) for kind, of in owners.items()]
+    return [(kind, index) for kind, index in rows if len(index)]
 
 
 def _owned(study: Study, kind: Kind, owners: Sequence[int]) -> npt.NDArray[np.int32]:

@@ -181,13 +181,13 @@ def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
 def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
     is_comm = study.classes.class_name(name_id) == "communication"
     other = "compute" if is_comm else "communication"
-    for what, held in (
+    for what, durations in (
         ("Alone", stats.alone),
         (f"Beside {other}", stats.beside),
         (f"Partly beside {other}", stats.partly),
     ):
-        if held.count:
-            yield what, f"{format_ns(held.mean_ns)} on average  ({format_count(held.count)})"
+        if durations.count:
+            yield what, f"{format_ns(durations.mean_ns)} on average  ({format_count(durations.count)})"
     if stats.price is not None:
         sign = "+" if stats.price >= 0 else MINUS
         yield "Price of overlap", f"{sign}{abs(stats.price) * 100:.1f} % longer beside {other} than alone"

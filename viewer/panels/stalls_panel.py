@@ -274,9 +274,9 @@ class StallsPanel(Panel):
             return
         self._point(position)
         assert self.view is not None
-        held = self.view.stalls.table.iloc[int(row["number"])]
+        stall = self.view.stalls.table.iloc[int(row["number"])]
         for key, kind in _BEHIND:
-            index = int(held[key])
+            index = int(stall[key])
             home = home_row(self.state, kind, index) if index >= 0 else None
             if home is not None:
                 self.state.reveal(home.key)

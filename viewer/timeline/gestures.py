@@ -38,7 +38,7 @@ class _Drag:
     selections: tuple[Window, ...]
     others: tuple[Window, ...]
     pos: QPointF
-    held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+    modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
     scrolled: float = 0.0
     moved: bool = False
 
@@ -78,7 +78,7 @@ class Gestures(QObject):
         self._edge_pan = QTimer(self, interval=EDGE_PAN_MS)
         self._edge_pan.timeout.connect(self._pan_at_edge)
         self._under: tuple[TimeStrip, QPointF] | None = None
-        state.leaving.connect(self.let_go)
+        state.leaving.connect(self.cancel_drag)
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
             QEvent.Type.MouseMove: self._move,
@@ -144,7 +144,7 @@ class Gestures(QObject):
             near = self._edge_at(strip, pos) is not None
             strip.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
             return True
-        drag.pos, drag.held = pos, event.modifiers()
+        drag.pos, drag.modifiers = pos, event.modifiers()
         if not drag.moved and (pos - drag.start).manhattanLength() < CLICK_PX:
             return True
         if not drag.moved:
@@ -165,7 +165,7 @@ class Gestures(QObject):
             low, high = drag.selections[-1]
             window = low + shift, high + shift
         else:
-            moved_ns = self._snapped(drag.strip, drag.pos, drag.held)
+            moved_ns = self._snapped(drag.strip, drag.pos, drag.modifiers)
             window = drag.anchor_ns, moved_ns
             self.state.selections.edge = END if moved_ns >= drag.anchor_ns else START
         self.state.selections.set(with_range(drag.others, window), self._run)
@@ -213,11 +213,13 @@ class Gestures(QObject):
             self._fit(strip.hit(pos))
             return True
         at = strip.time_at(pos.x())
-        held = next((window for window in self.state.selections.items if window[0] <= at <= window[1]), None)
-        if held is None or strip.iteration_at(pos) is not None:
+        chosen = next(
+            (window for window in self.state.selections.items if window[0] <= at <= window[1]), None
+        )
+        if chosen is None or strip.iteration_at(pos) is not None:
             self.double_clicked.emit(strip, pos)
         else:
-            self.state.axis.go(*held)
+            self.state.axis.go(*chosen)
             self.state.select(None)
         return True
 
@@ -231,12 +233,12 @@ class Gestures(QObject):
 
     def _wheel(self, strip: TimeStrip, event: QWheelEvent) -> bool:
         angle, pixels = event.angleDelta(), event.pixelDelta()
-        held = event.modifiers()
-        if held & Qt.KeyboardModifier.ControlModifier:
+        modifiers = event.modifiers()
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
             notches = (angle.y() or angle.x()) / 120
             at = strip.time_at(event.position().x())
             self.state.axis.zoom(NOTCH**-notches, at, "wheel")
-        elif held & Qt.KeyboardModifier.ShiftModifier or abs(angle.x()) > abs(angle.y()):
+        elif modifiers & Qt.KeyboardModifier.ShiftModifier or abs(angle.x()) > abs(angle.y()):
             by = pixels.x() if pixels.x() else (angle.x() or angle.y()) / 120 * SCROLL_PX * 2
             self.state.axis.pan(-strip.span_ns(by), "wheel-pan")
         else:
@@ -309,9 +311,9 @@ class Gestures(QObject):
         away, window, edge = min(edges, key=lambda item: item[0], default=(EDGE_PX + 1.0, (0, 0), END))
         return (window, edge) if away <= EDGE_PX else None
 
-    def _snapped(self, strip: TimeStrip, pos: QPointF, held: Qt.KeyboardModifier) -> int:
+    def _snapped(self, strip: TimeStrip, pos: QPointF, modifiers: Qt.KeyboardModifier) -> int:
         time_ns: int = strip.time_at(pos.x())
-        if held & Qt.KeyboardModifier.ShiftModifier:
+        if modifiers & Qt.KeyboardModifier.ShiftModifier:
             return time_ns
         snapped = self.snapping.near(strip.placed_at(pos.y()), time_ns, strip.span_ns(SNAP_PX))
         return time_ns if snapped is None else snapped
@@ -354,7 +356,7 @@ class Gestures(QObject):
         self.dragging.emit(False)
         return True
 
-    def let_go(self) -> None:
+    def cancel_drag(self) -> None:
         """Drop the drag and the pointer's position: they belong to another trace."""
         drag, self._drag, self._under = self._drag, None, None
         self._edge_pan.stop()
@@ -372,11 +374,11 @@ class Gestures(QObject):
             return True
         if self.key(event):
             return True
-        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if key in _ARROWS and self.state.selection is not None and held in (NONE, SHIFT):
-            self.snapping.nudge(_ARROWS[key], snap=held == SHIFT)
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if key in _ARROWS and self.state.selection is not None and modifiers in (NONE, SHIFT):
+            self.snapping.nudge(_ARROWS[key], snap=modifiers == SHIFT)
             return True
-        if held:
+        if modifiers:
             return False
         if key in _ARROWS:
             self.pan(0.1 * _ARROWS[key])

@@ -55,21 +55,21 @@ class HoverCard(Card):
         self.items: tuple[Item, ...] = ()
         self.brief = ""
         self.is_short = False
-        self._held: object = None
+        self._shown_key: object = None
 
     def take_hit(self, study: Study, hit: HitResult, collectives: Collectives | None = None) -> None:
         """Hold what the band under the pointer says (`viewer.timeline.cards.hit_text.has_text`)."""
         key = (id(study), hit.row.key, hit.event, hit.column, hit.counter, collectives is None)
-        if key != self._held:
-            self._held = key
+        if key != self._shown_key:
+            self._shown_key = key
             text = hit_text(study, hit, collectives)
             self._hold(text.title, text.subtitle, [Item(None, *line) for line in text.lines], text.brief)
 
     def take_stall(self, study: Study, stalls: Stalls, number: int) -> None:
         """Hold the facts about a stall of a GPU."""
         key = (id(stalls), number)
-        if key != self._held:
-            self._held = key
+        if key != self._shown_key:
+            self._shown_key = key
             items = [Item(None, *line) for line in stall_lines(stalls, number)]
             title, where = stall_heading(stalls, number)
             cause = next((item.value for item in items if item.label == "Cause"), "")
@@ -84,9 +84,9 @@ class HoverCard(Card):
     ) -> None:
         """Hold what every GPU does at an instant, and what makes that doubtful."""
         key = (id(study), time_ns)
-        if key == self._held:
+        if key == self._shown_key:
             return
-        self._held = key
+        self._shown_key = key
         items, parts = [], []
         labels = gpu_names(study.trace)
         for gpu in study.trace.gpus[:_MAX_CUT_GPUS]:

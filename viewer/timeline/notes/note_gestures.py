@@ -42,10 +42,10 @@ class NoteGestures(QObject):
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = state
-        self._held: tuple[int, QPointF, tuple[int, int]] | None = None
+        self._dragged: tuple[int, QPointF, tuple[int, int]] | None = None
         self._has_moved = False
         self._drags = 0
-        state.leaving.connect(self.let_go)
+        state.leaving.connect(self.cancel_drag)
         self._handlers = {
             QEvent.Type.MouseButtonPress: self._press,
             QEvent.Type.MouseMove: self._move,
@@ -73,20 +73,20 @@ class NoteGestures(QObject):
         if spot is None or event.button() != Qt.MouseButton.LeftButton:
             return spot is not None
         self._drags += 1
-        self._held = (spot.number, event.position(), spot.offset_px(strip.grid().dpr))
+        self._dragged = (spot.number, event.position(), spot.offset_px(strip.grid().dpr))
         self._has_moved = False
         strip.setCursor(Qt.CursorShape.ClosedHandCursor)
         return True
 
     def _move(self, strip: NotedStrip, event: QMouseEvent) -> bool:
-        if self._held is None:
+        if self._dragged is None:
             if event.buttons() or strip.note_at(event.position()) is None:
                 return False
             self.state.set_hover(None)
             self.entered.emit()
             strip.setCursor(Qt.CursorShape.OpenHandCursor)
             return True
-        number, start, offset = self._held
+        number, start, offset = self._dragged
         away = event.position() - start
         if not self._has_moved and away.manhattanLength() < CLICK_PX:
             return True
@@ -97,15 +97,15 @@ class NoteGestures(QObject):
         return True
 
     def _release(self, strip: NotedStrip, event: QMouseEvent) -> bool:
-        held, self._held = self._held, None
-        if held is None:
+        dragged, self._dragged = self._dragged, None
+        if dragged is None:
             return False
         strip.setCursor(Qt.CursorShape.OpenHandCursor)
         return True
 
-    def let_go(self) -> None:
+    def cancel_drag(self) -> None:
         """End the drag of a note: the list of notes changes."""
-        self._held = None
+        self._dragged = None
 
     def _double_click(self, strip: NotedStrip, event: QMouseEvent) -> bool:
         spot = strip.note_at(event.position())

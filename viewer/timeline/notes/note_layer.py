@@ -22,13 +22,13 @@ DRAFT = -1
 class _Same:
     """A part of a cache key that compares by identity."""
 
-    held: object
+    value: object
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.held is other.held
+        return isinstance(other, _Same) and self.value is other.value
 
     def __hash__(self) -> int:
-        return id(self.held)
+        return id(self.value)
 
 
 class NoteLayer(OnTimeAxis):
