@@ -180,8 +180,9 @@ class Sweep:
         self.state.select(tuple(ms * MS for ms in SELECTED_MS))
         self.sort_events()
         chosen = Picture(self.window)
-        half = max(1, int(picture.dpr)) // 2
-        for ms in SELECTED_MS:
+        line = max(1, int(picture.dpr))
+        # The end is the edge that the arrow keys move: it is three times as broad.
+        for ms, half in zip(SELECTED_MS, (line // 2, 3 * line // 2), strict=True):
             for strip in shown[1:]:
                 top = 18 if strip is timeline.ruler else 0
                 self.check(f"selection {ms}", strip, chosen.selection(strip, top), column(ms) - half)

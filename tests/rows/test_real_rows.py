@@ -9,6 +9,7 @@ import pytest
 from viewer.analysis.study import Study
 from viewer.readers import read
 from viewer.rows import RowKind, build_rows
+from viewer.rows.row import Role
 
 NAMES = (
     "torchrun-2xh100-nccl",
@@ -56,8 +57,8 @@ def test_shares_of_streams_and_families_equal_sums_by_sql(opened):
         assert len(streams) == len(by_stream)
         for stream in streams:
             assert stream.share == pytest.approx(by_stream[trace.streams[stream.stream].stream_id] / whole)
-        shares = [stream.share for stream in streams]
-        assert shares == sorted(shares, reverse=True)
+        order = [(tuple(Role).index(s.role), trace.streams[s.stream].stream_id) for s in streams]
+        assert order == sorted(order)
         by_family = sums(
             path,
             f'SELECT value, sum("end" - start) FROM {kernels} JOIN StringIds ON StringIds.id = shortName '

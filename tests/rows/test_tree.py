@@ -9,6 +9,7 @@ from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
 from viewer.rows.matching import topmost
 from viewer.rows.presets import first_view
+from viewer.rows.row import Role
 from viewer.rows.shares import busy_ns, coverage, share
 from viewer.trace import Kind
 
@@ -282,7 +283,7 @@ def test_a_rank_and_a_process_with_ranges_are_never_folded(spared):
 def test_presets_leave_what_is_folded_folded():
     roots = build_rows(Study(with_compilers(133)))
     for name in ("lanes", "compute + communication"):
-        unfolded, hidden = PRESETS[name](roots)
+        _, hidden = PRESETS[name](roots)
         assert "others" not in unfolded | hidden
     assert "others" in PRESETS["everything"](roots)[0]
     assert "others" not in first_view(roots)[0]
@@ -350,3 +351,46 @@ def test_the_range_that_takes_four_fifths_is_opened_and_what_is_beside_it_stays(
     trace = made.trace()
     (root,) = build_rows(Study(trace))
     assert [trace.names[i].split()[0] for i in root.events.name_id] == shown * 3
+
+
+def test_streams_stand_by_what_they_do_and_then_by_number_on_every_gpu():
+    made = TraceMaker()
+    for rank, (short, long) in enumerate(((20, 24), (24, 20))):
+        made.kernel(0, 900, stream=9, process=rank).copy(0, 50, stream=5, process=rank)
+        made.kernel(0, 10 if rank else 990, stream=7, process=rank)
+        made.kernel(0, 10, "ncclDevKernel_AllReduce", stream=short, process=rank)
+        made.kernel(0, 500, "ncclDevKernel_AllReduce", stream=long, process=rank)
+    roots = build_rows(Study(made.trace()))
+    for root in roots:
+        streams = [row for row in root.walk() if row.kind is RowKind.STREAM]
+        assert [row.label.split()[1] for row in streams] == ["7", "9", "20", "24", "5"]
+        roles = [Role.COMPUTE, Role.COMPUTE, Role.COMMUNICATION, Role.COMMUNICATION, Role.COPY]
+        assert [row.role for row in streams] == roles
+
+
+def test_a_stream_does_on_all_gpus_what_it_mostly_does_over_them():
+    """Rank 1 computes a little on the stream that communicates on rank 0: its order is the same."""
+    made = TraceMaker().kernel(0, 900, "ncclDevKernel_AllReduce", stream=20).kernel(0, 5, stream=30)
+    made.kernel(0, 100, stream=20, process=1).kernel(0, 5, stream=30, process=1)
+    for root in build_rows(Study(made.trace())):
+        assert [row.label for row in root.walk() if row.kind is RowKind.STREAM] == ["Stream 30", "Stream 20"]
+
+
+def test_streams_that_communicate_beyond_three_are_gathered_in_one_row_and_the_same_ones_on_all_gpus():
+    made = TraceMaker()
+    for rank in range(2):
+        made.kernel(0, 900, stream=7, process=rank)
+        for number in range(5):
+            # Streams 20, 22 and 24 communicate most over both GPUs; on rank 1 alone 21 would.
+            long = 100 if number % 2 == 0 else 60 if rank else 5
+            made.kernel(0, long, "ncclDevKernel_AllReduce", stream=20 + number, process=rank)
+    for root in build_rows(Study(made.trace())):
+        (others,) = (row for row in root.walk() if row.kind is RowKind.OTHER_STREAMS)
+        assert others.label == "2 more streams"
+        assert {key.rsplit("stream")[-1] for key in others.gathers} == {"21", "23"}
+        assert len(others.events) == 2
+        unfolded, hidden = PRESETS["compute + communication"]((root,))
+        shown = [row.label for row in root.children[0].children if row.key not in hidden]
+        assert shown == ["Stream 7", "Stream 20", "Stream 22", "Stream 24", "2 more streams"]
+        assert others.key in PRESETS["everything"]((root,))[1]
+        assert others.key in PRESETS["lanes"]((root,))[1]

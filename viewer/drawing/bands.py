@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 
 from viewer.drawing.lane_sizes import LaneSizes, Size
 from viewer.rows.kinds import Lanes, RowKind
-from viewer.rows.presets import is_communication
-from viewer.rows.row import Row
+from viewer.rows.row import Role, Row
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
 RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 128, True), Size(14, 26, 48, True)
 """Of a process: its outline, the state of its GPU while it is folded, and while it is unfolded."""
-BAR, HALF_BAR, SMALL_BAR = Size(12, 16, 40), Size(9, 11, 20), Size(11, 11, 14)
-"""Of a row of one lane, of a stream that communicates, and of one of several lanes."""
+BAR, HALF_BAR, SMALL_BAR, THIN_BAR = Size(12, 16, 40), Size(9, 11, 20), Size(11, 11, 14), Size(3, 4, 6)
+"""Of a row of one lane, of a stream that communicates, of one of several lanes, of several such streams."""
 NESTED, PREVIEW, CURVE = Size(12, 12, 12), Size(9, 9, 9), Size(36, 36, 72)
 PAD, GAP, LINE = Size(2, 3, 4), Size(1, 2, 3), Size(1, 1, 1)
 FOLDED_PAD = Size(2, 4, 6)
@@ -136,7 +135,7 @@ def shape_of(row: Row, expanded: bool) -> RowShape:
     pad = FOLDED_PAD if is_process else PAD
     gap = GAP if is_process else LINE
     least = MIN_HEIGHT.get(row.kind, _MIN_HEIGHT)
-    if row.kind is RowKind.STREAM and is_communication(row):
+    if row.role is Role.COMMUNICATION:
         pad, least = LINE, _HALF_HEIGHT
     sizes: list[Size] = []
     for number, (_, size) in enumerate(stack):
@@ -156,7 +155,9 @@ def _own_stack(row: Row, _expanded: bool) -> _Stack:
     size = BAR
     if row.kind.traits.lanes is Lanes.NESTED:
         size = NESTED
-    elif row.kind is RowKind.STREAM and is_communication(row):
+    elif row.kind is RowKind.OTHER_STREAMS and len(lanes) > 1:
+        size = THIN_BAR
+    elif row.role is Role.COMMUNICATION:
         size = HALF_BAR
     elif len(lanes) > 1 or row.kind is not RowKind.STREAM:
         size = SMALL_BAR

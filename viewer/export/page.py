@@ -11,6 +11,7 @@ from math import ceil
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QPainter
 
+from viewer.analysis.collectives.stream_uses import stream_uses
 from viewer.drawing.layout import place
 from viewer.drawing.scale import AxisPixels, snap_px
 from viewer.drawing.scene import Scene
@@ -24,7 +25,7 @@ from viewer.export.number_blocks import card_block, measurements_block
 from viewer.export.paint_notes import paint_notes
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
-from viewer.timeline.headers.header_values import figures_in, shares_basis
+from viewer.timeline.headers.header_values import figures_in, shares_basis, stream_names
 from viewer.timeline.headers.paint_header import HeaderStyle, paint_header
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.notes.note_places import place_notes
@@ -63,6 +64,7 @@ class PicturePage:
         self.scene = scene or Scene(view.study)
         self.scene.collectives = view.study.collectives
         self._doubts = doubts_of(view.study)
+        self._uses = stream_uses(view.study.collectives)
         extras = view.extras
         self._placed = place(view.rows)
         left = min(HEADER_WIDTH, width * 2 // 5) if extras.headers else 0
@@ -202,6 +204,7 @@ class PicturePage:
             painter.setClipRect(rect)
             style = HeaderStyle(
                 figures_in(view.study, row, view.window_ns, view.scope),
+                names=stream_names(row, self._uses),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),
                 as_path=parent is not None and parent.key not in above,

@@ -93,6 +93,10 @@ class RowKind(Enum):
     MEMORY = RowTraits("memory", lanes=Lanes.MIXED, siblings="operations")
     MEMORY_KIND = RowTraits("memory_kind", lanes=Lanes.MIXED, siblings="copies")
     STREAM = RowTraits("stream", lanes=Lanes.MIXED, names=NameStyle.KERNELS, siblings="streams")
+    OTHER_STREAMS = RowTraits(
+        "other_streams", lanes=Lanes.MIXED, names=NameStyle.KERNELS, shown_at_first=False
+    )
+    """The streams of a GPU that communicate, but for the main ones, as one."""
     LAUNCHES = RowTraits(
         "launches",
         shown_at_first=False,

@@ -16,7 +16,8 @@ FEW_ROWS = 24
 
 def everything(roots: tuple[Row, ...]) -> Choice:
     """Unfold processes, GPUs and threads; families of kernels stay folded under their GPU's kernels."""
-    return frozenset(row.key for row in _all_rows(roots) if row.kind.traits.holds_rows), frozenset()
+    doubled = frozenset(row.key for row in _all_rows(roots) if row.gathers)
+    return frozenset(row.key for row in _all_rows(roots) if row.kind.traits.holds_rows), doubled
 
 
 def lanes(roots: tuple[Row, ...]) -> Choice:
@@ -73,13 +74,12 @@ def _all_rows(roots: tuple[Row, ...]) -> Iterator[Row]:
     return (row for root in roots for row in root.walk())
 
 
-def is_communication(stream: Row) -> bool:
-    """Return whether a stream row is mostly communication."""
-    return stream.role is Role.COMMUNICATION
-
-
 def _main_streams(gpu: Row) -> set[str]:
+    """Return the keys of the stream that computes most, and of those that communicate: the last as one."""
     streams = [row for row in gpu.children if row.kind is RowKind.STREAM]
-    compute = [row for row in streams if not is_communication(row)]
+    compute = [row for row in streams if row.role is not Role.COMMUNICATION]
     most = max(compute, key=lambda row: row.share or 0.0, default=None)
-    return {*([most.key] if most is not None else []), *(row.key for row in streams if is_communication(row))}
+    rest = [row for row in gpu.children if row.gathers]
+    gathered = frozenset[str]().union(*(row.gathers for row in rest))
+    talking = {row.key for row in streams if row.role is Role.COMMUNICATION and row.key not in gathered}
+    return talking | {row.key for row in (most, *rest) if row is not None}

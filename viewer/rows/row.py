@@ -102,6 +102,8 @@ class Row:
         What `viewer.drawing.layout` keeps for the row, folded (False) and unfolded.
     role : Role or None
         What a stream mostly does; None for other rows.
+    gathers : frozenset of str
+        Keys of the rows that this one shows as one.
     hardware, program : str
         The parts of a process's `detail`, for a header of two lines: "GPU 0 · H200" and "python [40000]".
     """
@@ -122,6 +124,7 @@ class Row:
     children: list[Row] = field(default_factory=list, repr=False)
     drawn: dict[Any, Any] = field(default_factory=dict, repr=False)
     role: Role | None = None
+    gathers: frozenset[str] = frozenset()
     hardware: str = ""
     program: str = ""
 

@@ -19,6 +19,8 @@ from viewer.trace.model import UNIFIED_NAME
 COMMUNICATION_DETAIL = "NCCL"
 _COPIES = (Kind.MEMCPY, Kind.MEMSET)
 _ORDER = tuple(Role)
+MAIN_STREAMS = 3
+"""So many streams of a GPU that communicate are shown by themselves beside its compute stream."""
 
 
 class StreamSums:
@@ -30,6 +32,8 @@ class StreamSums:
         The sum of the durations of a stream's operations, and of those that are communication.
     role : tuple of Role, one per stream
         What streams of this number mostly do over all GPUs, so that they stand in one order on each.
+    main : frozenset of int
+        The numbers of the streams that communicate most over all GPUs.
     """
 
     def __init__(self, study: Study) -> None:
@@ -59,6 +63,8 @@ class StreamSums:
             else Role.COMPUTE
             for total, communication, copies in by_number[:, number].T.tolist()
         )
+        most = np.argsort(-by_number[1], kind="stable")[:MAIN_STREAMS]
+        self.main = frozenset(ids[most].tolist())
 
 
 def _sums(length_ns: Int64, offsets: npt.NDArray[np.integer]) -> Int64:
@@ -96,7 +102,34 @@ def stream_rows(study: Study, sums: StreamSums, gpu: int, parent: Row) -> list[R
                 role=sums.role[stream.index],
             )
         )
-    return rows
+    return rows + _others(study, sums, rows)
+
+
+def _others(study: Study, sums: StreamSums, rows: list[Row]) -> list[Row]:
+    """Return the row of all streams that communicate but the main ones, where there are any."""
+    streams = study.trace.streams
+    talking = [row for row in rows if row.role is Role.COMMUNICATION and row.stream is not None]
+    rest = [row for row in talking if streams[row.stream or 0].stream_id not in sums.main]
+    if len(talking) <= MAIN_STREAMS or not rest:
+        return []
+    parent = rest[0].parent
+    assert parent is not None
+    events = study.trace.events
+    tables = [(kind, events[kind].of(row.stream or 0)) for row in rest for kind in GPU_KINDS]
+    return [
+        Row(
+            f"{parent.key}/other-streams",
+            RowKind.OTHER_STREAMS,
+            f"{len(rest):,} more streams",
+            "",
+            parent,
+            parent.gpu,
+            parent.process,
+            load=partial(_load, study, [(kind, part) for kind, part in tables if part.stop > part.start]),
+            role=Role.COMMUNICATION,
+            gathers=frozenset(row.key for row in rest),
+        )
+    ]
 
 
 def _load(study: Study, tables: list[tuple[Kind, slice]]) -> RowEvents:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.collectives.stream_uses import StreamUse, stream_uses
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.recording.findings import lost_gpus
 from viewer.analysis.stalls.stalls import Stalls
@@ -32,6 +33,7 @@ class BackgroundResults(QObject):
         super().__init__(parent)
         self.state = state
         self.collectives: Collectives | None = None
+        self.stream_uses: Mapping[int, StreamUse] = {}
         self.stalls: Stalls | None = None
         self.doubts = Doubts()
         self._marker = 0
@@ -44,6 +46,7 @@ class BackgroundResults(QObject):
         """Drop all results, and compute those of the open trace."""
         self._worker.cancel()
         self.collectives = self.stalls = None
+        self.stream_uses = {}
         self.doubts = Doubts()
         self.changed.emit()
         if (study := self.state.study) is not None and study.loading.is_complete:
@@ -55,6 +58,7 @@ class BackgroundResults(QObject):
         study = self.state.study
         if study is not None:
             self.doubts, self.collectives = found
+            self.stream_uses = stream_uses(self.collectives)
             self.changed.emit()
             self._find_stalls(study, background=True)
 

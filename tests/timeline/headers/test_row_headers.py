@@ -6,12 +6,14 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 
-from tests.timeline.make import pixels, state_of, training
+from tests.timeline.make import pixels, state_of, study_of, training
+from viewer.analysis.collectives.stream_uses import StreamUse
 from viewer.drawing.layout import PlacedRow, row_height, shown_rows
 from viewer.drawing.theme import LIGHT
-from viewer.rows import Row, RowKind
+from viewer.rows import Row, RowKind, build_rows
 from viewer.state import navigation
 from viewer.state.places import rows_of_stream, stream_ids
+from viewer.timeline.headers.header_values import stream_names, stream_tip
 from viewer.timeline.headers.paint_header import (
     DETAIL_PX,
     INDENT,
@@ -281,3 +283,16 @@ def test_the_next_event_is_shown_on_its_row(headers):
     for in_view in walked_rows(headers, lambda: navigation.step_event(state(headers), row, 1)):
         assert row in in_view
         headers.verticalScrollBar().setValue(0)
+
+
+def test_streams_are_named_by_what_they_do_and_guesses_are_called_so():
+    streams = [row for row in build_rows(study_of(training()))[0].walk() if row.kind is RowKind.STREAM]
+    compute, nccl = streams
+    assert stream_names(compute, {}) == ("Compute", "stream 7 · default")
+    assert stream_names(nccl, {}) == ("NCCL", "stream 20")
+    uses = {nccl.stream: StreamUse("TP", "ranks 0, 1")}
+    assert stream_names(nccl, uses) == ("TP?", "stream 20 · ranks 0, 1")
+    assert "guess" in stream_tip(nccl, uses)
+    assert not stream_tip(compute, uses)
+    assert stream_names(nccl, {nccl.stream: StreamUse("", "all ranks")}) == ("NCCL", "stream 20 · all ranks")
+    assert stream_names(nccl.parent, uses) == ("", "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
+from viewer.analysis.collectives.stream_uses import StreamUse
 from viewer.analysis.core.intervals import Intervals, window
 from viewer.analysis.study import Study
 from viewer.analysis.time.scope import Scope
@@ -12,13 +14,17 @@ from viewer.drawing.bands import hidden_lanes
 from viewer.drawing.format import format_share, format_tick, format_value
 from viewer.printable import counted
 from viewer.rows import Row, RowKind
+from viewer.rows.row import Role
 from viewer.rows.shares import coverage, shares_below
+from viewer.rows.streams import COMMUNICATION_DETAIL
 from viewer.state import ViewState, Window
 from viewer.trace.model import GUESSED_RANK
 
 HEADS = ("busy", "exposed")
 """Above the figures of GPUs, in the ruler's row."""
 EXPOSED = CATEGORIES.index("exposed_comm")
+
+_STREAM = "Stream"
 
 _shares: WeakKeyDictionary[Scope, dict[str, dict[str, float]]] = WeakKeyDictionary()
 """Shares inside a filter, by the key of the row above: headers are painted often, and they rarely change."""
@@ -81,6 +87,36 @@ def spoken(row: Row, shown: tuple[str, ...]) -> str:
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
         return ", ".join(f"{text} {head}" for text, head in zip(shown, HEADS, strict=False))
     return ", ".join(shown)
+
+
+def stream_names(row: Row, uses: Mapping[int, StreamUse]) -> tuple[str, str]:
+    """Return what a stream does, and which it is: ("TP?", "stream 20 · ranks 0, 1"); empty for other rows.
+
+    Parameters
+    ----------
+    uses : mapping of int to StreamUse
+        What streams communicate for, once that is known; names are guesses, and have a question mark.
+    """
+    if row.kind is not RowKind.STREAM or row.role is None or not row.label.startswith(_STREAM):
+        return "", ""
+    which, use = f"stream{row.label.removeprefix(_STREAM)}", uses.get(row.stream or 0)
+    if row.role is not Role.COMMUNICATION:
+        return row.role.value, " · ".join(t for t in (which, row.detail) if t)
+    if use is None:
+        return COMMUNICATION_DETAIL, " · ".join(t for t in (which, _own_name(row)) if t)
+    does = f"{use.name}?" if use.name else COMMUNICATION_DETAIL
+    return does, " · ".join(t for t in (which, _own_name(row), use.ranks) if t)
+
+
+def stream_tip(row: Row, uses: Mapping[int, StreamUse]) -> str:
+    """Return why a stream is called TP, DP, PP or EP, "" where it is not."""
+    use = uses.get(row.stream) if row.kind is RowKind.STREAM and row.stream is not None else None
+    return f"{use.name} is a guess, by which ranks meet on the stream, and how" if use and use.name else ""
+
+
+def _own_name(row: Row) -> str:
+    """Return what the user called a stream that communicates, "" for nothing."""
+    return row.detail.removeprefix(COMMUNICATION_DETAIL).strip()
 
 
 def cursor_value(state: ViewState, row: Row) -> str:

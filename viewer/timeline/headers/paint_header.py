@@ -50,8 +50,8 @@ class HeaderStyle:
         It holds what is selected; it holds the other end of that.
     sign : str
         Where the other end is: left, right, above, below, folded; "" for none.
-    does, which : str
-        Of a stream what it does, and its number: they stand in place of the row's label and detail.
+    names : (str, str)
+        Of a stream what it does, and which it is: they stand in place of the row's label and detail.
     as_path : bool
         Painted with its full path and without indentation, as in the pinned area.
     """
@@ -68,8 +68,7 @@ class HeaderStyle:
     own: bool = False
     other: bool = False
     sign: str = ""
-    does: str = ""
-    which: str = ""
+    names: tuple[str, str] = ("", "")
 
 
 def pin_rect(line: QRect) -> QRect:
@@ -213,8 +212,8 @@ def _texts(row: Row, two_lines: bool, room: int, theme: Theme, style: HeaderStyl
         choices = (row.hardware if two_lines else whole, row.hardware, row.hardware.split(" · ")[0])
         used = metrics(pixels, weight).horizontalAdvance(name) + GAP
         detail = next((t for t in choices if used + metrics(DETAIL_PX).horizontalAdvance(t) <= room), "")
-    if style.does:
-        name, detail = style.does, style.which
+    if style.names[0]:
+        name, detail = style.names
     texts = [
         (name, pixels, weight, theme.text),
         (style.value, FIGURE_PX, MEDIUM, theme.text),

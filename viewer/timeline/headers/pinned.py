@@ -20,7 +20,7 @@ from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figures, row_tip
+from viewer.timeline.headers.header_values import cursor_value, figures, row_tip, stream_names
 from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_header, pin_rect
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
@@ -99,6 +99,9 @@ class PinnedHeaders(QWidget):
                 style = HeaderStyle(
                     figures=figures(self.state, placed.row),
                     value=cursor_value(self.state, placed.row),
+                    names=stream_names(
+                        placed.row, self.links.background_results.stream_uses if self.links else {}
+                    ),
                     hovered=key == self._hovered,
                     current=key == self._dragged,
                     focused=True,

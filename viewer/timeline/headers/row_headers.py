@@ -23,7 +23,7 @@ from viewer.drawing.layout import PlacedRow, fitted_sizes
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figures
+from viewer.timeline.headers.header_values import cursor_value, figures, stream_names, stream_tip
 from viewer.timeline.headers.paint_header import (
     INDENT,
     HeaderStyle,
@@ -271,6 +271,7 @@ class RowHeaders(QTreeView):
             style = HeaderStyle(
                 figures=figures(self._state, row),
                 value=cursor_value(self._state, row),
+                names=stream_names(row, self.links.background_results.stream_uses if self.links else {}),
                 foldable=self._rows.hasChildren(index),
                 hovered=row is self.pointed_row,
                 current=index == self.currentIndex(),
@@ -284,8 +285,14 @@ class RowHeaders(QTreeView):
     def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and where both ends of what is selected are."""
         self.links = links
-        self._rows.more_tip = links.tip_of
+        self._rows.more_tip = self._more_tip
         links.changed.connect(self.viewport().update)
+
+    def _more_tip(self, row: Row) -> str:
+        if self.links is None:
+            return ""
+        guess = stream_tip(row, self.links.background_results.stream_uses)
+        return "\n".join(text for text in (guess, self.links.tip_of(row)) if text)
 
     def _location_of(self, row: Row) -> dict[str, Any]:
         if self.links is None:

@@ -89,8 +89,10 @@ def _paint_iterations(
             marks.column_of(scale, int(t)) for t in edges[[iteration, min(iteration + step, len(edges) - 1)]]
         )
         if step == 1:
-            ground = theme.accent if iteration == current else theme.accent_ground
-            painter.fillRect(left, top, max(right - left, 1), high, QColor(ground))
+            painter.fillRect(left, top, max(right - left, 1), high, QColor(theme.accent_ground))
+            if iteration == current:
+                line = round(_EDGE * dpr)
+                painter.fillRect(left, top + high - line, max(right - left, 1), line, QColor(theme.boundary))
         edge = round(_EDGE * dpr) if iteration in labelled and step == 1 else width
         painter.fillRect(left, top, edge, high, QColor(theme.boundary))
         if iteration not in labelled:
@@ -104,8 +106,10 @@ def _paint_iterations(
             else _number(iterations, iteration)
         )
         if text:
-            ink = theme.accent_text if step == 1 and iteration == current else theme.boundary_text
-            marks.paint_text(painter, text, start + _CHIP_PAD * dpr, base, _TEXT * dpr, ink, MEDIUM)
+            x, ink = start + _CHIP_PAD * dpr, theme.boundary_text
+            marks.paint_text(
+                painter, text, x, base, _TEXT * dpr, ink, STRONG if iteration == current else MEDIUM
+            )
     end = marks.column_of(scale, int(edges[-1]))
     painter.fillRect(end, top, width, high, QColor(theme.boundary))
 
