@@ -283,7 +283,7 @@ def test_a_rank_and_a_process_with_ranges_are_never_folded(spared):
 def test_presets_leave_what_is_folded_folded():
     roots = build_rows(Study(with_compilers(133)))
     for name in ("lanes", "compute + communication"):
-        _, hidden = PRESETS[name](roots)
+        unfolded, hidden = PRESETS[name](roots)
         assert "others" not in unfolded | hidden
     assert "others" in PRESETS["everything"](roots)[0]
     assert "others" not in first_view(roots)[0]
@@ -389,7 +389,7 @@ def test_streams_that_communicate_beyond_three_are_gathered_in_one_row_and_the_s
         assert others.label == "2 more streams"
         assert {key.rsplit("stream")[-1] for key in others.gathers} == {"21", "23"}
         assert len(others.events) == 2
-        unfolded, hidden = PRESETS["compute + communication"]((root,))
+        _, hidden = PRESETS["compute + communication"]((root,))
         shown = [row.label for row in root.children[0].children if row.key not in hidden]
         assert shown == ["Stream 7", "Stream 20", "Stream 22", "Stream 24", "2 more streams"]
         assert others.key in PRESETS["everything"]((root,))[1]
