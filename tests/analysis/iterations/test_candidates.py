@@ -204,8 +204,20 @@ def test_ranks_with_repeated_texts_are_matched_by_their_order():
     assert iterations.names == ("step",) * 4
     assert iterations.notes == (
         "the ranks do not agree: Rank 0: 5; Rank 1: 4",
-        "iterations are the first 4 of each rank, matched by their order",
+        "iterations are 4 of each rank, matched by their times",
     )
+    assert iterations.starts[:, 0].tolist() == [10_010, 10_010]
+
+
+def test_ranks_that_begin_later_are_matched_by_their_times():
+    job = Job()
+    for process, first in ((0, 0), (1, 1)):
+        for number in range(first, 5):
+            job.range(100 * number, 100 * number + 90, "step", process=process)
+            job.work(100 * number + 10, 10, process)
+    iterations = Study(job.maker.trace()).iterations()
+    assert iterations.count == 4
+    assert iterations.starts[:, 0].tolist() == [10_110, 10_110]
 
 
 def test_ranks_that_share_one_text_alone_are_matched_by_their_order():

@@ -12,6 +12,7 @@ STEPS = [
     "iter{step}", "it {step}", "train_step {step}", "trainStep{step}", "global_step={step}",
     "Step-{step:05d}", "step {step}, loss 2.31", "Epoch: 3 [Step {step}/500]", "iteration: {step} of 100",
     "training step #{step}", "step id={step}", "Iter({step})", "iteration {step} (fwd+bwd+optimizer)",
+    "第 {step} 步", "迭代{step}",
     # torch.profiler, the examples of apex, NeMo.
     "ProfilerStep#{step}", "Body of iteration {step}", "nemo step {step}",
     # No step by name, but nothing else does as well.
@@ -205,6 +206,47 @@ def test_a_step_that_is_called_for_every_micro_batch_updates_after_the_last_one(
         work = ADAM if number % 3 == 2 else ["check"]
         loop.inside("DeepSpeedEngine.step", lambda work=work: loop.launch(*work * 3))
     assert Study(loop.maker.trace()).iterations().count == 8
+
+
+@pytest.mark.parametrize("adam", ["FusedAdamMathFunctor", "BinaryOpListAlphaFunctor"])
+@pytest.mark.parametrize("names", [Names(optimizer=None), Names(None, None, None, None)])
+def test_copies_of_lists_of_tensors_in_every_layer_are_no_steps_of_the_optimizer(adam, names):
+    """FSDP copies each layer's shards with the kernel that the optimizer uses, too."""
+    copy, update, norm = (
+        f"multi_tensor_apply_kernel<{functor}>" for functor in ("CopyFunctor", adam, "LpNormFunctor")
+    )
+    loop = Loop()
+    for _ in range(6):
+        for text, kernels in (("forward", FORWARD), ("backward", BACKWARD)):
+            loop.inside(
+                text if names.forward else None,
+                lambda kernels=kernels: [loop.launch(copy, *kernels * 2) for _ in range(4)],
+            )
+        loop.launch(norm, *[update] * 4)
+    iterations = Study(loop.maker.trace()).iterations()
+    assert (iterations.count, iterations.doubt) == (6, "derived" if names.forward else "guess")
+
+
+def test_ranges_of_the_optimizer_around_something_else_are_no_steps():
+    loop = Loop()
+    for _ in range(6):
+        for layer in range(4):
+            loop.inside(f"layer {layer}", lambda: loop.launch(*FORWARD, *BACKWARD))
+            loop.inside("prefetch optimizer shard", lambda: loop.launch("copy", "copy"))
+        loop.inside("optimizer", lambda: loop.launch(*ADAM))
+    assert Study(loop.maker.trace()).iterations().count == 6
+
+
+def test_the_module_of_a_compiler_marks_the_steps():
+    loop = Loop()
+    for _ in range(6):
+        loop.launch("batch")
+        module = "XlaModule:#hlo_module=jit_train_step,program_id=7#"
+        loop.inside(module, lambda: loop.launch(*FORWARD, *BACKWARD), domain="TSL")
+        loop.inside("Thunk:#hlo_op=fusion.3#", lambda: loop.launch("small"), domain="TSL")
+    study = Study(loop.maker.trace())
+    assert (study.iterations().count, study.iterations().by.kind) == (6, "named")
+    assert "Thunk" not in "".join(c.name for c in study.candidates)
 
 
 def test_a_recording_that_begins_in_the_middle_of_an_iteration():

@@ -84,7 +84,7 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
     """Return the iterations' names, each process's instances, iteration by iteration, and what is wrong.
 
     Instances are matched by their texts where each process has every text once ("step 12"), else by their
-    order, as many as every process has.
+    order; where some have more, those that begin nearest to each other, as many as every process has.
     """
     wrong = [f"the ranks do not agree: {marker.disagreement}"] if marker.disagreement else []
     count = min(len(of_process) for of_process in marker.instances.values())
@@ -109,9 +109,23 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
                 for p, of_process in marker.instances.items()
             }
             return shared, picked, wrong
-    if any(len(t) != count for t in texts.values()):
-        wrong.append(f"iterations are the first {count} of each rank, matched by their order")
-    return lead[:count], {p: i.take(slice(0, count)) for p, i in marker.instances.items()}, wrong
+    if all(len(t) == count for t in texts.values()):
+        return lead, dict(marker.instances), wrong
+    fewest = next(i for i in marker.instances.values() if len(i) == count)
+    picked = {process: _beside(fewest, instances) for process, instances in marker.instances.items()}
+    wrong.append(f"iterations are {count} of each rank, matched by their times")
+    name_ids = next(iter(picked.values())).name_ids
+    names = trace.names.take(name_ids) if marker.what == "range" else lead[:count]
+    return names, picked, wrong
+
+
+def _beside(fewest: Instances, instances: Instances) -> Instances:
+    """Return as many consecutive instances as another rank has, those that begin nearest to its ones."""
+    count = len(fewest)
+    shifts = range(len(instances) - count + 1)
+    apart = [np.median(np.abs(instances.start_ns[s : s + count] - fewest.start_ns)) for s in shifts]
+    shift = int(np.argmin(apart))
+    return instances.take(slice(shift, shift + count))
 
 
 def _guessed_iterations(

@@ -15,7 +15,7 @@ from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import GpuOrder
 from viewer.analysis.iterations.candidate import Candidate
 from viewer.analysis.iterations.less_often import less_often
-from viewer.analysis.iterations.optimizer_steps import OPTIMIZER, alternation, runs_of
+from viewer.analysis.iterations.optimizer_steps import CLOSE, OPTIMIZER, alternation, runs_of, updates
 from viewer.analysis.iterations.periodicity import (
     DRIVERS,
     MIN_EVEN_SHARE,
@@ -28,7 +28,6 @@ from viewer.analysis.launches.attribution import Indices
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 
-_CLOSE = 10
 _ALIKE = 0.1
 _NO_RANGE = "no range marks one"
 
@@ -80,7 +79,7 @@ def _cuts(trace: Trace, order: GpuOrder, classes: KernelClasses) -> list[_Cut]:
     own = np.flatnonzero(every_key != DRIVERS)
     keys, lengths = every_key[own], (order.end_ns - order.start_ns)[own]
     cuts = []
-    if (by_optimizer := _by_optimizer(keys, classes)) is not None:
+    if (by_optimizer := _by_optimizer(trace, keys, classes)) is not None:
         cuts.append(by_optimizer)
     if (by_rhythm := _by_rhythm(keys)) is not None:
         slower = less_often(keys, lengths, by_rhythm.begins[:-1]) if not cuts else None
@@ -94,14 +93,15 @@ def _cuts(trace: Trace, order: GpuOrder, classes: KernelClasses) -> list[_Cut]:
     return [_Cut(c.key, c.basis, back[c.begins], c.even_share, c.span, c.every) for c in cuts]
 
 
-def _by_optimizer(keys: Int64, classes: KernelClasses) -> _Cut | None:
+def _by_optimizer(trace: Trace, keys: Int64, classes: KernelClasses) -> _Cut | None:
     """Cut after each run of the optimizer's kernels."""
     is_kernel = keys >= 0
     kernels = np.flatnonzero(is_kernel)
     kernels = kernels[classes.class_of[keys[kernels]] == OPTIMIZER]
     if len(kernels) < 2:
         return None
-    _, last = runs_of(kernels, _CLOSE)
+    kernels = kernels[updates(trace, keys[kernels].astype(np.uint32), kernels, CLOSE)]
+    _, last = runs_of(kernels, CLOSE)
     ends = kernels[last] + 1
     if len(ends) < 2:
         return None

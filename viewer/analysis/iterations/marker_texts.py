@@ -11,18 +11,18 @@ _I = re.IGNORECASE
 # `trainStep`, `ProfilerStep` and `global_step` end in the word; `iterator`, `criterion` and `steps` do not.
 _WORD = r"(?:step|iteration|(?<![a-z])(?:iter|itr|it)|(?-i:(?<=[a-z])(?:Iter|Itr)))"
 _COUNTED = r"[\W_]{0,3}(?:(?:id|idx|index|no|num|number|n)(?![a-z])[\W_]{0,3})?"
-_NUMBERED_STEP = re.compile(rf"{_WORD}{_COUNTED}#", _I)
-_STEP = re.compile(rf"{_WORD}(?![a-z])", _I)
+_NUMBERED_STEP = re.compile(rf"{_WORD}{_COUNTED}#|(?:迭代|步)[\W_]{{0,3}}#|第\s*#\s*(?:步|次迭代)", _I)
+_STEP = re.compile(rf"{_WORD}(?![a-z])|迭代|步", _I)
 
-_FORWARD = re.compile(r"(?<!straight)(?<!feed)(?<!feed[_ -])forward|(?<![a-z])fwd|(?<![a-z])fprop", _I)
+_FORWARD = re.compile(r"(?<!straight)(?<!feed)(?<!feed[_ -])forward|(?<![a-z])fwd|(?<![a-z])fprop|前向", _I)
 _BACKWARD = re.compile(
-    r"backward|back_?prop|(?<![a-z])bwd|(?<![a-z])bprop|(?<![a-z])grad(?:ient)?s?(?![a-z])", _I
+    r"backward|back_?prop|(?<![a-z])bwd|(?<![a-z])bprop|(?<![a-z])grad(?:ient)?s?(?![a-z])|反向|梯度", _I
 )
 _OPTIMIZER = re.compile(
     r"optimi[sz]er|(?<![a-z])optim(?![a-z])|(?<![a-z])opt[._]step"
     r"|(?:adam\w*|adagrad|adadelta|adafactor|rmsprop|sgd|lamb|lars|lion|muon|shampoo|engine|scaler)\.step"
     r"|(?:take|apply)_model_step|(?:update|apply)[_ -]?(?:weights?|params?|parameters?|gradients?)"
-    r"|(?:weights?|params?|parameters?)[_ -]?update",
+    r"|(?:weights?|params?|parameters?)[_ -]?update|优化器",
     _I,
 )
 _BESIDE_OPTIMIZER = re.compile(

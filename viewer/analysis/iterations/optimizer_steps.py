@@ -5,6 +5,7 @@ See docs/definitions.md, section 6.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,15 +18,18 @@ from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.nvtx_texts import is_library_domain, users_own
 from viewer.analysis.iterations.launch_times import LaunchTimes
 from viewer.analysis.iterations.marker_texts import is_optimizer
-from viewer.analysis.launches.attribution import Indices, ranges_of
+from viewer.analysis.launches.attribution import Indices, Mask, ranges_of
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import Kind, Trace
-from viewer.trace.events import Int64
+from viewer.trace.events import Int64, UInt32
 from viewer.trace.names import normalise_numbers, short_name
 
 OPTIMIZER = CLASSES.index("optimizer")
-_CLOSE = 10
+CLOSE = 10
 """Kernels of the optimizer with at most so many operations between them are one run."""
+_ALGORITHM = re.compile(
+    r"(?i)adam|adagrad|adadelta|lamb(?!da)|\blars|lion|muon|shampoo|sgd|rmsprop|optimizer|novograd"
+)
 _SMALL_GAP = 0.05
 _LEAST_WORK = 0.25
 
@@ -71,7 +75,8 @@ class OptimizerFinder:
         self._launches, self._classes, self._trace = launches, classes, launches.trace
         self._ops = np.zeros(len(self._trace.nvtx), np.int64)
         self._ops[projected["range"]] = projected["ops"]
-        self._named = _optimizer_texts(self._trace)
+        self._group = _optimizer_texts(self._trace)
+        self._named = self._group >= 0
 
     def steps(self, process: int, times: LaunchTimes) -> OptimizerSteps | None:
         """Return the steps of a process, None where nothing names the optimizer or is its kernel."""
@@ -84,6 +89,9 @@ class OptimizerFinder:
         for track in _tracks(trace, process):
             rows = ranges_of(trace, track.index)
             rows = rows[self._named[nvtx.name_id[rows]] & (self._ops[rows] > 0)]
+            # A step that is called for every micro-batch updates weights after the last one alone.
+            rows = rows[self._ops[rows] >= _LEAST_WORK * self._ops[rows].max(initial=0)]
+            rows = rows[self._as_often(rows)]
             if int(self._ops[rows].sum()) > most:
                 best, most = (track, rows), int(self._ops[rows].sum())
         if best is None:
@@ -91,8 +99,6 @@ class OptimizerFinder:
         track, rows = best
         ends = nvtx.end_ns[rows]
         rows = rows[ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])]
-        # A step that is called for every micro-batch updates weights after the last one alone.
-        rows = rows[self._ops[rows] >= _LEAST_WORK * self._ops[rows].max()]
         name_id = int(nvtx.name_id[rows[0]])
         return OptimizerSteps(
             normalise_numbers(trace.names[name_id]),
@@ -103,6 +109,15 @@ class OptimizerFinder:
             nvtx.end_ns[rows],
             name_id,
         )
+
+    def _as_often(self, rows: Indices) -> Mask:
+        """Return which ranges have a name that comes as often as that of which each launches most."""
+        texts = self._group[self._trace.nvtx.name_id[rows]]
+        used, name, count = np.unique(texts, return_inverse=True, return_counts=True)
+        if len(used) < 2:
+            return np.ones(len(rows), bool)
+        launched_each = np.bincount(name, self._ops[rows]) / count
+        return np.asarray(count[name] == count[launched_each.argmax()])
 
     def _by_kernels(self, process: int, times: LaunchTimes) -> OptimizerSteps | None:
         trace, api = self._trace, self._trace.api
@@ -115,7 +130,10 @@ class OptimizerFinder:
             return None
         order = np.argsort(api.start_ns[calls], kind="stable")
         kernels, calls = kernels[order], calls[order]
-        first, last = runs_of(times.position(api.start_ns[calls]), _CLOSE * len(gpus))
+        positions, close = times.position(api.start_ns[calls]), CLOSE * len(gpus)
+        of_steps = updates(trace, trace.kernels.name_id[kernels], positions, close)
+        kernels, calls, positions = kernels[of_steps], calls[of_steps], positions[of_steps]
+        first, last = runs_of(positions, close)
         name_id = int(trace.kernels.name_id[kernels[-1]])
         steps = OptimizerSteps(
             short_name(trace.names[name_id]),
@@ -127,6 +145,31 @@ class OptimizerFinder:
             name_id,
         )
         return folded(steps, times)
+
+
+def updates(trace: Trace, name_ids: UInt32, positions: Indices, close: int) -> Mask:
+    """Return which of the optimizer's kernels update weights, a mask of shape (n,).
+
+    Its class holds kernels that copy, clear or scale lists of tensors too, elsewhere and more often (FSDP
+    copies each layer's shards with them). Those that name an algorithm count, else those of the names that
+    come in as many runs as most names do, of several such numbers the least.
+
+    Parameters
+    ----------
+    name_ids : ndarray of uint32, shape (n,)
+    positions : ndarray of int64, shape (n,)
+        Where they stand among all operations; they rise.
+    close : int
+        See `runs_of`.
+    """
+    used, name = np.unique(name_ids, return_inverse=True)
+    names = trace.names.take(used)
+    is_algorithm = np.array([_ALGORITHM.search(text) is not None for text in names])
+    if is_algorithm.any():
+        return np.asarray(is_algorithm[name])
+    runs = np.array([len(runs_of(positions[name == n], close)[0]) for n in range(len(used))])
+    counts, names_of = np.unique(runs, return_counts=True)
+    return np.asarray(runs[name] == counts[names_of == names_of.max()][0])
 
 
 def runs_of(positions: Indices, close: int) -> tuple[Indices, Indices]:
@@ -203,10 +246,17 @@ def _tracks(trace: Trace, process: int) -> Iterator:  # type: ignore[type-arg]
         yield from (t for t in trace.tracks_of(thread.index) if not is_library_domain(t.domain))
 
 
-def _optimizer_texts(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return which names are texts of ranges that name the optimizer's step, shape (names,)."""
-    named = np.zeros(len(trace.names), bool)
+def _optimizer_texts(trace: Trace) -> Indices:
+    """Return a number for each name that is a text of the optimizer's step, else -1; shape (names,).
+
+    Texts that differ in their numbers alone have one number.
+    """
+    groups = np.full(len(trace.names), -1, np.int64)
     used = np.flatnonzero(np.bincount(trace.nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
     own = used[users_own(trace.names, used)]
-    named[own] = [is_optimizer(normalise_numbers(text)) for text in trace.names.take(own)]
-    return named
+    numbers: dict[str, int] = {}
+    for name_id, text in zip(own.tolist(), trace.names.take(own), strict=True):
+        normalised = normalise_numbers(text)
+        if is_optimizer(normalised):
+            groups[name_id] = numbers.setdefault(normalised, len(numbers))
+    return groups

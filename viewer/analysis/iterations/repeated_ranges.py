@@ -20,6 +20,9 @@ from viewer.trace.names import normalise_numbers
 MIN_INSTANCES = 3
 MIN_SHARE = 0.5
 _GLUED = re.compile(r"(?<=[A-Za-z])\d+")
+_COMPILER = re.compile(r"TSL|XLA", re.IGNORECASE)
+"""The domains of a compiler that runs the user's own function as one module."""
+_MODULE = re.compile(r"XlaModule|step_num", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +82,13 @@ def repeated_ranges(
     texts = _Texts(trace)
     for track in trace.tracks:
         process = trace.threads[track.thread].process
-        if is_library_domain(track.domain) or process not in times:
+        is_compiler = _COMPILER.fullmatch(track.domain) is not None
+        if process not in times or (is_library_domain(track.domain) and not is_compiler):
             continue
         for name, rows in texts.groups(ranges_of(trace, track.index)):
             # Cheap tests first: a trace has thousands of names, and most are asked for their count alone.
+            if is_compiler and not _MODULE.search(name):
+                continue
             if len(rows) < MIN_INSTANCES and not is_numbered_step(name):
                 continue
             kept = _disjoint(trace, rows)
