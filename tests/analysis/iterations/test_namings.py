@@ -87,6 +87,33 @@ def test_micro_batches_that_do_not_say_so_are_counted_against_the_optimizer(micr
     assert iterations.by.kind == ("named" if micro_batches == 1 else "derived")
 
 
+def test_one_numbered_section_of_a_script_is_no_iteration():
+    loop = Loop()
+
+    def train():
+        for number in range(8):
+            loop.inside("forward", lambda: loop.launch(*FORWARD, *BACKWARD))
+            loop.inside("optimizer", lambda: loop.launch(*ADAM))
+            if number == 3:
+                loop.inside("save checkpoint at step 500", lambda: loop.launch("copy"))
+
+    loop.inside("Step 1: load the data", lambda: loop.launch("copy"))
+    loop.inside("Step 2: train", train)
+    study = Study(loop.maker.trace())
+    assert (study.iterations().count, study.iterations().by.kind) == (8, "derived")
+    assert [c.name for c in study.candidates if c.kind == "named" and c.qualifies] == ["Step #: train"]
+
+
+def test_a_thread_that_only_waits_marks_nothing():
+    """Its ranges lie around all that others launch; the thread that launches has shorter ones."""
+    loop = Loop()
+    for number in range(8):
+        loop.inside(f"train_step {number}", lambda: loop.launch("batch", *FORWARD))
+        loop.maker.range(loop.time - 130, loop.time + 4, f"Step {number}", tid=7)
+        loop.time += 10
+    assert Study(loop.maker.trace()).iterations().marker == "train_step #"
+
+
 @pytest.mark.parametrize("text", ["Epoch {0}", "train_one_epoch"])
 def test_an_epoch_is_no_iteration(text):
     loop, work = Loop(), ["batch", *FORWARD]

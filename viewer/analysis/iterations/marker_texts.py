@@ -36,8 +36,12 @@ _LAYER = re.compile(r"layers?(?![a-z])|(?<![a-z])blocks?(?![a-z])|(?-i:Block(?![
 _PART = re.compile(
     r"(?<![a-z])loss(?:es)?(?![a-z])|criterion|cross_?entropy|attention|attn|(?<![a-z])(?:mlp|ffn|moe|experts?)"
     r"|embed|(?:en|de)coder|(?:all|reduce)[_ -]?(?:reduce|gather|scatter|to[_ -]?all)"
-    r"|data[_ -]?load|loader|(?:next|get|load|fetch|copy)[_ -]?(?:batch|data)|prefetch"
-    r"|(?<![a-z])(?:h2d|htod)(?![a-z])|to[_ ]device|zero_?grad|clip",
+    r"|zero_?grad|clip",
+    _I,
+)
+_DATA = re.compile(
+    r"data[_ -]?load|loader|(?:next|get|load|fetch|copy)[_ -]?(?:batch|data)|prefetch"
+    r"|(?<![a-z])(?:h2d|htod)(?![a-z])|to[_ ]device",
     _I,
 )
 
@@ -72,7 +76,7 @@ def is_optimizer(name: str) -> bool:
 
 
 def is_part(name: str, *, numbered: bool) -> bool:
-    """Return whether a text names a part of a step: a phase, a micro-batch, a layer, the loss.
+    """Return whether a text names a part of a step: a phase, a micro-batch, a layer, the data, the loss.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ def is_part(name: str, *, numbered: bool) -> bool:
         return False
     if numbered and phases[0] and phases[1]:
         return False
-    parts = (_MICRO, _LAYER) if numbered else (_MICRO, _LAYER, _PART)
+    parts = (_MICRO, _LAYER, _DATA) if numbered else (_MICRO, _LAYER, _DATA, _PART)
     return any(phases) or any(rule.search(name) for rule in parts)
 
 

@@ -44,13 +44,14 @@ class _Found:
     """A candidate by ranges, and what the optimizer says of it.
 
     `steps_each` is how many of the optimizer's steps begin in one instance on average, None without any in
-    the whole trace.
+    the whole trace. `owns` says whether its own threads launch anything inside it.
     """
 
     candidate: Candidate
     numbered: bool
     part: bool
     steps_each: float | None
+    owns: bool
 
     @property
     def is_micro(self) -> bool:
@@ -125,9 +126,9 @@ def candidates(
 def _lead(launches: Launches, markers: list[_Found], cut: Candidate | None) -> list[Candidate]:
     """Return the markers and what is derived from the optimizer, best first.
 
-    A range around several steps of the optimizer (an epoch) marks no iteration, unless it is a numbered step
-    or exactly so many copies of one sequence of kernels. Nor does one around none of them, as in an
-    evaluation, unless it is a numbered step of the run.
+    A range around several steps of the optimizer (an epoch) marks no iteration, unless there are several
+    that are numbered steps, or it is exactly so many copies of one sequence of kernels. Nor does one around
+    none of them, as in an evaluation.
     """
     if cut is None:
         return [_judged(marker) for marker in markers]
@@ -139,8 +140,9 @@ def _lead(launches: Launches, markers: list[_Found], cut: Candidate | None) -> l
 def _is_of_training(launches: Launches, found: _Found) -> bool:
     """Return whether a marker is one of a run of which the optimizer's steps are known."""
     if found.steps_each == 0:
-        return found.numbered and part_of_run(found.candidate.name) in (TRAINING, BENCHMARK)
-    return found.numbered or not found.holds_several or _is_copies(launches, found)
+        return False
+    is_counted = found.numbered and found.candidate.count > 1
+    return is_counted or not found.holds_several or _is_copies(launches, found)
 
 
 def _is_copies(launches: Launches, found: _Found) -> bool:
@@ -154,6 +156,7 @@ def _rank(working: int, found: _Found) -> tuple[float, ...]:
     fits = found.steps_each is None or _FEW <= found.steps_each < _SEVERAL
     return (
         2 * len(candidate.processes) < working,
+        not found.owns,
         _RANKS.index((found.numbered, part_of_run(candidate.name))),
         not fits,
         -len(candidate.processes),
@@ -194,7 +197,8 @@ def _merged(
         )
         each_holds = [_steps_each(r, steps.get(process)) for process, r in used.items() if steps]
         steps_each = float(np.median(each_holds)) if each_holds else None
-        merged.append(_Found(candidate, one.numbered, one.part, steps_each))
+        owns = any(r.owns for r in used.values())
+        merged.append(_Found(candidate, one.numbered, one.part, steps_each, owns))
     return merged
 
 

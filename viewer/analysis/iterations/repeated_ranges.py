@@ -19,6 +19,7 @@ from viewer.trace.names import normalise_numbers
 
 MIN_INSTANCES = 3
 MIN_SHARE = 0.5
+_LEAST_OF_ALL = 0.1
 _GLUED = re.compile(r"(?<=[A-Za-z])\d+")
 _COMPILER = re.compile(r"TSL|XLA", re.IGNORECASE)
 """The domains of a compiler that runs the user's own function as one module."""
@@ -41,6 +42,10 @@ class RepeatedRange:
         The operations that each launches, by all threads (docs/definitions.md, section 5).
     gpu_share, even_share, cpu_ns
         As `Candidate` has them.
+    whole_share : float
+        What it launches of all that the process launches.
+    owns : bool
+        Whether its own thread launches anything inside it.
     """
 
     name: str
@@ -53,13 +58,18 @@ class RepeatedRange:
     gpu_share: float
     even_share: float
     cpu_ns: int
+    whole_share: float
+    owns: bool
 
     @property
     def qualifies(self) -> bool:
         """Whether it launches at least half of what is launched meanwhile, and does not change much.
 
-        A numbered step may, as long as most launch something: lengths of sequences vary.
+        A numbered step may, as long as most launch something: lengths of sequences vary. One or two must
+        launch a tenth of all: a checkpoint "at step 500" launches all that is launched meanwhile, too.
         """
+        if len(self.instances) < MIN_INSTANCES and self.whole_share < _LEAST_OF_ALL:
+            return False
         is_even = self.even_share >= MIN_SHARE or (self.numbered and np.median(self.ops) > 0)
         return self.gpu_share >= MIN_SHARE and bool(is_even)
 
@@ -116,6 +126,8 @@ def repeated_ranges(
                 gpu_share=times[process].share(start, end),
                 even_share=_even_share(ops[kept]),
                 cpu_ns=int((end - start).sum()),
+                whole_share=times[process].whole_share(start, end),
+                owns=times[process].by_thread(track.thread, start, end) > 0,
             )
 
 
