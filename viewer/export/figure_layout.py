@@ -35,7 +35,7 @@ _WINDOW_TEXT_PX = 10.5
 _LEAST_WIDTH, _LEAST_HEIGHT, _MOST_WANTED = 160, 120, 320
 """Of the lanes; the last: the most height for which the labels of notes give way."""
 _MOST_NOTE_ROWS, _FEW_NOTE_ROWS = 8, 1
-_MOST_LANE_SCALE = 5.0
+_MOST_LANE_SCALE = 7.5
 _NAME_SHARE = 0.22
 
 

@@ -21,7 +21,8 @@ from viewer.timeline.paint.fonts import MEDIUM, REGULAR, advance, cropped, squee
 from viewer.timeline.paint.paint_rows import gpu_of
 
 _ROOMY, _TIGHT = 1.15, 0.88
-"""How high a row is at least for a name in the larger text, and in the smaller; in units of the text."""
+"""How high a row is at least for a name in the larger text, and in the smaller; in units of the text.
+Ranks and GPUs have the larger one where it has room."""
 _HALF_LANE = 16
 """Rows that are lower in the window, half lanes of communication, may go without a name."""
 _INDENT, _WARNING, _BESIDE = 0.8, 0.8, 1.4
@@ -93,7 +94,7 @@ def _name(row: Row, labels: Sequence[str], has_parent: bool) -> str:
 def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float, doubts: Doubts) -> int:
     """Return how wide the column of names is, with the warnings beside them, logical pixels."""
     widths = [
-        advance(row.name, style.body, MEDIUM)
+        advance(row.name, style.body if row.row.kind in _MAIN else style.small, MEDIUM)
         + (row.depth * _INDENT + bool(doubts.of(row.row)) * _WARNING * _BESIDE) * style.body
         for row in rows
     ]
@@ -137,7 +138,9 @@ def paint_names(
         Logical pixels of the page per pixel of the rows' layout.
     """
     for own, placed in rows:
-        pixels = style.body if placed.height * scale >= _ROOMY * style.body else style.small
+        is_main = own.row.kind in _MAIN
+        is_roomy = placed.height * scale >= _ROOMY * style.body
+        pixels = style.body if is_main and is_roomy else style.small
         if placed.height * scale < _TIGHT * style.small:
             continue
         drawn = placed.bands
@@ -148,7 +151,6 @@ def paint_names(
             side = _WARNING * pixels
             marks.paint_warning(painter, QRectF(right - side, y - side / 2, side, side), view.theme)
             right -= _BESIDE * side
-        is_main = own.row.kind in _MAIN
         weight, ink = (MEDIUM, view.theme.text) if is_main else (REGULAR, view.theme.text_soft)
         short = squeezed if own.row.kind.traits.is_kernel else cropped
         text = short(own.name, right - x, pixels, weight)
