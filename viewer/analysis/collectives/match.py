@@ -191,6 +191,7 @@ def find_collectives(
         groups += [_group(trace, group, unrecorded) for group in peers.groups]
         wait[peers.prompt] = 0
         pipes += peers.pipes
+    groups.sort(key=lambda group: (group.streams, group.name_id))
     last = np.full(len(trace.kernels), -1, np.int16)
     is_bound = np.zeros(len(trace.kernels), bool)
     for group in groups:

@@ -61,6 +61,7 @@ def rank_rows(collectives: Collectives, within: Range | None = None) -> pd.DataF
     gpus = len(collectives.trace.gpus)
     low, high = within or collectives.trace.window_ns
     columns = {c: np.zeros(gpus, np.int64) for c in _SUMS}
+    by_clock = np.zeros(gpus, np.int64)
     for group in collectives.groups:
         waits = _waits(collectives, group, within)
         touching = _touching(collectives, group, within)
@@ -72,6 +73,7 @@ def rank_rows(collectives: Collectives, within: Range | None = None) -> pd.DataF
         # Unbuffered: a GPU is the last arrival of many sets, and `+=` by index would count it once.
         np.add.at(columns["last"], last[last >= 0], 1)
         np.add.at(columns["others_waited_ns"], last[last >= 0], waits[:, known].sum(axis=0)[last >= 0])
+        by_clock[own] += _by_clock(collectives, group, waits, known)
     kernels = collectives.trace.kernels
     is_bound = np.zeros(gpus, bool)
     for gpu in range(gpus):
@@ -84,7 +86,8 @@ def rank_rows(collectives: Collectives, within: Range | None = None) -> pd.DataF
     around = None if within is None else window(low, high)
     exposed = np.array([collectives.exposed(g, around) for g in range(gpus)], np.int64).reshape(-1, 3)
     share = columns["last"] / np.maximum(columns["sets"], 1)
-    small = columns["others_waited_ns"] < MIN_SHARE * gpus * (high - low)
+    sure = columns["others_waited_ns"] - by_clock
+    small = sure < MIN_SHARE * gpus * (high - low)
     return pd.DataFrame(
         {
             "gpu": np.arange(gpus),
@@ -111,9 +114,11 @@ def group_rows(collectives: Collectives, within: Range | None = None) -> pd.Data
         last = _last(collectives, group)[group.matched & touching]
         known = last[last >= 0]
         count = np.bincount(known, minlength=1)
-        wait = int(_waits(collectives, group, within).sum())
+        waits = _waits(collectives, group, within)
+        wait = int(waits.sum())
+        by_clock = int(_by_clock(collectives, group, waits, group.matched & touching).sum())
         share = int(count.max()) / len(known) if len(known) else 0.0
-        too_short = wait < MIN_SHARE * len(group.gpus) * (high - low) or not len(known)
+        too_short = wait - by_clock < MIN_SHARE * len(group.gpus) * (high - low) or not len(known)
         sets, matched = int(touching.sum()), int((group.matched & touching).sum())
         partial = int((group.partial & touching).sum())
         lines.append(
@@ -187,6 +192,21 @@ def _last(collectives: Collectives, group: CollectiveGroup) -> Int64:
     rows = group.kernels
     last = np.where(rows >= 0, collectives.last_gpu[rows], -1)
     return np.asarray(last.max(axis=0)).astype(np.int64)
+
+
+def _by_clock(collectives: Collectives, group: CollectiveGroup, waits: Int64, known: Mask) -> Int64:
+    """Return how much of what the others waited for each member its clock may explain, (members,), ns.
+
+    It may be off by as much as its collectives usually end apart from the others'.
+    """
+    rows, kernels = group.kernels[:, known], collectives.trace.kernels
+    if not rows.size:
+        return np.zeros(len(group.gpus), np.int64)
+    ends, starts = kernels.end_ns[rows], kernels.start_ns[rows]
+    apart = np.abs(np.median(ends - np.median(ends, axis=0), axis=1)).astype(np.int64)
+    latest = starts.argmax(axis=0)
+    explained = np.minimum(waits[:, known], apart[latest]).sum(axis=0)
+    return np.bincount(latest, weights=explained, minlength=len(group.gpus)).astype(np.int64)
 
 
 def _touching(collectives: Collectives, group: CollectiveGroup, within: Range | None) -> Mask:

@@ -1,0 +1,246 @@
+"""Verdicts on late ranks: which stand out, by how much, and why they are late.
+
+See docs/definitions.md, section 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from viewer.analysis.collectives.caused_waits import REASONS, CausedWaits
+from viewer.analysis.collectives.differences import Differences
+from viewer.analysis.collectives.late_ranks import RankComparison
+from viewer.analysis.core.intervals import union
+from viewer.analysis.core.units import share_text
+from viewer.trace.events import Int64
+from viewer.trace.names import normalise_numbers
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+VerdictKind = Literal["ranks", "stage", "host", "unsure"]
+
+MIN_COST = 0.003
+"""Who makes others wait for less than this share of the time of all GPUs is not named."""
+MIN_EACH = 0.001
+"""It causes at least this share in three of four iterations."""
+MIN_COST_OF_FEW = 0.01
+"""The same as `MIN_COST` where there are fewer than `FEW` iterations to judge by."""
+FEW = 5
+CLOCK_FINDINGS = ("shifted-clock", "clock-apart", "contradicting-clock")
+"""Diagnostics after which nothing can be said of when a GPU arrives."""
+_NOW_AND_THEN, _OF_ALL = 3, 0.6
+_HOST = [REASONS.index("host"), REASONS.index("copy")]
+_COMPUTE, _COMMUNICATION = REASONS.index("compute"), REASONS.index("communication")
+
+Float = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Ranks that are late, or compute longer.
+
+    `kind` is "ranks" (they compute longer), "stage" (a stage of the pipeline does), "host" (they arrive late,
+    and their GPU is not slower) or "unsure"; `cost_ns` what all other GPUs together wait for them per
+    iteration, None where that is not known, and `share` that of the time of all GPUs.
+    """
+
+    kind: VerdictKind
+    gpus: tuple[int, ...]
+    cost_ns: int | None
+    share: float | None
+    why: str
+
+
+def stage_verdict(study: Study, stages: RankComparison | None, total: Int64) -> Verdict | None:
+    """Return the verdict on the stages of a pipeline, None where none is heavier."""
+    if stages is None or not stages.longer:
+        return None
+    heaviest = int(stages.compute_ns.argmax())
+    gpus = study.collectives.stages[heaviest]
+    excess = int(stages.excess_ns[heaviest])
+    others = len(study.trace.gpus) - len(gpus)
+    base = max(int(stages.compute_ns[heaviest]) - excess, 1)
+    return Verdict(
+        "stage",
+        gpus,
+        excess * others,
+        excess * others / float(np.median(total)),
+        f"stage {heaviest} of {len(stages.gpus)} ({names(study, gpus)}) computes "
+        f"{share_text(excess / base)} longer per iteration than the lighter half of the stages: "
+        "it sets the pace of the pipeline",
+    )
+
+
+def longer_verdict(
+    study: Study,
+    comparisons: tuple[RankComparison, ...],
+    caused: CausedWaits,
+    total: Int64,
+    differences: Differences,
+) -> Verdict:
+    """Return the verdict on all ranks that compute longer than others that do the same work."""
+    gpus = tuple(sorted(gpu for c in comparisons for gpu in c.longer))
+    shares, bound = [], 0
+    for comparison in comparisons:
+        for gpu in comparison.longer:
+            at = comparison.gpus.index(gpu)
+            excess = int(comparison.excess_ns[at])
+            shares.append(excess / max(int(comparison.compute_ns[at]) - excess, 1))
+            bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))
+    known = bool(caused.sets.any())
+    cost = int(np.median(caused.root_ns[list(gpus), :, _COMPUTE].sum(axis=0))) if known else bound
+    low, high = share_text(min(shares)), share_text(max(shares))
+    by = high if low == high else f"{low} to {high}"
+    text = f"{names(study, gpus)} {'compute' if len(gpus) > 1 else 'computes'} {by} longer per iteration"
+    if differences.all_alike:
+        text += "; all kernels are longer alike: look at clock and power"
+    elif differences.kernels:
+        families = ", ".join(d.name for d in differences.kernels[:3])
+        text += f"; some kernels are longer, which is more work: {families}"
+    if differences.ranges:
+        text += f"; most of it in {differences.ranges[0].name}"
+    if not known:
+        text += ". No collectives are matched: the cost is what the others would wait at most"
+    return Verdict("ranks", gpus, cost, cost / float(np.median(total)), text)
+
+
+def arrival_verdicts(
+    study: Study,
+    caused: CausedWaits,
+    total: Int64,
+    comparisons: tuple[RankComparison, ...],
+    longer: set[int],
+) -> list[Verdict]:
+    """Return the verdicts on ranks that make others wait for another reason than that they compute longer."""
+    if not caused.sets.any():
+        return []
+    shares = caused.root_ns / total[None, :, None]
+    off = {f.gpu for f in study.findings if f.kind in CLOCK_FINDINGS}
+    by_clock = caused.root_ns.sum(axis=(1, 2))
+    known = np.array([gpu not in off for gpu in range(len(by_clock))])
+    uncertain = np.where(known, caused.uncertain_ns, by_clock) / float(total.sum())
+    verdicts = []
+    host = shares[:, :, _HOST].sum(axis=2)
+    every = list(range(len(host)))
+    late = [gpu for gpu in every if _stands_out(host, gpu, every, float(uncertain[gpu]))]
+    if late:
+        cost = int(np.median(caused.root_ns[late][:, :, [*_HOST, REASONS.index("unknown")]].sum(axis=(0, 2))))
+        share = float(caused.root_ns[late].sum() / total.sum())
+        causes = "; ".join(_cause(study, caused, gpu) for gpu in late)
+        often = ", ".join(f"{caused.last_sets[gpu]} of {caused.sets[gpu]}" for gpu in late)
+        text = (
+            f"{names(study, tuple(late))} {'arrive' if len(late) > 1 else 'arrives'} last in {often} sets; "
+            f"{'their GPUs are' if len(late) > 1 else 'its GPU is'} not slower; {causes}; "
+            f"the waiting costs {share_text(share)} of all GPU time"
+        )
+        verdicts.append(Verdict("host", tuple(late), cost, share, text))
+    # The rest: it computes longer before it arrives, though not in all, or communicates longer itself.
+    peers = {gpu: list(c.gpus) for c in comparisons for gpu in c.gpus}
+    rest = shares[:, :, _COMPUTE] + shares[:, :, _COMMUNICATION]
+    is_pipeline = bool(study.collectives.stages)
+    for gpu in every:
+        among = peers.get(gpu, [gpu])
+        if len(among) < 2 and not is_pipeline:
+            among = every
+        if gpu in longer or gpu in late or len(among) < 2:
+            continue
+        if _stands_out(rest, gpu, among, 0.0):
+            if uncertain[gpu] >= by_clock[gpu] / float(total.sum()) / 2:
+                why = (
+                    f"{names(study, (gpu,))} seems to come last, but its collectives end a constant time "
+                    "apart from the others': its clock may be off by that"
+                )
+                verdicts.append(Verdict("unsure", (), None, None, why))
+                continue
+            cost = int(np.median(caused.root_ns[gpu][:, [_COMPUTE, _COMMUNICATION]].sum(axis=1)))
+            why = (
+                f"{names(study, (gpu,))} makes others wait, {share_text(cost / float(np.median(total)))} of "
+                "all GPU time, but does not compute longer than they do in all: what it spends more time "
+                "with before it arrives is not known"
+            )
+            verdicts.append(Verdict("unsure", (gpu,), cost, cost / float(np.median(total)), why))
+    return verdicts
+
+
+def _stands_out(shares: Float, gpu: int, among: list[int], uncertain: float) -> bool:
+    """Return whether a GPU causes more waiting than others do, again and again, by enough to matter.
+
+    `shares` has shape (gpus, iterations), of the time of all GPUs; `uncertain` is what a clock may explain.
+    """
+    others = [g for g in among if g != gpu]
+    above = shares[gpu] - np.median(shares[others], axis=0) - uncertain
+    count = len(above)
+    least = MIN_COST if count >= FEW else MIN_COST_OF_FEW
+    if np.median(above) >= least and np.percentile(above, 25) >= MIN_EACH:
+        return True
+    now_and_then = int((above >= MIN_COST).sum()) >= _NOW_AND_THEN
+    of_all = shares[gpu].sum() / max(float(shares[among].sum()), 1e-12)
+    return bool(now_and_then and above.mean() >= MIN_COST_OF_FEW and of_all >= _OF_ALL)
+
+
+def arrival_cause(study: Study, caused: CausedWaits, gpu: int, named: set[int]) -> str:
+    """Return why a GPU was late; in a pipeline its order makes ranks wait that nobody is late for."""
+    if study.collectives.stages and gpu not in named:
+        return "the order of the pipeline: others wait for what it passes on"
+    return _cause(study, caused, gpu)
+
+
+def _cause(study: Study, caused: CausedWaits, gpu: int) -> str:
+    """Return why a GPU was late, in words: where its host was, or what it spent more time with."""
+    by_reason = caused.root_ns[gpu].sum(axis=0)
+    reason = REASONS[int(by_reason.argmax())] if by_reason.any() else "unknown"
+    if reason != "host":
+        return {
+            "compute": "it computes longer before it arrives",
+            "copy": "it copies before it arrives",
+            "communication": "its own communication takes longer",
+            "unknown": "why is not known",
+        }[reason]
+    here, there = _idle_by_place(study, caused, gpu)
+    more = {place: ns - there.get(place, 0) for place, ns in here.items()}
+    place = max(more, key=lambda p: more[p], default=("", ""))
+    where, why = place
+    if not more or more[place] <= 0:
+        return "its host is late"
+    return f"its host is late in {where} ({why})" if where else f"its host is late ({why})"
+
+
+def _idle_by_place(
+    study: Study, caused: CausedWaits, gpu: int
+) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]:
+    """Return how long a GPU was idle before it came late, by the range around and the cause, ns.
+
+    And the same of those that came first in the same sets: what is usual is no reason to be late.
+    """
+    # An arrival may be there several times: once for each wait that was followed back to it.
+    arrivals = np.unique(caused.by_host[:, caused.by_host[0] == gpu], axis=1)
+    stalls, trace = study.stalls().table, study.trace
+    idle = stalls[stalls["kind"] == "idle"]
+    results: list[dict[tuple[str, str], int]] = []
+    for of_gpu, since, until in (arrivals[:3], arrivals[3:]):
+        by_place: dict[tuple[str, str], int] = {}
+        for one in np.unique(of_gpu).tolist():
+            rows, mine = idle[idle["gpu"] == one], of_gpu == one
+            for (inside, cause), same in rows.groupby(["inside", "cause"], observed=True):
+                when = union(same["start_ns"].to_numpy(), same["end_ns"].to_numpy())
+                ns = int(when.covered(since[mine], until[mine]).sum())
+                text = normalise_numbers(trace.names[int(trace.nvtx.name_id[inside])]) if inside >= 0 else ""
+                by_place[text, str(cause)] = by_place.get((text, str(cause)), 0) + ns
+        results.append(by_place)
+    return results[0], results[1]
+
+
+def names(study: Study, gpus: tuple[int, ...]) -> str:
+    """Return "rank 3", "ranks 2 and 5", or the GPUs' labels where ranks are not known."""
+    trace = study.trace
+    ranks = [trace.processes[trace.gpus[g].process].rank for g in gpus]
+    if None in ranks or len(set(ranks)) < len(ranks):
+        texts, word = [trace.gpu_label(g) for g in gpus], ""
+    else:
+        texts, word = [str(rank) for rank in ranks], "rank " if len(ranks) == 1 else "ranks "
+    return word + (texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}")
