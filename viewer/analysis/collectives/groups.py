@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -102,7 +103,8 @@ def by_timing(
     Parameters
     ----------
     allowed : callable, optional
-        Which pairs may be joined at all; by default all. With it no stream is taken to mix groups.
+        Which pairs may be joined at all; by default all. With it all pairs of a group have to fit, and no
+        stream is taken to mix groups.
 
     Notes
     -----
@@ -118,7 +120,8 @@ def by_timing(
     def mixed(fit: PairFit) -> bool:
         return fit.is_mixed and fit.tight >= MIN_MIXED
 
-    whole = [_found(trace, m, "timing") for m in _join(trace, sequences, together, lambda f: f.unsteady_ns)]
+    joined = _join(trace, sequences, together, lambda f: f.unsteady_ns, allowed is not None)
+    whole = [_found(trace, members, "timing") for members in joined]
     if allowed is not None:
         return whole
     kept: list[FoundGroup] = []
@@ -154,19 +157,24 @@ def _joined(rows: list[Int64]) -> Int64:
 
 
 def _join(
-    trace: Trace, sequences: list[KernelSequence], fits: Callable[[PairFit], bool], order: _Key
+    trace: Trace,
+    sequences: list[KernelSequence],
+    fits: Callable[[PairFit], bool],
+    order: _Key,
+    all_pairs: bool = False,
 ) -> list[list[KernelSequence]]:
     """Join the sequences that fit one another, in order of the pairs' key.
 
     Neighbouring groups that do the same work in step also end within 50 µs: what they lack is the steadiness
     of kernels that can only end together. A group has one sequence of a GPU, and takes no pair that is far
-    less steady than its own.
+    less steady than its own. With `all_pairs` each of its pairs has to fit.
     """
     if len({s.gpu for s in sequences}) < 2:
         return []
     starts = [trace.kernels.start_ns[s.rows] for s in sequences]
     ends = [trace.kernels.end_ns[s.rows] for s in sequences]
     pairs = [pair for pair in PairFits(starts, ends, [s.gpu for s in sequences]) if fits(pair)]
+    fitting = {(pair.first, pair.second) for pair in pairs}
     group_of = list(range(len(sequences)))
     members = {i: [i] for i in group_of}
     unsteadiness: dict[int, int] = {}
@@ -176,6 +184,9 @@ def _join(
         known = [unsteadiness[g] for g in (first, second) if g in unsteadiness]
         limit = max(_STEADY_NS, _TIMES_AS_STEADY * min(known)) if known else None
         if first == second or len(set(gpus)) < len(gpus) or (limit is not None and pair.unsteady_ns > limit):
+            continue
+        across = product(members[first], members[second])
+        if all_pairs and not fitting.issuperset((min(ab), max(ab)) for ab in across):
             continue
         members[first] += members.pop(second)
         unsteadiness[first] = max(pair.unsteady_ns, *known) if known else pair.unsteady_ns

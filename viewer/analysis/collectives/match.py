@@ -85,7 +85,9 @@ class Collectives:
     is_bound : ndarray of bool, shape (kernels,)
         Whether `wait_ns` is a lower bound: its set lacks a member.
     stages : tuple of tuple of int
-        The GPUs of each stage of a pipeline, in order; () without one.
+        The GPUs of each stage of a pipeline, in order; () without one, or where it is not known.
+    is_pipeline : bool
+        Whether more than two ranks send to one another, not all to all.
     unrecorded : int
         How many ranks the job has besides those in the recording; 0 where that is not known.
     notes : tuple of str
@@ -99,6 +101,7 @@ class Collectives:
     last_gpu: npt.NDArray[np.int16]
     is_bound: Mask
     stages: tuple[tuple[int, ...], ...]
+    is_pipeline: bool
     unrecorded: int
     notes: tuple[str, ...]
 
@@ -197,9 +200,13 @@ def find_collectives(
     for group in groups:
         _wait_in(trace, group, wait, last, is_bound)
     notes = _unmatched(trace, comm, groups, wait, unrecorded) if len(trace.gpus) > 1 else ()
-    return Collectives(
-        trace, parts, tuple(groups), narrowed(wait), last, is_bound, tuple(stages(pipes)), unrecorded, notes
+    is_pipeline = any(len({s.gpu for s in same_name}) > 2 for same_name in sends.values()) and not any(
+        group.kind == "AllToAll" for group in groups
     )
+    return Collectives(
+        trace, parts, tuple(groups), narrowed(wait), last, is_bound, tuple(stages(pipes)), is_pipeline,
+        unrecorded, notes,
+    )  # fmt: skip
 
 
 def _group(trace: Trace, found: FoundGroup, unrecorded: int) -> CollectiveGroup:

@@ -21,9 +21,9 @@ from viewer.trace.events import Int64
 MIN_EXPLAINED = 0.8
 """The share of a rank's waiting that its peers' starts have to explain; with less, its peers are unknown."""
 MIN_WAITS = 3
-MIN_NEIGHBOUR = 0.05
+MIN_NEIGHBOUR = 0.03
 """A peer explains at least this share of the waits."""
-MAX_FROM_OUTSIDE = 0.05
+MAX_FROM_OUTSIDE, MIN_EXCHANGED = 0.05, 0.8
 _TIMES_CLOSER, _IN_STEP_NS = 3, 1_000
 _LAST_STARTS = 4
 _WINDOW_NS, _WINDOW_SHARE = 5_000, 0.05
@@ -81,7 +81,9 @@ def find_peers(trace: Trace, sequences: Sequence[KernelSequence]) -> Peers:
     joined = {id(s) for group in found for s in group.members}
     rest = [s for s in sequences if id(s) not in joined]
     pairs, prompt, pipes = _pipeline(trace, rest)
-    return Peers((*found, *pairs), prompt, pipes)
+    if len({s.gpu for s in sequences}) > 2:
+        pipes += tuple((g.members[0].gpu, g.members[1].gpu) for g in found if len(g.members) == 2)
+    return Peers((*found, *pairs), prompt, tuple(sorted(set(pipes))))
 
 
 def _exchanging(trace: Trace, sequences: Sequence[KernelSequence]) -> list[FoundGroup]:
@@ -101,9 +103,10 @@ def _exchange(trace: Trace, pair: tuple[KernelSequence, KernelSequence]) -> bool
     Then they end together more closely than they start, and at once when the later one has come.
     """
     sets = sets_of(trace.kernels, pair)
-    sets = sets[:, (sets >= 0).all(axis=0)]
-    if not sets.shape[1]:
+    full = (sets >= 0).all(axis=0)
+    if full.mean() < MIN_EXCHANGED:
         return False
+    sets = sets[:, full]
     starts, ends = trace.kernels.start_ns[sets], trace.kernels.end_ns[sets]
     if deviation(starts[0] - starts[1]) < max(_TIMES_CLOSER * deviation(ends[0] - ends[1]), _IN_STEP_NS):
         return False
@@ -125,19 +128,32 @@ def _pipeline(
         return [], np.empty(0, np.int64), ()
     every = np.concatenate(list(rows_of.values()))
     shortest = int(np.percentile(kernels.end_ns[every] - kernels.start_ns[every], 5))
-    waits: dict[int, Int64] = {}
-    choices: dict[int, list[list[_Waits]]] = {}
+    longest = _MAX_LAG_TIMES * shortest + _MAX_LAG_NS
+    # Who waits at all lasts longer than the shortest; who waits long shows from whose start on.
+    waits, is_long = {}, {}
     for gpu, rows in rows_of.items():
         length = kernels.end_ns[rows] - kernels.start_ns[rows]
-        waits[gpu] = rows[length > _LONG_TIMES * shortest + _LONG_NS]
-        others = [_explained(trace, waits[gpu], g, r, shortest) for g, r in rows_of.items() if g != gpu]
-        choices[gpu] = _neighbours(kernels.end_ns[waits[gpu]] - kernels.start_ns[waits[gpu]], others)
+        waits[gpu] = rows[length > shortest + _WINDOW_NS]
+        is_long[gpu] = (kernels.end_ns - kernels.start_ns)[waits[gpu]] > _LONG_TIMES * shortest + _LONG_NS
+    lags = {
+        (gpu, other): _lags(trace, waits[gpu], rows, longest)
+        for gpu in rows_of
+        for other, rows in rows_of.items()
+        if other != gpu
+    }
+    window = _usual_lag([lag[is_long[gpu]] for (gpu, _), (lag, _) in lags.items()])
+    choices: dict[int, list[list[_Waits]]] = {}
+    for gpu in rows_of:
+        others = [_explained(o, *lags[gpu, o], window) for o in rows_of if o != gpu]
+        length = kernels.end_ns[waits[gpu]] - kernels.start_ns[waits[gpu]]
+        choices[gpu] = _neighbours(np.where(is_long[gpu], length, 0), others)
     peers = _one_to_one(choices)
     sets: dict[tuple[int, int], list[Int64]] = defaultdict(list)
     prompt = [np.empty(0, np.int64)]
     for gpu, of_gpu in peers.items():
         if of_gpu:
-            prompt.append(np.setdiff1d(rows_of[gpu], waits[gpu], assume_unique=True))
+            # Short ones that no peer's start explains have only transferred.
+            prompt += [np.setdiff1d(rows_of[gpu], waits[gpu][is_long[gpu]], assume_unique=True)]
         for peer in of_gpu:
             pair = np.stack((waits[gpu], peer.partner))[:, peer.is_explained]
             sets[min(gpu, peer.gpu), max(gpu, peer.gpu)].append(pair if gpu < peer.gpu else pair[::-1])
@@ -145,45 +161,54 @@ def _pipeline(
     return groups, np.concatenate(prompt), tuple(sets)
 
 
-def _explained(trace: Trace, waits: Int64, gpu: int, rows: Int64, shortest_ns: int) -> _Waits:
-    """Return which of some waits end by one and the same time after a start on another GPU."""
+def _lags(trace: Trace, waits: Int64, rows: Int64, longest_ns: int) -> tuple[Int64, Int64]:
+    """Return how long before each wait's end another GPU's last kernels start, and which kernels these are.
+
+    Shape (waits, _LAST_STARTS) each; -1 for those that start more than `longest_ns` before.
+    """
     kernels = trace.kernels
-    nothing = _Waits(gpu, np.full(len(waits), -1, np.int64), 0)
-    if not len(waits) or not len(rows):
-        return nothing
     starts, end = kernels.start_ns[rows], kernels.end_ns[waits]
-    # The last starts before each wait's end, shape (waits, _LAST_STARTS); -1 before the first.
     last = np.searchsorted(starts, end, side="right")[:, None] - 1 - np.arange(_LAST_STARTS)
     lag = end[:, None] - starts[np.maximum(last, 0)]
-    longest = _MAX_LAG_TIMES * shortest_ns + _MAX_LAG_NS
-    valid = (last >= 0) & (starts[np.maximum(last, 0)] > kernels.start_ns[waits][:, None]) & (lag <= longest)
-    if not valid.any():
-        return nothing
-    lags = np.sort(lag[valid])
-    width = np.maximum(_WINDOW_NS, (lags * _WINDOW_SHARE).astype(np.int64))
-    inside = np.searchsorted(lags, lags + width, side="right") - np.arange(len(lags))
-    low = int(lags[int(inside.argmax())])
-    high = low + int(width[int(inside.argmax())])
-    hit = valid & (lag >= low) & (lag <= high)
+    return np.where((last >= 0) & (lag <= longest_ns), lag, -1), rows[np.maximum(last, 0)]
+
+
+def _usual_lag(lags: list[Int64]) -> tuple[int, int]:
+    """Return the narrow range of lags that most waits have in common: that of a transfer."""
+    known = np.sort(np.concatenate([lag[lag >= 0] for lag in lags] or [np.empty(0, np.int64)]))
+    if not len(known):
+        return 0, 0
+    width = np.maximum(_WINDOW_NS, (known * _WINDOW_SHARE).astype(np.int64))
+    inside = np.searchsorted(known, known + width, side="right") - np.arange(len(known))
+    at = int(inside.argmax())
+    return int(known[at]), int(known[at] + width[at])
+
+
+def _explained(gpu: int, lag: Int64, kernel: Int64, window: tuple[int, int]) -> _Waits:
+    """Return which waits end by a transfer after a start on another GPU."""
+    hit = (lag >= max(window[0], 0)) & (lag <= window[1])
     first = hit.argmax(axis=1)
-    partner = np.where(hit.any(axis=1), rows[np.maximum(last, 0)][np.arange(len(waits)), first], -1)
-    chosen = lag[np.arange(len(waits)), first][partner >= 0]
-    return _Waits(gpu, partner, deviation(chosen))
+    rows = np.arange(len(lag))
+    partner = np.where(hit.any(axis=1), kernel[rows, first], -1)
+    chosen = lag[rows, first][partner >= 0]
+    return _Waits(gpu, partner, deviation(chosen) if len(chosen) else 0)
 
 
 def _neighbours(length_ns: Int64, others: list[_Waits]) -> list[list[_Waits]]:
     """Return a GPU's peers, each as the GPUs that explain its waits equally well; [] where unknown.
 
-    The GPU that explains most of what no other explains comes first.
+    The GPU that explains most of what no other explains comes first. `length_ns` is 0 for short waits, which
+    say nothing of who the peers are.
     """
-    if len(length_ns) < MIN_WAITS:
+    is_long = length_ns > 0
+    if is_long.sum() < MIN_WAITS:
         return []
     left = np.ones(len(length_ns), bool)
     found: list[list[_Waits]] = []
     while others:
-        counts = [int((o.is_explained & left).sum()) for o in others]
+        counts = [int((o.is_explained & left & is_long).sum()) for o in others]
         best = max(counts)
-        if best < max(2, MIN_NEIGHBOUR * len(length_ns)):
+        if best < max(2, MIN_NEIGHBOUR * int(is_long.sum())):
             break
         good = [o for o, c in zip(others, counts, strict=True) if c >= 0.98 * best]
         steadiest = min(o.unsteady_ns for o in good)

@@ -16,6 +16,7 @@ from viewer.analysis.collectives.late_ranks import RankComparison, compare_stage
 from viewer.analysis.core.units import share_text
 from viewer.analysis.summary.late_verdicts import (
     MIN_COST,
+    TOO_FEW,
     Verdict,
     arrival_cause,
     arrival_verdicts,
@@ -125,14 +126,15 @@ def late_ranks(
             usual = tuple(g for c in comparisons if c.longer for g in c.lower_half if g not in c.longer)
             differences = find_differences(study.launches, study.classes, iterations, chosen, longer, usual)
             verdicts.append(longer_verdict(study, comparisons, caused, total, differences))
-        verdicts += arrival_verdicts(study, caused, total, comparisons, set(longer))
+        verdicts += arrival_verdicts(study, caused, total, set(longer))
     verdicts.sort(key=lambda v: -(v.cost_ns or 0))
-    named = {gpu for verdict in verdicts for gpu in verdict.gpus}
-    arrivals = _arrivals(study, caused, int(total.sum()), named)
+    arrivals = _arrivals(study, caused, int(total.sum()), verdicts)
     doubt = _doubt(study, scope, iterations, chosen)
     if not verdicts and doubt and len(study.trace.gpus) > 1:
         verdicts.append(Verdict("unsure", (), None, None, doubt))
-    why = verdicts[0].why if verdicts else _nothing(comparisons, arrivals, stages is not None)
+    if not doubt and len(study.trace.gpus) > 1 and len(chosen) < TOO_FEW:
+        doubt = f"only {len(chosen)} of the iterations count: whether anything persists is not known"
+    why = verdicts[0].why if verdicts else _nothing(comparisons, arrivals, study.collectives.is_pipeline)
     has_sets = bool(caused.sets.any())
     median = np.median(caused.root_ns.sum(axis=2), axis=1).astype(np.int64) if has_sets else None
     return LateRanks(
@@ -153,7 +155,9 @@ def _windows(
     return np.full((gpus, 1), low, np.int64), np.full((gpus, 1), high, np.int64)
 
 
-def _arrivals(study: Study, caused: CausedWaits, total_ns: int, named: set[int]) -> tuple[Arrival, ...]:
+def _arrivals(
+    study: Study, caused: CausedWaits, total_ns: int, verdicts: list[Verdict]
+) -> tuple[Arrival, ...]:
     by_rank = np.maximum(caused.by_rank - caused.uncertain_ns, 0)
     order = [g for g in np.argsort(-by_rank, kind="stable").tolist() if caused.sets[g]]
     least = MIN_COST * total_ns
@@ -164,7 +168,7 @@ def _arrivals(study: Study, caused: CausedWaits, total_ns: int, named: set[int])
             int(caused.sets[gpu]),
             int(by_rank[gpu]),
             int(by_rank[gpu]) / max(total_ns, 1),
-            arrival_cause(study, caused, gpu, named) if by_rank[gpu] >= least else "",
+            arrival_cause(study, caused, gpu, verdicts) if by_rank[gpu] >= least else "",
         )
         for gpu in order
     )

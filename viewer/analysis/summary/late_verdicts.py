@@ -30,7 +30,7 @@ MIN_EACH = 0.001
 """It causes at least this share in three of four iterations."""
 MIN_COST_OF_FEW = 0.01
 """The same as `MIN_COST` where there are fewer than `FEW` iterations to judge by."""
-FEW = 5
+FEW, TOO_FEW = 5, 3
 CLOCK_FINDINGS = ("shifted-clock", "clock-apart", "contradicting-clock")
 """Diagnostics after which nothing can be said of when a GPU arrives."""
 _NOW_AND_THEN, _OF_ALL = 3, 0.6
@@ -113,7 +113,6 @@ def arrival_verdicts(
     study: Study,
     caused: CausedWaits,
     total: Int64,
-    comparisons: tuple[RankComparison, ...],
     longer: set[int],
 ) -> list[Verdict]:
     """Return the verdicts on ranks that make others wait for another reason than that they compute longer."""
@@ -128,10 +127,16 @@ def arrival_verdicts(
     host = shares[:, :, _HOST].sum(axis=2)
     every = list(range(len(host)))
     late = [gpu for gpu in every if _stands_out(host, gpu, every, float(uncertain[gpu]))]
-    if late:
+    causes = "; ".join(_cause(study, caused, gpu, is_host=True) for gpu in late)
+    if late and host.shape[1] < TOO_FEW:
+        text = (
+            f"{names(study, tuple(late))} came late in all of {host.shape[1]} iterations: whether "
+            f"that persists is not known; {causes}"
+        )
+        verdicts.append(Verdict("unsure", (), None, None, text))
+    elif late:
         cost = int(np.median(caused.root_ns[late][:, :, [*_HOST, REASONS.index("unknown")]].sum(axis=(0, 2))))
         share = float(caused.root_ns[late].sum() / total.sum())
-        causes = "; ".join(_cause(study, caused, gpu) for gpu in late)
         often = ", ".join(f"{caused.last_sets[gpu]} of {caused.sets[gpu]}" for gpu in late)
         text = (
             f"{names(study, tuple(late))} {'arrive' if len(late) > 1 else 'arrives'} last in {often} sets; "
@@ -139,31 +144,36 @@ def arrival_verdicts(
             f"the waiting costs {share_text(share)} of all GPU time"
         )
         verdicts.append(Verdict("host", tuple(late), cost, share, text))
-    # The rest: it computes longer before it arrives, though not in all, or communicates longer itself.
-    peers = {gpu: list(c.gpus) for c in comparisons for gpu in c.gpus}
-    rest = shares[:, :, _COMPUTE] + shares[:, :, _COMMUNICATION]
-    is_pipeline = bool(study.collectives.stages)
+    # In a pipeline everybody waits for its neighbours' compute: that is its order.
+    if not study.collectives.is_pipeline:
+        verdicts += _unsure_verdicts(study, caused, total, longer | set(late), uncertain)
+    return verdicts
+
+
+def _unsure_verdicts(
+    study: Study, caused: CausedWaits, total: Int64, named: set[int], uncertain: Float
+) -> list[Verdict]:
+    """Return that ranks make others wait, though they compute no longer and their hosts are not late."""
+    shares = caused.root_ns[:, :, [_COMPUTE, _COMMUNICATION]].sum(axis=2) / total[None, :]
+    every = list(range(len(shares)))
+    verdicts = []
     for gpu in every:
-        among = peers.get(gpu, [gpu])
-        if len(among) < 2 and not is_pipeline:
-            among = every
-        if gpu in longer or gpu in late or len(among) < 2:
+        if gpu in named or not _stands_out(shares, gpu, every, 0.0):
             continue
-        if _stands_out(rest, gpu, among, 0.0):
-            if uncertain[gpu] >= by_clock[gpu] / float(total.sum()) / 2:
-                why = (
-                    f"{names(study, (gpu,))} seems to come last, but its collectives end a constant time "
-                    "apart from the others': its clock may be off by that"
-                )
-                verdicts.append(Verdict("unsure", (), None, None, why))
-                continue
-            cost = int(np.median(caused.root_ns[gpu][:, [_COMPUTE, _COMMUNICATION]].sum(axis=1)))
+        if uncertain[gpu] >= float(caused.root_ns[gpu].sum() / total.sum()) / 2:
             why = (
-                f"{names(study, (gpu,))} makes others wait, {share_text(cost / float(np.median(total)))} of "
-                "all GPU time, but does not compute longer than they do in all: what it spends more time "
-                "with before it arrives is not known"
+                f"{names(study, (gpu,))} seems to come last, but its collectives end a constant time apart "
+                "from the others': its clock may be off by that"
             )
-            verdicts.append(Verdict("unsure", (gpu,), cost, cost / float(np.median(total)), why))
+            verdicts.append(Verdict("unsure", (), None, None, why))
+            continue
+        cost = int(np.median(caused.root_ns[gpu][:, [_COMPUTE, _COMMUNICATION]].sum(axis=1)))
+        why = (
+            f"{names(study, (gpu,))} makes others wait, {share_text(cost / float(np.median(total)))} of all "
+            "GPU time, but does not compute longer in all: what it spends more time with before it arrives "
+            "is not known"
+        )
+        verdicts.append(Verdict("unsure", (), cost, cost / float(np.median(total)), why))
     return verdicts
 
 
@@ -176,23 +186,30 @@ def _stands_out(shares: Float, gpu: int, among: list[int], uncertain: float) -> 
     above = shares[gpu] - np.median(shares[others], axis=0) - uncertain
     count = len(above)
     least = MIN_COST if count >= FEW else MIN_COST_OF_FEW
-    if np.median(above) >= least and np.percentile(above, 25) >= MIN_EACH:
+    each = np.percentile(above, 25) >= MIN_EACH if count >= FEW else above.min() >= MIN_COST
+    if np.median(above) >= least and each:
         return True
     now_and_then = int((above >= MIN_COST).sum()) >= _NOW_AND_THEN
     of_all = shares[gpu].sum() / max(float(shares[among].sum()), 1e-12)
     return bool(now_and_then and above.mean() >= MIN_COST_OF_FEW and of_all >= _OF_ALL)
 
 
-def arrival_cause(study: Study, caused: CausedWaits, gpu: int, named: set[int]) -> str:
+def arrival_cause(study: Study, caused: CausedWaits, gpu: int, verdicts: list[Verdict]) -> str:
     """Return why a GPU was late; in a pipeline its order makes ranks wait that nobody is late for."""
-    if study.collectives.stages and gpu not in named:
+    kinds = {verdict.kind for verdict in verdicts if gpu in verdict.gpus}
+    if study.collectives.is_pipeline and not kinds:
         return "the order of the pipeline: others wait for what it passes on"
-    return _cause(study, caused, gpu)
+    return _cause(study, caused, gpu, is_host="host" in kinds)
 
 
-def _cause(study: Study, caused: CausedWaits, gpu: int) -> str:
-    """Return why a GPU was late, in words: where its host was, or what it spent more time with."""
+def _cause(study: Study, caused: CausedWaits, gpu: int, *, is_host: bool) -> str:
+    """Return why a GPU was late, in words: where its host was, or what it spent more time with.
+
+    With `is_host` it is known to be the host, or copies.
+    """
     by_reason = caused.root_ns[gpu].sum(axis=0)
+    if is_host:
+        by_reason = np.where(np.isin(np.arange(len(REASONS)), _HOST), by_reason, 0)
     reason = REASONS[int(by_reason.argmax())] if by_reason.any() else "unknown"
     if reason != "host":
         return {
@@ -207,7 +224,8 @@ def _cause(study: Study, caused: CausedWaits, gpu: int) -> str:
     where, why = place
     if not more or more[place] <= 0:
         return "its host is late"
-    return f"its host is late in {where} ({why})" if where else f"its host is late ({why})"
+    text = f"its host is late in {where}" if where else "its host is late"
+    return text if why == "unknown" else f"{text} ({why})"
 
 
 def _idle_by_place(
