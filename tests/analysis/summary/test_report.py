@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -60,14 +61,60 @@ def test_the_report_of_a_small_trace():
     )
 
 
-def test_a_window_changes_the_numbers_and_not_the_facts():
+def test_a_window_changes_what_can_be_counted_in_it_and_names_what_cannot():
     whole, part = report(made()), report(made(), window=(15, 25))
     gpu = part["gpus"][0]
     assert part["window"] == {"start_ns": 15, "end_ns": 25, "what": "range"}
     assert (gpu["compute_only_ns"], gpu["hidden_comm_ns"], gpu["idle_ns"]) == (5, 5, 0)
     assert gpu["classes"]["matrix multiply"] == {"sum_ns": 10, "union_ns": 10, "kernels": 1}
-    for key in ("kernels", "memcpys", "memsets", "graph_launches", "streams", "first_op_ns", "last_op_ns"):
-        assert gpu[key] == whole["gpus"][0][key]
+    counted = ("kernels", "memcpys", "memsets", "graph_launches", "streams", "first_op_ns", "last_op_ns")
+    assert [gpu[key] for key in counted] == [2, 0, 0, 0, 2, 15, 25], "what touches it, clipped"
+    for key in part["whole_trace"]:
+        assert part[key] == whole[key]
+    assert {"counts", "unread", "recording", "iterations"} <= set(part["whole_trace"])
+
+
+def test_windows_that_tile_the_trace_add_up(demo_of):
+    study = demo_of(iterations=3)
+    low, high = study.trace.window_ns
+    edges = [low, low + (high - low) // 3, low + (high - low) // 2, high]
+    whole = report(study)
+    pieces = [report(study, window=edge) for edge in pairwise(edges)]
+    for number, gpu in enumerate(whole["gpus"]):
+        parts = [piece["gpus"][number] for piece in pieces]
+        assert min(p["first_op_ns"] for p in parts) == gpu["first_op_ns"]
+        assert max(p["last_op_ns"] for p in parts) == gpu["last_op_ns"]
+        # What straddles an edge counts on both sides.
+        for key in ("kernels", "memcpys", "memsets"):
+            assert gpu[key] <= sum(p[key] for p in parts) <= gpu[key] + 20
+        for key in ("idle_ns", "compute_only_ns", "exposed_comm_ns", "exposed_wait_ns"):
+            assert sum(p[key] for p in parts) == gpu[key]
+
+
+def test_phases_are_those_of_the_iteration_that_was_asked_for(demo_of):
+    study = demo_of(iterations=4)
+    each = [report(study, iteration=number) for number in range(4)]
+    whole = report(study)
+    assert len({r["forward_ns"] for r in each}) == 4
+    assert whole["forward_ns"] in range(
+        min(r["forward_ns"] for r in each), max(r["forward_ns"] for r in each) + 1
+    )
+    for one in each:
+        found = {phase["name"]: phase["compute_ns"] for phase in one["phases"]}
+        assert found["forward"] == one["forward_ns"]
+    low = each[1]["window"]["start_ns"] + 1
+    nothing = report(study, window=(low, low + 1_000_000))
+    assert nothing["forward_ns"] is None, "no iteration lies wholly in it"
+
+
+def test_a_physical_gpu_of_two_processes_stands_beside_each():
+    maker = TraceMaker(session_ns=100, physical={(0, 0): 3, (1, 0): 3})
+    maker.kernel(0, 40).kernel(60, 100, process=1)
+    first, second = report(Study(maker.trace(), BUILTIN))["gpus"]
+    assert (first["idle_ns"], second["idle_ns"]) == (60, 60)
+    assert first["board"] == second["board"]
+    assert (first["board"]["idle_ns"], first["board"]["compute_only_ns"]) == (20, 80)
+    assert report(made())["gpus"][0]["board"] is None
 
 
 def test_a_window_is_clipped_to_the_recording_and_says_so():

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 SCHEMA = 1
+WHOLE_TRACE = ("trace", "counts", "unread", "recording", "marker", "iterations", "steady")
+"""The keys that are of the whole trace, whatever the window."""
 
 
 def report(
@@ -77,8 +79,8 @@ def trace_facts(
 ) -> dict[str, Any]:
     """Return the facts of the trace, its GPUs, its iterations and its collectives.
 
-    Counts of events, and first and last operation, are those of the whole trace; the five categories,
-    `launches` and `classes` those of the window, which `notes` explains.
+    All that can be taken over a window is of the window, which `notes` explains; `whole_trace` names the keys
+    that cannot. An operation that straddles an edge of the window counts, its times clipped to it.
 
     Raises
     ------
@@ -87,6 +89,11 @@ def trace_facts(
     """
     trace = study.trace
     start, end, what, notes = _window(study, window, iteration)
+    boards = {
+        gpu: _categories(physical_gpu, start, end)
+        for physical_gpu in study.shared_gpus
+        for gpu in physical_gpu.gpus
+    }
     return {
         "schema": SCHEMA,
         "trace": {
@@ -98,7 +105,7 @@ def trace_facts(
             "duration_ns": trace.session.duration_ns,
         },
         "gpus": [
-            {**_gpu_facts(trace, gpu), **numbers}
+            {**_gpu_facts(trace, gpu, start, end), **numbers, "board": boards.get(gpu.index)}
             for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
         ],
         "shared_boards": [
@@ -109,7 +116,8 @@ def trace_facts(
         "recording": [_finding(study, finding) for finding in study.findings],
         "window": {"start_ns": start, "end_ns": end, "what": what},
         "notes": list(notes),
-        **iteration_facts(study),
+        "whole_trace": list(WHOLE_TRACE),
+        **iteration_facts(study, report_scope(study, window, iteration)),
         **collective_facts(study, None if window is None and iteration is None else (start, end)),
         "rules": study.rules.hash,
     }
@@ -138,25 +146,33 @@ def _name_of_all(trace: Trace) -> str:
     return "first to last event" if any(map(len, trace.events.values())) else "the session"
 
 
-def _gpu_facts(trace: Trace, gpu: Gpu) -> dict[str, Any]:
+def _gpu_facts(trace: Trace, gpu: Gpu, start_ns: int, end_ns: int) -> dict[str, Any]:
+    """Return who a GPU is, and what of its operations touches [start, end)."""
     process = trace.processes[gpu.process]
-    streams = np.array([s.index for s in trace.streams_of(gpu.index)], np.int64)
     rows = {kind: rows_of_gpu(trace, kind, gpu.index) for kind in GPU_KINDS}
-    operations = [trace.events[kind].counts(streams) for kind in GPU_KINDS]
+    for kind, of_kind in rows.items():
+        start, end = trace.events[kind].start_ns[of_kind], trace.events[kind].end_ns[of_kind]
+        touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
+        # One of length zero at the very end of all belongs to it.
+        touches |= (start == trace.window_ns[1]) & (end_ns == trace.window_ns[1])
+        rows[kind] = of_kind[touches]
     used = [(trace.events[kind], of_kind) for kind, of_kind in rows.items() if len(of_kind)]
+    streams = [np.searchsorted(e.offsets, of_kind, side="right") - 1 for e, of_kind in used]
+    first = min((int(e.start_ns[r].min()) for e, r in used), default=None)
+    last = max((int(e.end_ns[r].max()) for e, r in used), default=None)
     return {
         "rank": process.rank,
         "rank_from": process.rank_from or None,
         "pid": process.pid,
         "device": gpu.device,
         "name": gpu.name,
-        "streams": int((np.sum(operations, axis=0) > 0).sum()),
+        "streams": len(np.unique(np.concatenate(streams))) if streams else 0,
         "kernels": len(rows[Kind.KERNEL]),
         "memcpys": len(rows[Kind.MEMCPY]),
         "memsets": len(rows[Kind.MEMSET]),
         "graph_launches": len(rows[Kind.GRAPH]),
-        "first_op_ns": min((int(e.start_ns[r].min()) for e, r in used), default=None),
-        "last_op_ns": max((int(e.end_ns[r].max()) for e, r in used), default=None),
+        "first_op_ns": None if first is None else max(first, start_ns),
+        "last_op_ns": None if last is None else min(last, end_ns),
     }
 
 
@@ -172,12 +188,17 @@ def _finding(study: Study, finding: Finding) -> dict[str, Any]:
 
 def _physical_gpu(study: Study, physical_gpu: SharedGpu, start_ns: int, end_ns: int) -> dict[str, Any]:
     gpus = [study.trace.gpus[g] for g in physical_gpu.gpus]
-    parts = physical_gpu.parts.totals(start_ns, end_ns).tolist()
     return {
         "physical": physical_gpu.physical,
         "gpus": [{"pid": study.trace.processes[g.process].pid, "device": g.device} for g in gpus],
-        **{f"{part}_ns": ns for part, ns in zip(CATEGORIES, parts, strict=True)},
+        **_categories(physical_gpu, start_ns, end_ns),
     }
+
+
+def _categories(physical_gpu: SharedGpu, start_ns: int, end_ns: int) -> dict[str, int]:
+    """Return the five categories of all processes on a physical GPU together."""
+    parts = physical_gpu.parts.totals(start_ns, end_ns).tolist()
+    return {f"{part}_ns": ns for part, ns in zip(CATEGORIES, parts, strict=True)}
 
 
 def _gpu_numbers(study: Study, start_ns: int, end_ns: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.core.classify import CLASSES
 from viewer.analysis.iterations.phase_table import phase_table
-from viewer.analysis.time.scope import iteration_scope
+from viewer.analysis.time.scope import Scope, iteration_scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 
 if TYPE_CHECKING:
@@ -15,30 +15,39 @@ if TYPE_CHECKING:
     from viewer.analysis.time.iteration_bounds import Iterations
 
 
-def iteration_facts(study: Study) -> dict[str, Any]:
+def iteration_facts(study: Study, asked: Scope | None = None) -> dict[str, Any]:
     """Return the keys `marker`, `iterations`, `steady`, `phases`, `forward_ns` and `backward_ns`.
 
-    See docs/definitions.md, sections 5 and 6. They are over the whole trace, whatever the report's window.
-    Without iterations `iterations` and `phases` are empty; `marker` is None where nothing can mark them,
-    `steady` where there is no steady state. `forward_ns` and `backward_ns` are medians over the steady
-    iterations (all after the warm-up where none are steady), means over the GPUs; None where there is no
-    such phase.
+    See docs/definitions.md, sections 5 and 6. The first three are over the whole trace. Without iterations
+    `iterations` and `phases` are empty; `marker` is None where nothing can mark them, `steady` where there is
+    no steady state. `forward_ns` and `backward_ns` are medians over the iterations of `asked`, means over the
+    GPUs; None where there is no such phase.
+
+    Parameters
+    ----------
+    asked : Scope, optional
+        What phases are taken over: of a time range the iterations that lie wholly inside. By default the
+        steady iterations, all after the warm-up where none are steady.
     """
     iterations = study.iterations()
     steady = iterations.steady if iterations else None
     phases = study.phases()
+    scope = None
+    if iterations and phases:
+        scope = asked or iteration_scope(iterations)
+        phases = phases.over(scope.iterations_of(iterations))
     return {
         "marker": _marker(study, iterations),
         "iterations": _iterations(study, iterations) if iterations else [],
         "steady": {"indices": list(steady.indices), "median_ns": steady.median_ns} if steady else None,
-        "phases": _phases(study, iterations, phases) if iterations and phases else [],
+        "phases": _phases(study, iterations, phases, scope) if iterations and phases and scope else [],
         "forward_ns": phases.forward_ns if phases else None,
         "backward_ns": phases.backward_ns if phases else None,
     }
 
 
-def _phases(study: Study, iterations: Iterations, phases: Phases) -> list[dict[str, Any]]:
-    rows = phase_table(phases, iterations, iteration_scope(iterations), study.parts).to_dict("records")
+def _phases(study: Study, iterations: Iterations, phases: Phases, scope: Scope) -> list[dict[str, Any]]:
+    rows = phase_table(phases, iterations, scope, study.parts).to_dict("records")
     return [
         {
             "name": row["phase"],
