@@ -59,7 +59,17 @@ def test_the_key_sheet_holds_every_key(window):
 def test_what_needs_a_trace_is_off_without_one(open_window):
     window = open_window()
     on = {name for name, action in window.actions_by_id.items() if action.isEnabled()}
-    always = {"open", "demo", "quit", "theme-system", "theme-light", "theme-dark", "rules", "keys", "about"}
+    always = {
+        "open",
+        "demo",
+        "quit",
+        "theme-system",
+        "theme-light",
+        "theme-dark",
+        "preferences",
+        "keys",
+        "about",
+    }
     assert always <= on
     assert on.isdisjoint(
         {"fit", "zoom-selection", "next-idle", "next-iteration", "keep", "pin", "find", "close"}
@@ -68,7 +78,7 @@ def test_what_needs_a_trace_is_off_without_one(open_window):
 
 def test_no_command_fails_on_an_open_trace(window, monkeypatch):
     asked = []
-    of_target = ("edit_rules", "apply_rules", "show_keys", "show_about")
+    of_target = ("show_preferences", "apply_rules", "show_keys", "show_about")
     of_traces = ("open", "choose_file", "choose_session", "save_session", "close")
     for kind, names in (
         (type(window), ("close",)),

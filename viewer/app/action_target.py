@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QFileDialog, QLineEdit, QMessageBox, QWidget
 
 from viewer import __version__
-from viewer.analysis.core.classify import Rules
 from viewer.analysis.recording.alignment import align
 from viewer.analysis.recording.finding import Finding
 from viewer.app import settings as remembered
@@ -24,6 +22,7 @@ from viewer.app.folders import folder_to_open_from
 from viewer.app.key_sheet import KeySheet
 from viewer.app.notices import NoticeBar
 from viewer.app.picture_dialog import PictureDialog
+from viewer.app.preferences.dialog import PreferencesDialog
 from viewer.app.settings import Settings
 from viewer.app.status import StatusBar
 from viewer.app.theme_manager import ThemeManager
@@ -70,9 +69,12 @@ class ActionTarget(QObject):
     -------
     done()
         An action ended.
+    refreshed()
+        All texts are to be written again.
     """
 
     done = Signal()
+    refreshed = Signal()
     _indexed = Signal(object)
     dock_tabs: DockTabs
     filter_box: QLineEdit
@@ -235,12 +237,18 @@ class ActionTarget(QObject):
         """Ask for a file and write a panel's table to it."""
         save_table(frame, self.notice, self.parent_widget)
 
-    def edit_rules(self) -> None:
-        """Open the table of kernel classes in the user's editor."""
-        path = Rules.user_copy()
-        opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
-        what = "Edit the kernel classes, save, then apply them" if opened else "Edit the kernel classes here"
-        self.notice.tell(f"{what}: {path}", "Apply", self.apply_rules)
+    def show_preferences(self) -> PreferencesDialog:
+        """Show the preferences; where they are shown already, bring them to the front."""
+        dialog = self.parent_widget.findChild(PreferencesDialog)
+        if dialog is None:
+            dialog = PreferencesDialog(
+                self.state, self.theme_manager, self._settings, self.refreshed.emit, self.apply_rules,
+                self.parent_widget,
+            )  # fmt: skip
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+        return dialog
 
     def apply_rules(self) -> None:
         """Compute the numbers again with the kernel classes as they stand in the file now."""

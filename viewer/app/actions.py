@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication
 
-from viewer.app.dialogs import ask_limit, ask_where
+from viewer.app.dialogs import ask_where
 from viewer.app.docks import AT_RIGHT, PANELS
 from viewer.app.steps import event, iteration, next_card, stall
 from viewer.panels.table_view import DenseTable
@@ -220,6 +220,8 @@ _EDIT = (
             group="find"),
     Action("filter-rows", "Filter the rows", "Edit", lambda w: w.find_rows(), ("Ctrl+Shift+F",), _trace,
             group="find"),
+    Action("preferences", "Preferences…", "Edit", lambda w: w.show_preferences(), ("Ctrl+,",),
+            group="preferences"),
 )  # fmt: skip
 _VIEW = (
     Action("fit", "Whole trace", "View", lambda w: w.state.axis.go(*w.state.axis.limits), ("Home",), _trace,
@@ -306,9 +308,6 @@ _GO = (
 _OTHER = (
     Action("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
     Action("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
-    Action("store", "Settings: size of the stored traces…", "Tools", lambda w: ask_limit(w.parent_widget),
-            ("Ctrl+Shift+K",)),
-    Action("rules", "Settings: kernel class rules…", "Tools", lambda w: w.edit_rules(), ("Ctrl+Shift+R",)),
     Action("apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), ("F5",),
             _trace),
     Action("palette", "Command palette…", "Help", lambda w: w.open_palette(), ("Ctrl+Shift+P",)),

@@ -1,19 +1,14 @@
-"""Small dialogs: the time to go to, and the size limit of the stored traces."""
+"""The dialog that asks for the time to go to."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QWidget
 
 from viewer.drawing.format import format_instant
 from viewer.drawing.times import TimeError, parse_iteration, parse_ns, parse_range
-from viewer.readers import cache
 from viewer.state import ViewState
 from viewer.state.navigation import go_to_iteration
 from viewer.timeline.plain_text import tip
-
-GIB = 2**30
-_MOST_GIB = 100_000
 
 
 def go_to(state: ViewState, text: str) -> None:
@@ -66,22 +61,3 @@ def ask_where(state: ViewState, parent: QWidget) -> None:
             label = tip(f"{error}:")
         else:
             return
-
-
-def ask_limit(parent: QWidget) -> QInputDialog:
-    """Ask for the size limit of all stored traces, and remove those above it; return the dialog."""
-    taken = sum(entry.size_bytes for entry in cache.entries()) / GIB
-    dialog = QInputDialog(parent)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setWindowTitle("Stored traces")
-    dialog.setInputMode(QInputDialog.InputMode.DoubleInput)
-    dialog.setDoubleDecimals(1)
-    dialog.setDoubleRange(0, _MOST_GIB)
-    dialog.setDoubleValue(cache.limit() / GIB)
-    dialog.setLabelText(
-        f"Traces are stored so that they open at once; now they take {taken:,.1f} GiB.\n"
-        f"They lie in {cache.cache_folder()}.\n\nAt most, in GiB:"
-    )
-    dialog.doubleValueSelected.connect(lambda gib: cache.set_limit(round(gib * GIB)))
-    dialog.open()
-    return dialog

@@ -41,6 +41,7 @@ from viewer.app.trace_controller import TraceController
 from viewer.app.trace_loader import TraceLoader
 from viewer.app.welcome import Welcome
 from viewer.app.window_geometry import fit_to_screen, limit_docks
+from viewer.drawing.format import Units, set_units
 from viewer.drawing.theme import Theme
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.events_panel import EventsPanel
@@ -138,6 +139,7 @@ class MainWindow(QMainWindow):
         state.leaving.connect(_close_menus)
         self.sessions.failed.connect(self.notice.tell)
         self.target.done.connect(self.refresh)
+        self.target.refreshed.connect(self.show_anew)
         self.trace_controller.shown.connect(self.show_page)
         self.loader.started.connect(self.welcome.show_opening)
         self.loader.ended.connect(self.welcome.show_opening)
@@ -233,7 +235,12 @@ class MainWindow(QMainWindow):
 
     # The window
 
+    def show_anew(self) -> None:
+        """Write all texts again: times and sizes are written otherwise now."""
+        self._take_theme(self.theme_manager.theme)
+
     def _take_theme(self, theme: Theme) -> None:
+        self.setAnimated(not self.theme_manager.is_still)
         self.timeline.set_theme(theme)
         self.tools.set_theme(theme)
         self.dock_tabs.set_theme(theme)
@@ -262,6 +269,10 @@ class MainWindow(QMainWindow):
         for name in settings.get(remembered.OVERLAYS):
             self.state.set_overlay(name, True)
         self.state.set_card(settings.get(remembered.CARD))
+        self.theme_manager.set_text_px(settings.get(remembered.TEXT_PX))
+        self.theme_manager.set_still(settings.get(remembered.STILL))
+        exact, decimal = settings.get(remembered.EXACT_TIMES), settings.get(remembered.DECIMAL_SIZES)
+        set_units(Units(exact, decimal))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.trace_controller.save()

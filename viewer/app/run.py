@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -32,6 +33,11 @@ def be_responsive() -> None:
 def run(path: Path | None, renderer: Renderer = "auto") -> int:
     """Open the window on a trace, or an empty one, and return the exit code when it is closed."""
     be_responsive()
+    settings = Settings()
+    scale = settings.get(remembered.SCALE)
+    if scale != remembered.SCALE.default:
+        # Qt reads it when the application starts. What the environment says already goes first.
+        os.environ.setdefault("QT_SCALE_FACTOR", str(scale / 100))
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Lightbox")
     app.setDesktopFileName("io.github.lightbox_viewer.Lightbox")
@@ -39,7 +45,6 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
     crashes = CrashGuard()
     crashes.install()
     try:
-        settings = Settings()
         window = MainWindow(settings, ThemeManager(app, settings.get(remembered.THEME)), crashes, renderer)
         ending = Ending(window, window.trace_controller.save, app)
         window.show()

@@ -61,6 +61,13 @@ def _texts_by_text(value: Any) -> dict[str, str]:
 
 
 THEME = Setting("theme", "system", _one_of("system", "light", "dark"))
+TEXT_SIZES = (11, 12, 13, 14, 15, 16, 18, 20)
+SCALES = (75, 100, 125, 150, 175, 200, 250, 300)
+TEXT_PX = Setting("text_px", 13, _one_of(*TEXT_SIZES))
+SCALE = Setting("scale", 100, _one_of(*SCALES))
+STILL = Setting("reduced_motion", False, _one_of(False, True))
+EXACT_TIMES = Setting("exact_times", False, _one_of(False, True))
+DECIMAL_SIZES = Setting("decimal_sizes", False, _one_of(False, True))
 CARD: Setting[CardForm] = Setting("card", "full", _one_of("full", "short", "key"))
 OVERLAYS: Setting[tuple[str, ...]] = Setting("overlays", ("idle", "exposed", "waiting"), _texts)
 RECENT: Setting[tuple[str, ...]] = Setting("recent", (), _texts)

@@ -12,15 +12,30 @@ from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.timeline.paint.fonts import font
 
 TEXT_PX = 13
+_EFFECTS = (
+    Qt.UIEffect.UI_AnimateMenu,
+    Qt.UIEffect.UI_FadeMenu,
+    Qt.UIEffect.UI_AnimateCombo,
+    Qt.UIEffect.UI_AnimateTooltip,
+    Qt.UIEffect.UI_FadeTooltip,
+    Qt.UIEffect.UI_AnimateToolBox,
+)
 
 
 class ThemeManager(QObject):
-    """Owns the theme: the user's choice, or the system's.
+    """Owns the theme, the user's choice or the system's, the size of texts, and whether anything moves.
+
+    Attributes
+    ----------
+    text_px : int
+        The size of texts in menus, docks and dialogs.
+    is_still : bool
+        Whether nothing slides, fades or blinks.
 
     Signals
     -------
     changed(Theme)
-        The theme changed.
+        The theme, the size of texts or the choice of motion changed.
     """
 
     changed = Signal(object)
@@ -29,9 +44,10 @@ class ThemeManager(QObject):
         super().__init__(app)
         self._app = app
         self.choice = choice
-        self._applied: Theme | None = None
+        self.text_px, self.is_still = TEXT_PX, False
+        self._blink_ms = app.cursorFlashTime()
+        self._applied: tuple[Theme, int, bool] | None = None
         app.setStyle("Fusion")
-        app.setFont(font(TEXT_PX))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._apply)
         self._apply()
 
@@ -46,15 +62,32 @@ class ThemeManager(QObject):
         self.choice = choice
         self._apply()
 
+    def set_text_px(self, pixels: int) -> None:
+        """Write texts in menus, docks and dialogs in this size."""
+        self.text_px = pixels
+        self._apply()
+
+    def set_still(self, still: bool) -> None:
+        """Let nothing slide, fade or blink, or let it again."""
+        self.is_still = still
+        self._apply()
+
     def _apply(self) -> None:
-        """Apply the present theme, unless it is applied already: that restyles all widgets."""
-        theme = self.theme
-        if theme is self._applied:
+        """Apply what is chosen, unless it is applied already: that restyles all widgets."""
+        theme, wanted = self.theme, (self.theme, self.text_px, self.is_still)
+        if wanted == self._applied:
             return
-        self._applied = theme
+        self._applied = wanted
+        self._app.setFont(font(self.text_px))
+        self._app.setCursorFlashTime(0 if self.is_still else self._blink_ms)
+        for effect in _EFFECTS:
+            self._app.setEffectEnabled(effect, not self.is_still)
         self._app.setPalette(palette(theme))
-        self._app.setStyleSheet(style_sheet(theme))
+        self._app.setStyleSheet(style_sheet(theme) + (_STILL if self.is_still else ""))
         self.changed.emit(theme)
+
+
+_STILL = "* { widget-animation-duration: 0; }"
 
 
 def palette(theme: Theme) -> QPalette:

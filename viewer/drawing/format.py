@@ -4,16 +4,50 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
 NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+_BINARY, _DECIMAL = ("KiB", "MiB", "GiB", "TiB"), ("kB", "MB", "GB", "TB")
 MINUS = "\u2212"
 SEVERAL = 2.0
 """From this length on a range is written as a multiple of an iteration, not as a share."""
 
 
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How the window writes times and sizes; the command line keeps to the defaults.
+
+    Attributes
+    ----------
+    exact_times : bool
+        Durations in whole nanoseconds, not with four significant digits.
+    decimal_sizes : bool
+        Sizes in kB and MB, not in KiB and MiB.
+    """
+
+    exact_times: bool = False
+    decimal_sizes: bool = False
+
+
+_units = Units()
+
+
+def units() -> Units:
+    """Return how times and sizes are written."""
+    return _units
+
+
+def set_units(chosen: Units) -> None:
+    """Write times and sizes so from now on."""
+    global _units
+    _units = chosen
+
+
 def format_ns(ns: float) -> str:
-    """Return a duration with four significant digits: "16.90 ms", "845 ns", "1,234 s"."""
+    """Return a duration with four significant digits: "16.90 ms", "845 ns", "1,234 s"; see `units`."""
     sign, size = (MINUS if ns < 0 else ""), abs(ns)
+    if _units.exact_times:
+        return f"{sign}{size:,.0f} ns"
     for unit, length in NS_UNITS:
         if size >= length * 0.99995:
             return f"{sign}{_digits(size / length)} {unit}"
@@ -67,12 +101,13 @@ def iteration_share_text(share: float, which: str) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Return a size in binary units with four significant digits: "64 B", "1.500 MiB"."""
-    if abs(count) < 1024:
+    """Return a size with four significant digits, in binary units: "64 B", "1.500 MiB"; see `units`."""
+    step, names = (1000, _DECIMAL) if _units.decimal_sizes else (1024, _BINARY)
+    if abs(count) < step:
         return f"{count:.0f} B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        count /= 1024
-        if abs(count) < 1023.95 or unit == "TiB":
+    for unit in names:
+        count /= step
+        if abs(count) < step - 0.05 or unit == names[-1]:
             return f"{_digits(count)} {unit}"
     raise AssertionError
 

@@ -6,7 +6,7 @@ from functools import partial
 from html import escape
 
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtGui import QFont, QFontInfo, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
 from viewer import definitions
@@ -28,7 +28,6 @@ from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.paint.fonts import family
 from viewer.trace import GPU_KINDS, Kind
 
-TEXT_PX = 13
 PAUSE_MS = 80
 """How long the selection must stay before its details are computed: a held key passes many events."""
 
@@ -54,10 +53,7 @@ class DetailsPanel(Panel):
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._gather)
         self.page.document().setDocumentMargin(8)
-        # Without a fixed weight, as the window's own font has one, so that headings can be strong.
-        weighable = QFont(family())
-        weighable.setPixelSize(TEXT_PX)
-        self.page.document().setDefaultFont(weighable)
+        self._set_font()
         self.page.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.page.customContextMenuRequested.connect(self._open_menu)
         self.page.setAccessibleName("Details of the selection")
@@ -84,6 +80,17 @@ class DetailsPanel(Panel):
         state.selection_changed.connect(partial(self._take, RANGE))
         state.stall_changed.connect(partial(self._take, STALL))
         state.iterations_changed.connect(self._follow_iterations)
+
+    def _set_font(self) -> None:
+        """Write in the size of the window, without a fixed weight as its font has: headings can be strong."""
+        weighable = QFont(family())
+        weighable.setPixelSize(QFontInfo(QGuiApplication.font()).pixelSize())
+        self.page.document().setDefaultFont(weighable)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Set the colours, and the size of the texts."""
+        self._set_font()
+        super().set_theme(theme)
 
     def refresh(self) -> None:
         """Show the details of the selection as soon as they are computed."""

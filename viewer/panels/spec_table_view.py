@@ -114,6 +114,7 @@ class SpecTableView(DenseTable):
 
     looked = Signal(object)
     save_requested = Signal(object)
+    leading = _LEADING
 
     def __init__(self, spec: SpecTable, theme: Theme = LIGHT, parent: QWidget | None = None) -> None:
         super().__init__(spec.name, parent)
@@ -122,7 +123,6 @@ class SpecTableView(DenseTable):
         self.setModel(self._model)
         self.setItemDelegate(_CellDelegate(spec, theme, self))
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _LEADING)
         self.setMouseTracking(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

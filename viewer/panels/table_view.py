@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QContextMenuEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -91,6 +100,9 @@ def _in_view(rect: QRect, viewport: QWidget) -> QRect:
 class DenseTable(QTableView):
     """A QTableView with low rows and row selection; clicks on a title sort, one way and then the other."""
 
+    leading = 8
+    """How much higher than its text a row is."""
+
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setHorizontalHeader(_Header(Qt.Orientation.Horizontal, self))
@@ -104,7 +116,7 @@ class DenseTable(QTableView):
         self.setAlternatingRowColors(True)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        self._set_row_height()
         header = self.horizontalHeader()
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
@@ -113,6 +125,14 @@ class DenseTable(QTableView):
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._open_header_menu)
+
+    def _set_row_height(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + self.leading)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._set_row_height()
 
     def definition_of(self, row: int, column: int) -> str:
         """Return what docs/definitions.md calls the number in a cell, in a column's head where row is -1."""

@@ -43,9 +43,58 @@ _MAPPED_FILES_STAY = os.name == "nt"
 
 
 def cache_folder() -> Path:
-    """Return the cache folder: LIGHTBOX_CACHE_DIR, else the user's cache folder for Lightbox."""
-    chosen = os.environ.get("LIGHTBOX_CACHE_DIR")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("lightbox", appauthor=False)
+    """Return the cache folder: LIGHTBOX_CACHE_DIR, else what the user chose, else the usual one."""
+    if chosen := os.environ.get("LIGHTBOX_CACHE_DIR"):
+        return Path(chosen)
+    return _chosen_folder() or platformdirs.user_cache_path("lightbox", appauthor=False)
+
+
+def is_given() -> bool:
+    """Return whether the variable LIGHTBOX_CACHE_DIR says where the cache lies."""
+    return bool(os.environ.get("LIGHTBOX_CACHE_DIR"))
+
+
+def is_moved() -> bool:
+    """Return whether the user chose where the cache lies."""
+    return not is_given() and _chosen_folder() is not None
+
+
+def set_folder(parent: Path | None) -> None:
+    """Let the cache lie in the folder "lightbox" below `parent` from now on; None: in the usual one.
+
+    A folder of its own: clearing the cache must remove nothing that lies beside it. What is stored already
+    stays where it is.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made, or the choice not be written.
+    """
+    if parent is None:
+        _choice_file().unlink(missing_ok=True)
+        return
+    folder = parent.absolute() / "lightbox"
+    private_files.make_folder(folder)
+    file = _choice_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(json.dumps({"cache_folder": str(folder)}), "utf-8")
+    part.replace(file)
+
+
+def _choice_file() -> Path:
+    return platformdirs.user_config_path("lightbox", appauthor=False) / "store.json"
+
+
+def _chosen_folder() -> Path | None:
+    try:
+        chosen = json.loads(_choice_file().read_text("utf-8"))["cache_folder"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.debug("the place of the cache cannot be read: %s", error)
+        return None
+    return Path(chosen) if isinstance(chosen, str) and Path(chosen).is_absolute() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ class Rules:
     @classmethod
     def builtin(cls) -> Rules:
         """Return the table that comes with the program."""
-        return cls.parse(asset(_FILE).read_text("utf-8"), "builtin")
+        return cls.parse(cls.builtin_text(), "builtin")
 
     @classmethod
     def load(cls, path: Path) -> Rules:
@@ -145,14 +145,36 @@ class Rules:
         """Return the path of the user's own table, whether or not the file exists."""
         return Path(user_config_dir("lightbox", appauthor=False)) / _FILE
 
+    @staticmethod
+    def builtin_text() -> str:
+        """Return the text of the table that comes with the program."""
+        return asset(_FILE).read_text("utf-8")
+
     @classmethod
-    def user_copy(cls) -> Path:
-        """Return the path of the user's own table; create it from the built-in one if it is missing."""
+    def current_text(cls) -> str:
+        """Return the text of the user's own table where one can be read, else of the built-in one."""
+        try:
+            return cls.user_path().read_text("utf-8", errors="replace")
+        except OSError:
+            return cls.builtin_text()
+
+    @classmethod
+    def keep_text(cls, text: str) -> None:
+        """Make a text the user's own table; one equal to the built-in table removes it.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
         path = cls.user_path()
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(asset(_FILE).read_text("utf-8"), "utf-8")
-        return path
+        if text == cls.builtin_text():
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.part")
+        part.write_text(text, "utf-8")
+        part.replace(path)
 
     def match(self, name: str) -> int:
         """Return the position of the first rule that matches a kernel's full name, -1 if none does."""
