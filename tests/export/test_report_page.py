@@ -22,8 +22,8 @@ from viewer.readers import read
 from viewer.state import Measurement
 
 SECTIONS = {
-    "attention", "time", "pictures", "vitals", "measurements", "slices", "iterations", "lists", "diagnostics",
-    "definitions",
+    "attention", "time", "pictures", "summary", "measurements", "stalls", "iterations", "lists",
+    "diagnostics", "definitions",
 }  # fmt: skip
 
 

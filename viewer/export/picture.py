@@ -52,23 +52,23 @@ def picture(
     return image_of(page_of(view, width, scale, scene))
 
 
-def image_of(sheet: Page) -> QImage:
+def image_of(page: Page) -> QImage:
     """Paint a page into an image; its size on paper is the same at every scale."""
-    clear = sheet.view.is_transparent
+    clear = page.view.is_transparent
     form = QImage.Format.Format_ARGB32_Premultiplied if clear else QImage.Format.Format_RGB32
-    image = QImage(sheet.size, form)
+    image = QImage(page.size, form)
     if image.isNull():
         raise PictureError("the picture needs more memory than this machine has; choose a smaller scale")
-    dots = round(sheet.dots_per_inch * _INCHES_PER_METER * sheet.dpr)
+    dots = round(page.dots_per_inch * _INCHES_PER_METER * page.dpr)
     image.setDotsPerMeterX(dots)
     image.setDotsPerMeterY(dots)
     image.setText("Software", f"Lightbox {__version__}")
-    image.setText("Description", sheet.caption)
+    image.setText("Description", page.caption)
     if clear:
         image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
     try:
-        sheet.paint(painter)
+        page.paint(painter)
     finally:
         painter.end()
     return image

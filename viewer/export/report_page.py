@@ -232,7 +232,7 @@ def _summary(facts: ReportFacts) -> str:
     )
     return html.section(
         "Summary",
-        "vitals",
+        "summary",
         steady,
         *(_metric_table(facts.summary, section, gpu_names(facts.study.trace)) for section in SECTIONS),
     )
@@ -277,7 +277,7 @@ def _stalls(facts: ReportFacts) -> str:
     columns = ["text", "total_ns", "count", "mean_ns", "gpus"]
     return html.section(
         "Idle, copies and exposed communication by cause",
-        "slices",
+        "stalls",
         f'<p class="soft">Over the whole trace; stalls shorter than {format_ns(facts.stalls.min_ns)} are not '
         f"listed. Shares are of the time of their kind. {WHOLE}</p>",
         html.table(

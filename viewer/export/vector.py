@@ -42,18 +42,18 @@ def svg_bytes(
         As `PicturePage`, or if it would hold too many shapes.
     """
     with fonts_for("svg"):
-        sheet = _sheet(view, width, scale, scene)
+        picture = _checked_page(view, width, scale, scene)
         content = QByteArray()
         buffer = QBuffer(content)
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)
         generator.setOutputDevice(buffer)
-        generator.setResolution(round(sheet.dots_per_inch * sheet.dpr))
-        generator.setSize(sheet.size)
-        generator.setViewBox(QRectF(0, 0, sheet.size.width(), sheet.size.height()))
-        generator.setTitle(sheet.caption)
+        generator.setResolution(round(picture.dots_per_inch * picture.dpr))
+        generator.setSize(picture.size)
+        generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
+        generator.setTitle(picture.caption)
         generator.setDescription(f"Lightbox {__version__}")
-        _paint(sheet, QPainter(generator))
+        _paint(picture, QPainter(generator))
         return _finished(bytes(content.data()).decode()).encode()
 
 
@@ -62,21 +62,21 @@ def pdf_bytes(
 ) -> bytes:
     """Return a picture as a PDF file of one page; parameters and errors as `svg_bytes`."""
     with fonts_for("pdf"), _fixed_order():
-        sheet = _sheet(view, width, scale, scene)
+        picture = _checked_page(view, width, scale, scene)
         content = QByteArray()
         buffer = QBuffer(content)
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         writer = QPdfWriter(buffer)
-        dots = sheet.dots_per_inch * sheet.dpr
+        dots = picture.dots_per_inch * picture.dpr
         writer.setResolution(round(dots))
         points = POINTS_PER_INCH / dots
-        size = QSizeF(sheet.size.width() * points, sheet.size.height() * points)
+        size = QSizeF(picture.size.width() * points, picture.size.height() * points)
         page = QPageSize(size, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
         writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
-        writer.setTitle(sheet.caption)
+        writer.setTitle(picture.caption)
         writer.setCreator(f"Lightbox {__version__}")
-        writer.setDocumentId(QUuid(str(uuid5(_NAMESPACE, sheet.caption))))
-        _paint(sheet, QPainter(writer))
+        writer.setDocumentId(QUuid(str(uuid5(_NAMESPACE, picture.caption))))
+        _paint(picture, QPainter(writer))
         return _STAMP.sub(_fixed_stamp, bytes(content.data()))
 
 
@@ -125,22 +125,22 @@ def _fixed_stamp(found: re.Match[bytes]) -> bytes:
     return b"2000-01-01T00:00:00Z".ljust(len(old))
 
 
-def _sheet(view: View, width: int | None, scale: float | None, scene: Scene | None) -> Page:
-    sheet = page_of(view, width, scale, scene)
-    _check(sheet)
-    return sheet
+def _checked_page(view: View, width: int | None, scale: float | None, scene: Scene | None) -> Page:
+    picture = page_of(view, width, scale, scene)
+    _check(picture)
+    return picture
 
 
-def _check(sheet: Page) -> None:
-    shapes = len(sheet.frame.draw) + len(sheet.frame.labels)
+def _check(picture: Page) -> None:
+    shapes = len(picture.frame.draw) + len(picture.frame.labels)
     if shapes > MAX_SHAPES:
         raise PictureError(
             f"{shapes:,} shapes are too many for an SVG or a PDF; choose fewer rows, a shorter range, or PNG"
         )
 
 
-def _paint(sheet: Page, painter: QPainter) -> None:
+def _paint(picture: Page, painter: QPainter) -> None:
     try:
-        sheet.paint(painter)
+        picture.paint(painter)
     finally:
         painter.end()
