@@ -15,7 +15,7 @@ from viewer.analysis.summary.compare import Compared, compare, marker_notes
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.cli.console import plain_console
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
-from viewer.drawing.format import format_change, format_difference, format_share, format_value
+from viewer.drawing.format import format_change, format_difference, format_share, format_value, shortened
 from viewer.printable import visible
 from viewer.trace import GPU_KINDS
 
@@ -62,6 +62,10 @@ def print_comparison(first: Study, second: Study, as_json: bool) -> None:
     console.print(_table(rows))
     for how in dict.fromkeys(row.how for row in rows if row.how):
         console.print(f"* {how}")
+    for row in rows:
+        texts = [format_value(value, row.unit) for value in (row.first, row.second)]
+        if any(len(text) > _LONGEST for text in texts):
+            console.print(f"{row.name}:\n   A  {texts[0]}\n   B  {texts[1]}")
 
 
 def _marker(measured: Summary) -> dict[str, str] | None:
@@ -82,6 +86,8 @@ def _table(rows: tuple[Compared, ...]) -> FittedTable:
     return FittedTable("", [ConsoleColumn(*c) for c in _COLUMNS], cells, keys=2)
 
 
+_LONGEST = 32
+"""Of a text in the table; the whole of a longer one stands below it."""
 _COLUMNS = (
     ("section", False), ("metric", False), ("A", True), ("of the time", True), ("B", True),
     ("of the time", True), ("B less A", True), ("change", True),
@@ -92,9 +98,9 @@ def _cells(row: Compared) -> list[Any]:
     shares = [format_share(s) if s is not None else "" for s in (row.first_share, row.second_share)]
     return [
         f"{row.name} *" if row.how else row.name,
-        format_value(row.first, row.unit),
+        shortened(format_value(row.first, row.unit), _LONGEST),
         shares[0],
-        format_value(row.second, row.unit),
+        shortened(format_value(row.second, row.unit), _LONGEST),
         shares[1],
         format_difference(row.difference, row.unit),
         format_change(row.change),

@@ -167,3 +167,8 @@ def format_change(share: float | None) -> str:
 
 def _sign(value: float) -> str:
     return MINUS if value < 0 else "+" if value > 0 else ""
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters, which ends in "…" where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
 from viewer.analysis.summary.compare import Compared, compare, marker_notes
 from viewer.analysis.summary.summary import Summary, summary
-from viewer.drawing.format import format_change, format_difference, format_share, format_value
+from viewer.drawing.format import format_change, format_difference, format_share, format_value, shortened
 from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.panel import Panel
 from viewer.state import ViewState
@@ -87,18 +87,31 @@ class ComparisonPanel(Panel):
 
     def _show(self, first: Summary, second: Summary) -> None:
         self.show_empty("")
-        self.table.set_frame(comparison_frame(compare(first, second)))
+        rows = compare(first, second)
+        self.table.set_frame(comparison_frame(rows))
+        self.table.frame_model.row_tip = lambda position: _row_tip(rows[position])
         warnings = marker_notes(first, second)
         self.warnings.setText("\n".join(warnings))
         self.warnings.setVisible(bool(warnings))
         self.what.setText(f"A: {first.scope.what}   ·   B: {second.scope.what}")
 
 
+_LONGEST = 32
+"""Of a text in the table; its tooltip has the whole."""
+
+
+def _row_tip(row: Compared) -> str:
+    """Return what a number means, and the texts that are cut."""
+    texts = [format_value(value, row.unit) for value in (row.first, row.second)]
+    whole = [f"{key}: {text}" for key, text in zip("AB", texts, strict=True) if len(text) > _LONGEST]
+    return "\n".join([row.definition, *whole])
+
+
 def comparison_frame(rows: tuple[Compared, ...]) -> pd.DataFrame:
     """Return compared numbers as a table, with a text for each value."""
     frame = pd.DataFrame([asdict(row) for row in rows])
-    frame["first_text"] = [format_value(r.first, r.unit) for r in rows]
-    frame["second_text"] = [format_value(r.second, r.unit) for r in rows]
+    frame["first_text"] = [shortened(format_value(r.first, r.unit), _LONGEST) for r in rows]
+    frame["second_text"] = [shortened(format_value(r.second, r.unit), _LONGEST) for r in rows]
     frame["difference_text"] = [format_difference(r.difference, r.unit) for r in rows]
     for key in ("first_share", "second_share", "change"):
         frame[key] = frame[key].astype(float)
