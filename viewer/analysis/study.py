@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from viewer.analysis.kernels.name_stats import NameStats
     from viewer.analysis.launches.latency import LaunchLatency
     from viewer.analysis.launches.projection import Projection
+    from viewer.analysis.recording.bounds import Bounds
     from viewer.analysis.recording.clocks import Clock
     from viewer.analysis.recording.finding import Finding
     from viewer.analysis.stalls.stalls import StallInputs, Stalls
@@ -339,6 +340,20 @@ class Study:
         from viewer.analysis.recording.findings import findings
 
         return findings(self.launches, self.classes, self.clocks)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Which times are bounds (docs/definitions.md, section 10)."""
+        from viewer.analysis.recording.bounds import bounds
+
+        return bounds(self.trace, self.parts, self.findings)
+
+    @property
+    def known_bounds(self) -> Bounds:
+        """The bounds as far as they are known without waiting: lost rows once the findings are."""
+        from viewer.analysis.recording.bounds import bounds
+
+        return bounds(self.trace, self.parts, self.__dict__.get("findings", ()))
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected onto the GPU (docs/definitions.md, section 5)."""

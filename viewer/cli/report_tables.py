@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from rich.text import Text
 
 from viewer.analysis.core.classify import CLASS_LABELS
+from viewer.analysis.recording.bounds import AT_LEAST, AT_MOST, Bounds
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.words import KIND_TEXT, cause_text
 from viewer.analysis.study import Study
@@ -33,6 +34,7 @@ CATEGORY_TITLES = {
     "copy_only": "copies",
     "idle": "idle",
 }
+_SIGNS = {"": "", AT_LEAST: "≥ ", AT_MOST: "≤ "}
 
 
 def report_tables(
@@ -59,14 +61,15 @@ def report_tables(
         yield Text(f"\nWhere the time goes: {window['what']}, {format_ns(length)}", style="bold")
         yield from (Text(note, style="yellow") for note in facts["notes"])
         doubts = [_doubt(facts["recording"], gpu) for gpu in facts["gpus"]]
-        yield _five_categories(facts["gpus"], length, doubts)
+        yield _five_categories(facts, length, doubts, study.bounds)
+        yield from (Text(text, style="yellow") for text in study.bounds.texts)
         yield from (
             Text(f"! {_name(gpu)}: {doubt}", style="yellow")
             for gpu, doubt in zip(facts["gpus"], doubts, strict=True)
             if doubt
         )
         yield _classes(facts["gpus"])
-    yield from _iterations(facts)
+    yield from _iterations(facts, study.bounds)
     if measured is not None:
         yield from _summary_tables(measured)
         yield from _stalls(study, scope)
@@ -120,13 +123,25 @@ def _doubt(recording: list[dict[str, Any]], gpu: dict[str, Any]) -> str:
     )
 
 
-def _five_categories(gpus: list[dict[str, Any]], length_ns: int, doubts: Sequence[str]) -> FittedTable:
-    """Return the table of times; a GPU with a doubt is marked "!", as its idle time may be lost rows."""
+def _five_categories(
+    facts: dict[str, Any], length_ns: int, doubts: Sequence[str], bounds: Bounds
+) -> FittedTable:
+    """Return the table of times; a GPU with a doubt is marked "!", as its idle time may be lost rows.
+
+    Bounds are marked "≥" and "≤". Below the GPUs stand the physical ones that several processes share.
+    """
     rows = []
-    for gpu, doubt in zip(gpus, doubts, strict=True):
-        times = [gpu[f"{category}_ns"] for category in (*CATEGORIES, "no_kernel")]
+    for number, (gpu, doubt) in enumerate(zip(facts["gpus"], doubts, strict=True)):
+        times = [
+            f"{_SIGNS[bounds.of(category, number)]}{_length(gpu[f'{category}_ns'], length_ns)}"
+            for category in (*CATEGORIES, "no_kernel")
+        ]
         name = f"{_name(gpu)} !" if doubt else _name(gpu)
-        rows.append([name, *(_length(ns, length_ns) for ns in times), format_count(gpu["launches"])])
+        rows.append([name, *times, format_count(gpu["launches"])])
+    for board in facts["shared_boards"]:
+        times = [_length(board[f"{category}_ns"], length_ns) for category in CATEGORIES]
+        no_kernel = _length(board["copy_only_ns"] + board["idle_ns"], length_ns)
+        rows.append([f"physical GPU {board['physical']}, all processes", *times, no_kernel, ""])
     return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel running", "launches"), _cut(rows))
 
 
@@ -149,7 +164,7 @@ def _classes(gpus: list[dict[str, Any]]) -> FittedTable:
     return _table("\nKernel classes, all GPUs", ("class", "kernels", "sum of durations", "union"), rows)
 
 
-def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
+def _iterations(facts: dict[str, Any], bounds: Bounds) -> Iterable[Text | FittedTable]:
     iterations = facts["iterations"]
     if not iterations:
         yield Text("\nNo iterations were found.")
@@ -159,7 +174,8 @@ def _iterations(facts: dict[str, Any]) -> Iterable[Text | FittedTable]:
     for iteration in iterations[:LONGEST_LIST]:
         total = sum(gpu["end_ns"] - gpu["start_ns"] for gpu in iteration["gpus"]) or 1
         shares = (
-            format_share(sum(gpu[f"{part}_ns"] for gpu in iteration["gpus"]) / total)
+            _SIGNS[bounds.of(part)]
+            + format_share(sum(gpu[f"{part}_ns"] for gpu in iteration["gpus"]) / total)
             for part in ("exposed_comm", "copy_only", "idle")
         )
         name, flag = iteration["name"] or "", iteration["flag"] or ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from viewer.analysis.recording.bounds import AT_LEAST, AT_MOST
 from viewer.analysis.summary.metric import MetricValue
 from viewer.analysis.summary.sections import TIME
 from viewer.analysis.summary.summary import Summary
@@ -44,7 +45,10 @@ def time_table(summary: Summary) -> SpecTable:
     }
     shares = {key: title for key, title in TIME_COLUMNS.items() if key in numbers}
     heads = [Head("", number=False)]
-    heads += [Head(title, meaning(summary[key]), key=key) for key, title in (shares | beside).items()]
+    heads += [
+        Head(_marked(title, summary[key]), meaning(summary[key]), key=key)
+        for key, title in (shares | beside).items()
+    ]
     heads.append(Head("", "Compute, hidden and exposed communication, copies; idle is hatched", number=False))
     gpus = range(len(summary.gpus))
     rows = []
@@ -80,6 +84,12 @@ def numbers_table(
     rows = [_number_row(summary, number, each) for number in numbers]
     frame = pd.DataFrame([{"key": v.key, "name": v.title, "value": v.value, "unit": v.unit} for v in numbers])
     return SpecTable(name, heads, rows, frame)
+
+
+def _marked(title: str, number: MetricValue) -> str:
+    """Return the title of a column, with the mark of a number that is a bound."""
+    mark = next((mark for mark in (AT_LEAST, AT_MOST) if number.title.endswith(mark)), "")
+    return f"{title} {mark}".rstrip()
 
 
 def meaning(number: MetricValue) -> str:

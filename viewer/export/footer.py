@@ -117,7 +117,8 @@ def caption(view: View) -> Iterator[str]:
 def doubts(view: View) -> Iterator[str]:
     """Yield what makes the picture's numbers unsure, a sentence each, as the report's `unreliable` has it.
 
-    Recordings that lost rows or whose clocks are off, and iterations that nothing in the file names.
+    Recordings that lost rows or whose clocks are off, times that are bounds, and iterations that nothing in
+    the file names.
     """
     study, shown = view.study, _processes(view)
     gpus = {gpu.index for gpu in study.trace.gpus if gpu.process in shown}
@@ -125,6 +126,7 @@ def doubts(view: View) -> Iterator[str]:
     yield from (f"{title.rstrip('.')}." for title in errors[:_MOST_DOUBTS])
     if (more := len(errors) - _MOST_DOUBTS) > 0:
         yield f"Diagnostics has {counted(more, 'more error')}."
+    yield from study.bounds.texts
     if view.iterations is not None and view.iterations.doubt_text:
         yield view.iterations.doubt_text
 

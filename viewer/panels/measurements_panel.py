@@ -174,7 +174,11 @@ class MeasurementsPanel(Panel):
         self.invalidate()
 
     def _add_up(self) -> None:
-        self.total.setText(total_text(self.state, self._chosen()))
+        chosen = self._chosen()
+        bounds = self.state.study.known_bounds.texts if chosen else ()
+        self.total.setText(
+            ". ".join((total_text(self.state, chosen), *(text.rstrip(".") for text in bounds)))
+        )
 
     def _colour_menu(self) -> QMenu:
         menu = QMenu(self)

@@ -105,7 +105,12 @@ def trace_facts(
             "duration_ns": trace.session.duration_ns,
         },
         "gpus": [
-            {**_gpu_facts(trace, gpu, start, end), **numbers, "board": boards.get(gpu.index)}
+            {
+                **_gpu_facts(trace, gpu, start, end),
+                **numbers,
+                "board": boards.get(gpu.index),
+                "bounds": _bounds(study, gpu.index),
+            }
             for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)
         ],
         "shared_boards": [
@@ -193,6 +198,12 @@ def _physical_gpu(study: Study, physical_gpu: SharedGpu, start_ns: int, end_ns: 
         "gpus": [{"pid": study.trace.processes[g.process].pid, "device": g.device} for g in gpus],
         **_categories(physical_gpu, start_ns, end_ns),
     }
+
+
+def _bounds(study: Study, gpu: int) -> dict[str, str]:
+    """Return which of a GPU's numbers are bounds: "at least", "at most"."""
+    marks = {category: study.bounds.of(category, gpu) for category in (*CATEGORIES, "no_kernel")}
+    return {f"{category}_ns": mark.strip("()") for category, mark in marks.items() if mark}
 
 
 def _categories(physical_gpu: SharedGpu, start_ns: int, end_ns: int) -> dict[str, int]:

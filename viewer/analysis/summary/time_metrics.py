@@ -48,9 +48,16 @@ def _exposed(inputs: MetricInputs) -> Result:
     )
 
 
+def _idle(inputs: MetricInputs) -> Result:
+    title = inputs.study.bounds.titled("idle", "idle")
+    return replace(_category("idle", inputs), title=title if title != "idle" else "")
+
+
 def _no_kernel(inputs: MetricInputs) -> Result:
     per_gpu = without_kernel(inputs.categories).tolist()
-    return sum_of(per_gpu, longest_intervals(inputs.stalls("copy_only", "idle")), inputs.scope.total_ns)
+    result = sum_of(per_gpu, longest_intervals(inputs.stalls("copy_only", "idle")), inputs.scope.total_ns)
+    title = inputs.study.bounds.titled("no kernel running", "no_kernel")
+    return replace(result, title=title if title != "no kernel running" else "")
 
 
 _EXPOSED = (
@@ -116,7 +123,7 @@ METRICS = (
         "idle",
         "ns",
         "Nothing runs on any stream of the GPU, no kernel and no copy.",
-        partial(_category, "idle"),
+        _idle,
         share_under(0.05),
     ),
     Metric(

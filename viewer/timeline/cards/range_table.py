@@ -78,7 +78,8 @@ class RangeTable:
         self.title = ranges_text(self.numbers.windows)
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
-        self._notes = list(about) or [*_spinning(self.numbers), *_notes(self.numbers, details)]
+        bounds = [("Bounds", " ".join(texts))] if (texts := study.known_bounds.texts) else []
+        self._notes = list(about) or [*_spinning(self.numbers), *bounds, *_notes(self.numbers, details)]
         self.unknown = "–" if study.loading.is_cancelled else _PENDING
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
