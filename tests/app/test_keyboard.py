@@ -1,8 +1,8 @@
 """Everything by keyboard, with a visible focus and no trap; names and values for screen readers."""
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible, QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QTabBar, QTableView, QTreeView, QWidget
 
@@ -154,3 +154,56 @@ def test_rows_have_names_and_values(window):
         )
         assert text.startswith(root.text_path)
         assert "%" in text, "how busy its GPU is"
+
+
+def test_pinned_rows_are_walked_moved_and_unpinned_by_keys(at_canvas):
+    window = at_canvas
+    rows, pinned = window.state.rows, window.timeline.pinned_headers
+    assert pinned not in walked(window), "nothing is pinned"
+    streams = [r for root in rows.roots for r in root.walk() if r.kind is RowKind.STREAM][:3]
+    for row in streams:
+        rows.set_pinned(row.key, True)
+    assert pinned in walked(window)
+    pinned.setFocus(Qt.FocusReason.TabFocusReason)
+    assert pinned.pointed_row is streams[0]
+    QTest.keyClick(pinned, Qt.Key.Key_Down)
+    assert pinned.pointed_row is streams[1]
+    QTest.keyClick(pinned, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert rows.pinned == [streams[1].key, streams[0].key, streams[2].key]
+    assert pinned.pointed_row is streams[1]
+    QTest.keyClick(pinned, Qt.Key.Key_T)
+    assert window.state.listing.key == streams[1].key, "commands are about the row of the keyboard"
+    pinned.setFocus()
+    QTest.keyClick(pinned, Qt.Key.Key_Delete)
+    assert rows.pinned == [streams[0].key, streams[2].key]
+
+
+def test_a_range_is_selected_and_changed_by_keys_alone(at_canvas):
+    window = at_canvas
+    state, canvas = window.state, window.timeline.canvas
+    row = next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
+    state.select_event(row.events.ref(2, row.key))
+    QTest.keyClick(canvas, Qt.Key.Key_R)
+    assert state.selection == (5 * MS, 6 * MS - 1000)
+    QTest.keyClick(canvas, Qt.Key.Key_O)
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert state.selection == (5 * MS - canvas.span_ns(1), 6 * MS - 1000)
+    state.set_iteration(1)
+    QTest.keyClick(canvas, Qt.Key.Key_R, SHIFT)
+    assert state.selection == (state.iterations.start_ns(1), state.iterations.end_ns(1))
+    QTest.keyClick(canvas, Qt.Key.Key_Return)
+    assert len(state.measurements.items) == 1
+
+
+def test_the_menu_key_is_about_the_selected_event(at_canvas):
+    window = at_canvas
+    state, canvas = window.state, window.timeline.canvas
+    row = next(r for r in state.rows.roots[0].walk() if r.kind is RowKind.STREAM)
+    state.reveal(row.key)
+    state.select_event(row.events.ref(2, row.key))
+    place = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(3, 3), QPoint(3, 3))
+    seen = []
+    window.timeline.notes.gestures.menu_requested.disconnect()
+    window.timeline.notes.gestures.menu_requested.connect(lambda strip, pos, at: seen.append(strip.hit(pos)))
+    QApplication.sendEvent(canvas, place)
+    assert seen[0].event == state.chosen

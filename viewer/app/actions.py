@@ -307,6 +307,12 @@ _GO = (
 )  # fmt: skip
 _OTHER = (
     Action("keep", "Keep the measurement", "Measure", lambda w: w.keep(), ("Return", "Enter"), _selection),
+    Action("select-event", "Select the time of the event", "Measure",
+            lambda w: navigation.select_event_time(w.state), ("R",), lambda w: w.state.chosen is not None),
+    Action("select-iteration", "Select the time of the iteration", "Measure",
+            lambda w: navigation.select_iteration_time(w.state), ("Shift+R",), _iterations),
+    Action("other-edge", "Move the other edge of the selection", "Measure",
+            lambda w: w.state.selections.take_other_edge(), ("O",), _selection),
     Action("deselect", "Deselect", "Measure", lambda w: w.deselect(), ("Esc",), _trace),
     Action("apply-rules", "Apply the kernel class rules again", "Tools", lambda w: w.apply_rules(), ("F5",),
             _trace),

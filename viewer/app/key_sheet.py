@@ -44,6 +44,8 @@ PLACES: tuple[tuple[str, str], ...] = (
     ("← →", "Move the selection's broad edge by a pixel; without a selection along the time"),
     ("Shift + ← →", "Move the edge to the next event or iteration"),
     ("↑ ↓, Page up, Page down", "Move the rows"),
+    ("Tab", "Go on to the tree, the docks, the tool bar"),
+    ("↑ ↓, Alt + ↑ ↓, Del", "In the pinned rows: choose, move, unpin"),
 )
 NUMBERED = {
     "Go/Bookmarks": ("1 … 9", "Go to a bookmark"),

@@ -246,6 +246,20 @@ def event_window(state: ViewState, event: EventRef) -> Window:
     return int(events.start_ns[event.index]), int(events.end_ns[event.index])
 
 
+def select_event_time(state: ViewState) -> None:
+    """Select the time of the selected event."""
+    if state.study is not None and state.chosen is not None:
+        state.select(event_window(state, state.chosen))
+
+
+def select_iteration_time(state: ViewState) -> None:
+    """Select the time of the selected iteration, else of the one in the middle of the window."""
+    iteration, iterations = iteration_to_fit(state), state.iterations
+    if iteration is not None and iterations is not None:
+        state.set_iteration(iteration)
+        state.select((iterations.start_ns(iteration), iterations.end_ns(iteration)))
+
+
 def step_event(state: ViewState, row: Row | None, direction: int) -> bool:
     """Select the next (1) or previous (-1) event of the row that holds the selected event, else of `row`.
 

@@ -91,6 +91,11 @@ class Selections(Edited):
             self.edge = edge
             self._show((*(item for item in self.items if item != window), window))
 
+    def take_other_edge(self) -> None:
+        """Let the arrow keys move the other edge of the current range."""
+        if self.current is not None:
+            self.take(self.current, END if self.edge == START else START)
+
     def _edit(self, items: tuple[Window, ...], run: str = "") -> None:
         if items == self.items:
             return

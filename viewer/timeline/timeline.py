@@ -97,6 +97,7 @@ class Timeline(QWidget):
         self.pinned.is_labelled = False
         self.notes = NoteController(state, lambda: self.canvas, self)
         self.cards.above = self.notes.editor
+        self.notes.gestures.key_place = self.cards.place_of_event
         self.ruler_corner.rows_in_view = lambda: [placed.row for placed in self.canvas.placed]
         self.spoken = Spoken(state, self, self)
         self._connect()

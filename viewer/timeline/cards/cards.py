@@ -124,8 +124,8 @@ class Cards(QObject):
         items = self._state.selections.items
         self._switched_selection = () if self._switched_selection == items else items
         self.place_selection()
-        if self._pointed is None:
-            self._pointed, self._is_by_key = self._at_event(), True
+        if self._pointed is None and (place := self.place_of_event()) is not None:
+            self._pointed, self._is_by_key = (self._strips.canvas, place), True
         if self._pointed is not None:
             strip, pos = self._pointed
             thing = self._thing(strip.hit(pos), self.stall_at(strip, pos))
@@ -142,7 +142,7 @@ class Cards(QObject):
             return (hit.row.key, hit.event, hit.column)
         return stall if stall is not None else "cut"
 
-    def _at_event(self) -> tuple[TimeStrip, QPointF] | None:
+    def place_of_event(self) -> QPointF | None:
         """Return where the selected event is on the canvas, None where it is not in view."""
         chosen, canvas, study = self._state.chosen, self._strips.canvas, self._state.study
         if chosen is None or study is None:
@@ -156,7 +156,7 @@ class Cards(QObject):
                 pos = QPointF(x, placed.y + band.y + band.height / 2)
                 hit = canvas.hit(pos)
                 if hit is not None and hit.event == chosen:
-                    return canvas, pos
+                    return pos
         return None
 
     def stall_at(self, strip: TimeStrip, pos: QPointF) -> int | None:

@@ -8,7 +8,9 @@ from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QFocusEvent,
     QHelpEvent,
+    QKeyEvent,
     QLinearGradient,
     QMouseEvent,
     QPainter,
@@ -25,11 +27,15 @@ from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
 from viewer.timeline.selection_links import SelectionLinks
+from viewer.timeline.spoken import announce
 from viewer.timeline.strip import guard
 
 DRAG_PX = 4
 EDGE_GAP, EDGE_SHADOW = 4, 7
 """Of the edge below the pinned rows, pixels: the rows after it begin after the gap, under the shadow."""
+
+
+_STEPS: dict[int, int] = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 
 
 class PinnedHeaders(QWidget):
@@ -51,6 +57,7 @@ class PinnedHeaders(QWidget):
         self._hovered: str | None = None
         self._pressed: tuple[str, QPoint] | None = None
         self._dragged: str | None = None
+        self._current: str | None = None
         self.setMouseTracking(True)
         self.setAccessibleName("Pinned rows")
         state.rows.changed.connect(self._follow)
@@ -65,8 +72,9 @@ class PinnedHeaders(QWidget):
 
     @property
     def pointed_row(self) -> Row | None:
-        """The row whose header is under the pointer."""
-        return self.state.rows.row(self._hovered) if self._hovered is not None else None
+        """The row whose header is under the pointer, else the keyboard's."""
+        key = self._hovered if self._hovered is not None or not self.hasFocus() else self._current
+        return self.state.rows.row(key) if key is not None else None
 
     def visible_rows(self) -> list[PlacedRow]:
         """Return the pinned rows, top to bottom, in logical pixels of this widget."""
@@ -82,6 +90,9 @@ class PinnedHeaders(QWidget):
     def _follow(self) -> None:
         rows = self.visible_rows()
         self.setFixedHeight(rows[-1].y + rows[-1].height if rows else 0)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if rows else Qt.FocusPolicy.NoFocus)
+        if self._current not in self.state.rows.pinned:
+            self._current = rows[0].row.key if rows else None
         paths = "; ".join(p.row.text_path for p in rows)
         self.setAccessibleDescription(paths)
         self.update()
@@ -103,7 +114,7 @@ class PinnedHeaders(QWidget):
                         placed.row, self.links.background_results.stream_uses if self.links else {}
                     ),
                     hovered=key == self._hovered,
-                    current=key == self._dragged,
+                    current=key == self._dragged or (self.hasFocus() and key == self._current),
                     focused=True,
                     pinned=True,
                     as_path=True,
@@ -162,10 +173,48 @@ class PinnedHeaders(QWidget):
         self.update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if (placed := self._row_under(event.pos())) is not None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        placed = self._placed_current() if by_key else self._row_under(event.pos())
+        if placed is not None:
             menu = row_menu(self.state, placed.row, self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(event.globalPos())
+            menu.popup(self.mapToGlobal(self._rect(placed).center()) if by_key else event.globalPos())
+
+    def _placed_current(self) -> PlacedRow | None:
+        return next((p for p in self.visible_rows() if p.row.key == self._current), None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Walk along the rows with the arrows, move one with Alt and an arrow, unpin it with Del."""
+        step = _STEPS.get(event.key())
+        order = [placed.row.key for placed in self.visible_rows()]
+        if self._current not in order or (step is None and event.key() != Qt.Key.Key_Delete):
+            super().keyPressEvent(event)
+            return
+        if step is None:
+            self.state.rows.set_pinned(self._current, False)
+            return
+        at = min(max(order.index(self._current) + step, 0), len(order) - 1)
+        if event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self.state.rows.move_pinned(self._current, at)
+        else:
+            self._current = order[at]
+        self._say_current()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show which row the keys are about."""
+        super().focusInEvent(event)
+        self._say_current()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Show no row as the current one any more."""
+        super().focusOutEvent(event)
+        self.update()
+
+    def _say_current(self) -> None:
+        self.update()
+        if (placed := self._placed_current()) is not None:
+            number = self.state.rows.pinned.index(placed.row.key) + 1
+            announce(self, f"{placed.row.text_path}, pinned row {number} of {len(self.state.rows.pinned)}")
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
@@ -20,10 +21,16 @@ class NotedStrip(Protocol):
     def note_at(self, pos: QPointF) -> NoteSpot | None: ...
     def grid(self) -> DeviceGrid: ...
     def setCursor(self, cursor: Qt.CursorShape, /) -> None: ...
+    def mapToGlobal(self, pos: QPointF, /) -> QPointF: ...
 
 
 class NoteGestures(QObject):
     """Filters events before `Gestures`: it handles those on a label, and passes the others on.
+
+    Attributes
+    ----------
+    key_place : callable
+        Returns the place on the canvas of a menu that a key asks for; None for the pointer's.
 
     Signals
     -------
@@ -42,6 +49,7 @@ class NoteGestures(QObject):
     def __init__(self, state: ViewState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = state
+        self.key_place: Callable[[], QPointF | None] = lambda: None
         self._dragged: tuple[int, QPointF, tuple[int, int]] | None = None
         self._has_moved = False
         self._drags = 0
@@ -115,7 +123,9 @@ class NoteGestures(QObject):
         return True
 
     def _menu(self, strip: NotedStrip, event: QContextMenuEvent) -> bool:
-        at: QPoint = event.pos()
+        at, on_screen = QPointF(event.pos()), event.globalPos()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard and (place := self.key_place()) is not None:
+            at, on_screen = place, strip.mapToGlobal(place).toPoint()
         self.entered.emit()
-        self.menu_requested.emit(strip, QPointF(at), event.globalPos())
+        self.menu_requested.emit(strip, at, on_screen)
         return True
