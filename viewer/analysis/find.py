@@ -96,6 +96,7 @@ class SearchResult:
         """Return the first hit that starts after an instant, or (direction -1) the last before it."""
         best: Hit | None = None
         for hits in self.hits:
+            # Strictly after and strictly before: from a hit the same key leads on, never to itself.
             if direction > 0:
                 position = int(np.searchsorted(hits.starts_ns, time_ns, side="right"))
             else:
@@ -155,6 +156,8 @@ class Finder:
         """
         if not text:
             return SearchResult(text, (), ())
+        # The text is looked for in the names, which are few; events then only look up whether theirs is
+        # wanted.
         wanted = np.zeros(len(self._trace.names), bool)
         wanted[self._used] = self._matching(text, regex, cancelled)
         hits = []
@@ -196,6 +199,7 @@ class Finder:
         index = np.concatenate(pieces)
         starts = events.start_ns[index]
         _check(cancelled)
+        # Tables are sorted within each owner: over all owners the hits are not.
         order = np.argsort(starts, kind="stable")
         return Hits(kind, starts[order], index[order])
 

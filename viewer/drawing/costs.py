@@ -27,6 +27,7 @@ def cost_columns(states: StateBands, gpu: int, scale: Scale) -> Cost:
     """
     shares = states.columns(gpu, scale)
     exposed = shares[EXPOSED]
+    # By column of the state lane, so that bars and the lane above them never contradict each other.
     cost = np.where(exposed > shares[HIDDEN], EXPOSED, HIDDEN)
     waiting = states.waiting(gpu, scale)
     if waiting is not None:
@@ -53,12 +54,14 @@ def lanes_by_cost(
     """
     is_comm = bars.colour == COMMUNICATION
     narrow = columns.colour == COMMUNICATION
+    # Most lanes hold no communication: they are passed through as they are.
     lanes = np.union1d(np.unique(bars.lane[is_comm]), np.flatnonzero(narrow.any(axis=1)))
     cells = np.full(columns.colour.shape, -1, np.int32)
     lanes = np.array([lane for lane in lanes.tolist() if gpus[lane] is not None], np.int64)
     if not len(lanes):
         return columns, bars, cells
     of_gpu: dict[int, Cost] = {}
+    # Copies: the columns are kept for the next frame, which may be drawn without costs.
     colour, bar_colour = columns.colour.copy(), bars.colour.copy()
     covered = marked(cells.shape, bars.lane[is_comm], bars.x0[is_comm], bars.x1[is_comm])
     for lane in lanes.tolist():
@@ -79,6 +82,7 @@ def lanes_by_cost(
 
 def cost_layer(cells: Cost, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.int32]) -> Layer:
     """Return what lies over the bars of communication where they are exposed."""
+    # Hidden is the colour of the bar itself: only what differs lies over it.
     lane, x, width, cost = merged_runs(np.where(cells == HIDDEN, -1, cells))
     rect = np.empty((len(cost), 4), np.float32)
     rect[:, 0], rect[:, 1], rect[:, 2] = x, top[lane], width
@@ -89,6 +93,7 @@ def cost_layer(cells: Cost, top: npt.NDArray[np.int32], bottom: npt.NDArray[np.i
 def widest_piece(cost: Cost, x0: int, x1: int) -> tuple[int, int, int]:
     """Return where a bar of communication costs the same for longest, as (x0, x1, cost): for its name."""
     piece = cost[x0:x1]
+    # The name stands in the widest piece of one colour, so that its ink fits all of it.
     edges = np.concatenate(([0], np.flatnonzero(piece[1:] != piece[:-1]) + 1, [len(piece)]))
     widest = int(np.diff(edges).argmax())
     low, high = edges[widest : widest + 2].tolist()

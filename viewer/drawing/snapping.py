@@ -48,8 +48,10 @@ def seen_edges(sets: Iterable[Edges], low_ns: int, high_ns: int, least_ns: float
     """
     found = [np.empty(0, np.int64)]
     for start, end in sets:
+        # Intervals are disjoint, so that ends are sorted as the starts are.
         first = int(np.searchsorted(end, low_ns))
         last = int(np.searchsorted(start, high_ns, side="right"))
+        # So many within reach are narrower than a pixel: none of their edges is seen.
         if not 0 < last - first <= _MOST:
             continue
         # With a neighbour at each side, whose gaps to the events within reach count too.
@@ -92,5 +94,6 @@ def next_edge(
         edges = edges[(edges >= low) & (edges <= high)]
         if len(edges):
             return int(edges.min() if direction > 0 else edges.max())
+        # Farther by a factor each time: the next edge is mostly near, and a far one costs few more looks.
         near, far = far + 1, 4 * far
     return None

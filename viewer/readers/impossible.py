@@ -51,6 +51,7 @@ def overlong(events: Events) -> tuple[Events, Int64]:
     suspects = np.flatnonzero((end[:-1] >= end[1:]) & (end[:-1] > start[1:] + _TOO_LONG_NS))
     if not len(suspects):
         return events, none
+    # The next row may belong to the next stream, which says nothing of this one.
     owner = np.searchsorted(events.offsets, suspects, side="right") - 1
     last_of_owner = events.offsets[owner + 1]
     after = suspects + 1
@@ -60,6 +61,7 @@ def overlong(events: Events) -> tuple[Events, Int64]:
     rows = suspects[is_wrong]
     if not len(rows):
         return events, none
+    # The array may be mapped from a file, and other traces may share it.
     cut = end.copy()
     cut[rows] = start[rows + 1]
     return replace(events, end_ns=cut), np.asarray(events.columns["file_row"][rows], np.int64)
@@ -68,6 +70,7 @@ def overlong(events: Events) -> tuple[Events, Int64]:
 def outermost(start: Int64, end: Int64, is_open: Mask) -> Mask:
     """Return which of some ranges lie in no range that has an end; all are sorted by (start, -end)."""
     lowest = np.iinfo(np.int64).min
+    # Open ranges enclose nothing: that they reach to the end of the session is our own doing.
     latest = np.maximum.accumulate(np.where(is_open, lowest, end)) if len(end) else end
     return np.asarray(start >= np.concatenate(([lowest], latest[:-1]))[: len(start)], bool)
 
@@ -96,6 +99,7 @@ def end_of_open(start: Int64, end: Int64, is_open: Mask, kind: npt.NDArray[np.si
     same = (kind[order][1:] == kind[order][:-1]) & (kind[order][1:] >= 0)
     before, after = order[:-1][same], order[1:][same]
     latest[before] = np.where(is_open[before], np.minimum(latest[before], start[after]), latest[before])
+    # Row by row, as there are few: a recording is stopped inside a handful of ranges.
     for row in np.flatnonzero(is_open & ~outermost(start, end, is_open)).tolist():
         around = (end[:row] > start[row]) & ~is_open[:row]
         latest[row] = min(int(latest[row]), int(end[:row][around].min()))

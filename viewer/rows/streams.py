@@ -43,14 +43,18 @@ class StreamSums:
         copies_ns = np.zeros(count, np.int64)
         for kind in GPU_KINDS:
             events = study.trace.events[kind]
+            # Over the streams of all GPUs at once: thousands of streams cost no more than a few.
             length = events.end_ns - events.start_ns
             sums = _sums(length, events.offsets)
             self.total_ns += sums
             if kind in _COPIES:
                 copies_ns += sums
             elif kind is Kind.KERNEL:
+                # Zeroed, not left out: the offsets of the streams stay those of the table.
                 length[~study.classes.is_comm(events.name_id)] = 0
                 self.communication_ns += _sums(length, events.offsets)
+        # By number over all GPUs: a stream that one rank hardly used still stands where it stands on the
+        # others.
         ids, number = np.unique([stream.stream_id for stream in streams], return_inverse=True)
         by_number = np.zeros((3, len(ids)), np.int64)
         for row, ns in enumerate((self.total_ns, self.communication_ns, copies_ns)):
@@ -63,12 +67,14 @@ class StreamSums:
             else Role.COMPUTE
             for total, communication, copies in by_number[:, number].T.tolist()
         )
+        # Of equals the lower number: the same trace shows the same streams.
         most = np.argsort(-by_number[1], kind="stable")[:MAIN_STREAMS]
         self.main = frozenset(ids[most].tolist())
 
 
 def _sums(length_ns: Int64, offsets: npt.NDArray[np.integer]) -> Int64:
     """Return the sum of the durations of each owner: its events lie together, between two offsets."""
+    # Differences of running sums: a stream without events has a sum of 0, which `reduceat` would not give.
     running = np.concatenate(([0], np.cumsum(length_ns)))
     return np.asarray(np.diff(running[offsets]))
 

@@ -113,6 +113,7 @@ class Rules:
                     rules.append(_rule(line, heading, number))
             except (ValueError, re.error) as problem:
                 errors.append(RuleError(number, line, str(problem)))
+        # Of what the rules say, not of the file: comments and blank lines make no other table.
         content = "\n".join(f"{CLASSES[rule.kernel_class]}\t{rule}" for rule in rules)
         return cls(tuple(rules), tuple(errors), origin, hashlib.sha256(content.encode()).hexdigest()[:12])
 
@@ -172,12 +173,14 @@ class Rules:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Replaced as a whole: a crash leaves the old table or the new one, never half of it.
         part = path.with_name(f"{path.name}.part")
         part.write_text(text, "utf-8")
         part.replace(path)
 
     def match(self, name: str) -> int:
         """Return the position of the first rule that matches a kernel's full name, -1 if none does."""
+        # Without template arguments: those of a compute kernel may hold the word of any class.
         base = base_name(name)
         for position, rule in enumerate(self.rules):
             if rule.pattern.search(name if rule.full else base):
@@ -223,6 +226,7 @@ def classify(trace: Trace, rules: Rules) -> KernelClasses:
 
     The rules see each distinct name once, however many kernels have it.
     """
+    # The names of ranges and calls are in the same table; the rules would match some of them.
     used = np.flatnonzero(np.bincount(trace.kernels.name_id, minlength=len(trace.names)))
     rule_of = np.full(len(trace.names), -1, np.int16)
     rule_of[used] = [rules.match(name) for name in trace.names.take(used)]

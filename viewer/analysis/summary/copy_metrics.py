@@ -41,6 +41,7 @@ def _in_calls(column: str, inputs: MetricInputs) -> Result:
 
 def _per_gpu(rows: pd.DataFrame, column: str, gpus: int) -> list[int]:
     """Return a column of a table with at most one row a GPU, 0 where a GPU has none."""
+    # GPUs that copied nothing have no row in the table, and a zero here.
     values = np.zeros(gpus, np.int64)
     values[rows["gpu"].to_numpy(np.int64)] = rows[column]
     return [int(value) for value in values]

@@ -78,6 +78,7 @@ def reconcile(
         on_cpu = _idle_in_cpu_ranges(study, iterations, scope)
         interpretations = (*interpretations, on_cpu) if on_cpu else interpretations
     ours = next(r for r in interpretations if r.is_ours)
+    # By distance, and of equals in the order above: the stricter definition first.
     near = tuple(sorted(interpretations, key=lambda r: abs(r.share - claimed)))
     return Reconciled(what, claimed, ours, near)
 
@@ -88,9 +89,11 @@ def _idle(study: Study, scope: Scope) -> tuple[Interpretation, ...]:
     exposed = parts[:, CATEGORIES.index("exposed_comm")].sum()
     gaps, busiest, sums = [], [], []
     for gpu, within in enumerate(scope.within):
+        # Stream by stream, as one who looks at a single row would add up its gaps.
         free = [within.total() - _covered(study, [s], within).total() for s in _streams(study, gpu)]
         gaps.append(sum(free))
         busiest.append(min(free, default=within.total()))
+        # Overlapping durations may exceed the window: below nothing there is no idle time.
         sums.append(max(within.total() - _sum(study, gpu, within), 0))
     return (
         _interpretation(scope, "idle", idle, "Nothing runs on any stream, kernel or copy.", ours=True),
@@ -197,6 +200,8 @@ def _idle_in_cpu_ranges(study: Study, iterations: Iterations, scope: Scope) -> I
         ranges = marker.instances.get(gpu.process)
         if ranges is None:
             continue
+        # The scope numbers iterations; where ranges were split or left out they are not the same, and all
+        # count.
         if len(ranges) == iterations.count:
             ranges = ranges.take(np.array(scope.iterations, np.int64))
         inside = union(ranges.start_ns, ranges.end_ns)

@@ -47,6 +47,7 @@ class SmallKernels:
         if not len(self.bursts):
             return None
         keys = list(zip(self.is_foreign.tolist(), self.bursts.kernels.tolist(), strict=True))
+        # Foreign ones first, then by size: what the optimizer launches in bursts is no surprise.
         number = keys.index(max(keys))
         start, end = int(self.bursts.start_ns[number]), int(self.bursts.end_ns[number])
         return *keys[number], Location(start, end, self.gpu)
@@ -73,6 +74,7 @@ def _on_gpu(
     trace: Trace, classes: KernelClasses, gpu: int, within: Intervals, optimizer: Rows
 ) -> SmallKernels:
     kernels = trace.kernels
+    # Communication is left out before bursts are looked for: a long collective between would tear them apart.
     rows = compute_only(kernels, classes, kernels_in(trace, gpu, within))
     bursts = bursts_in(kernels, classes, rows)
     is_foreign = ~_mostly(bursts, rows, optimizer)
@@ -94,4 +96,5 @@ def _runs_of_small(kernels: Events, rows: Rows) -> Intervals:
     is_small = end - start < SMALL_NS
     first, stop = runs(is_small)
     first, stop = first[is_small[first]], stop[is_small[first]]
+    # A union, since kernels of several streams overlap, and so may the runs.
     return union(start[first], end[stop - 1])
