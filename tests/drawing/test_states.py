@@ -115,7 +115,7 @@ def test_the_overlay_is_as_strong_as_the_share_of_the_column():
     assert (exposed == exposed[:1]).all()
     assert exposed[0, :, 3] == pytest.approx(255 * 0.20 * shares[2], abs=0.51)
     idle = overlay_tile(parts(), scale, LIGHT, {"idle"})[:, :36]
-    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.8 * shares[4, :36], abs=0.51)
+    assert idle[:, :, 3].max(axis=0) == pytest.approx(255 * 0.4 * shares[4, :36], abs=0.51)
     assert ((idle[:, :, 3] > 0).mean(axis=0)[shares[4, :36] > 0] == 0.125).all()
 
 

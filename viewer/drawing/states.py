@@ -24,7 +24,7 @@ COARSE_BITS = 17
 COARSE_BUCKETS = 32
 BLOCK_BITS = 8
 _COPY, _EXPOSED, _IDLE = (CATEGORIES.index(p) for p in ("copy_only", "exposed_comm", "idle"))
-_STRENGTH = {_EXPOSED: 0.20, _COPY: 0.30, _IDLE: 0.8}
+_STRENGTH = {_EXPOSED: 0.20, _COPY: 0.30, _IDLE: 0.4}
 _WAITING_STRENGTH = 0.5
 PIECES = (COMPUTE, SPINNING, HIDDEN, EXPOSED, WAITING, COPY)
 """The pieces of a column of a state lane from the bottom, positions in the palette."""

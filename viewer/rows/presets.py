@@ -30,9 +30,12 @@ def lanes(roots: tuple[Row, ...]) -> Choice:
 
 
 def first_view(roots: tuple[Row, ...]) -> Choice:
-    """Show lanes; what is under them too where so few GPUs would leave the window empty."""
+    """Show lanes; what is under them too of one process alone, or where so few rows leave the window empty."""
     unfolded, hidden = lanes(roots)
-    opened = unfolded | {root.key for root in roots if any(c.kind is RowKind.GPU for c in root.children)}
+    with_gpus = {root.key for root in roots if any(c.kind is RowKind.GPU for c in root.children)}
+    opened = unfolded | with_gpus
+    if len(with_gpus) == 1:
+        return opened, hidden
     shown = [row for row in _all_rows(roots) if {step.key for step in row.path()[:-1]} <= opened]
     return (opened if len(shown) <= FEW_ROWS else unfolded), hidden
 

@@ -129,7 +129,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     lower = second_line(line) if two else line
     room = _paint_figures(painter, row, lower, line.right() + 1 - _scale_width(row), theme, style)
     if two:
-        text = cropped(row.program, room - left, DETAIL_PX)
+        text = cropped(row.program or row.hardware, room - left, DETAIL_PX)
         marks.paint_line(
             painter, text, QRectF(left, lower.top(), room - left, lower.height()), DETAIL_PX, theme.text_soft
         )
@@ -209,7 +209,9 @@ def _texts(row: Row, two_lines: bool, room: int, theme: Theme, style: HeaderStyl
     name, detail = row.label, row.detail
     if row.hardware:
         whole = " · ".join(t for t in (row.hardware, row.program) if t)
-        choices = (row.hardware if two_lines else whole, row.hardware, row.hardware.split(" · ")[0])
+        choices = (whole, row.hardware, row.hardware.split(" · ")[0])
+        if two_lines:
+            choices = (row.hardware if row.program else "", choices[2], "")
         used = metrics(pixels, weight).horizontalAdvance(name) + GAP
         detail = next((t for t in choices if used + metrics(DETAIL_PX).horizontalAdvance(t) <= room), "")
     if style.names[0]:

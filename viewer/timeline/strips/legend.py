@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.core.classify import CLASS_LABELS, CLASSES, COMMUNICATION
 from viewer.analysis.study import Study
-from viewer.analysis.time.time_breakdown import CATEGORIES
+from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
@@ -84,7 +84,7 @@ def states_shown(
         entries.append((2, ("exposed", exposed, None)))
     elif 1 not in parts:
         entries.append((2, ("communication", hidden, None)))
-    if waits:
+    if waits and (study is None or len(study.trace.gpus) > 1):
         name, ground = (
             ("exposed, waiting for a rank", exposed) if is_marked else ("waiting for a rank", hidden)
         )
@@ -92,6 +92,14 @@ def states_shown(
     hatch = paint_rows.hatch_image(theme, 1.0) if "idle" in overlays else None
     entries += [(3, ("copy only", copy, None)), (4, ("idle", idle, hatch))]
     return [entry for part, entry in entries if part in parts]
+
+
+def _present(study: Study | None) -> list[int]:
+    """Return the categories that a trace has anywhere; every trace may be idle."""
+    everything = range(len(CATEGORIES))
+    if study is None or not study.parts:
+        return list(everything)
+    return [p for p in everything if p == IDLE or any(len(gpu.busy[p]) for gpu in study.parts)]
 
 
 def classes_shown(study: Study) -> list[str]:
@@ -111,7 +119,7 @@ def paint_legend(
     painter.fillRect(rect, QColor(theme.panel))
     painter.fillRect(rect.left(), rect.top(), rect.width(), 1, QColor(theme.line))
     x = _paint_heading(painter, rect, rect.left() + 12.0, theme, "GPU state")
-    for name, argb, pattern in states_shown(theme, overlays, study):
+    for name, argb, pattern in states_shown(theme, overlays, study, _present(study)):
         x = _paint_entry(painter, rect, x, theme, name, argb, pattern)
     classes = classes_shown(study) if study else []
     if palette is not None and classes:
