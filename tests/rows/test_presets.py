@@ -20,15 +20,20 @@ def streams(gpus, each):
 
 
 def test_the_first_view_opens_few_rows_and_leaves_many_folded():
-    few = rows_of(streams(1, FEW_ROWS - 3))
-    shown = [
-        row
-        for row in few[0].walk()
-        if row.kind in (RowKind.PROCESS, RowKind.GPU, RowKind.KERNELS, RowKind.STREAM)
-    ]
-    assert len(shown) == FEW_ROWS
-    assert first_view(few)[0] == {"100", "100/gpu0"}
-    assert first_view(rows_of(streams(1, FEW_ROWS - 2)))[0] == {"100/gpu0"}
+    """Two ranks with a row for the process, the GPU, its kernels and each stream."""
+    for each, opened in ((FEW_ROWS // 2 - 3, True), (FEW_ROWS // 2 - 2, False)):
+        maker = TraceMaker()
+        for rank in range(2):
+            for stream in range(each):
+                maker.kernel(stream, stream + 5, stream=stream + 7, process=rank)
+        unfolded, _ = first_view(rows_of(maker))
+        assert ({"100", "101"} <= unfolded) == opened
+        assert {"100/gpu0", "101/gpu0"} <= unfolded
+
+
+def test_one_process_is_opened_whatever_it_has():
+    assert first_view(rows_of(streams(1, 581)))[0] == {"100", "100/gpu0"}
+    assert first_view(rows_of(streams(2, 60)))[0] == {"100", "100/gpu0", "100/gpu1"}
 
 
 def test_a_process_without_gpu_stays_folded_at_first():

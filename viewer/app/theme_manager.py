@@ -155,7 +155,7 @@ def style_sheet(theme: Theme) -> str:
     QMenu::indicator {{ width: 14px; height: 14px; left: 6px; }}
     QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
     QToolBar {{
-        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 4px 9px; spacing: 6px;
+        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 0 9px; spacing: 6px;
     }}
     QToolBar QLabel {{ color: {soft}; padding: 0 4px 0 8px; }}
     QToolBar QToolButton, QPushButton, QToolButton#plain {{

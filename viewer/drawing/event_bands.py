@@ -17,7 +17,7 @@ from viewer.drawing.costs import cost_layer, lanes_by_cost, widest_piece
 from viewer.drawing.drawlist import Layer, bar_layers, column_layer
 from viewer.drawing.hit import MAX_SLOP_PX, HitResult, column_facts, find
 from viewer.drawing.kept_columns import KeptColumns
-from viewer.drawing.labels import MIN_LABEL_PX, Label, fitted
+from viewer.drawing.labels import MIN_LABEL_HEIGHT_PX, MIN_LABEL_PX, Label, fitted
 from viewer.drawing.lanes import Lane, lanes_of
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.palette import HIDDEN, Palette
@@ -126,7 +126,8 @@ class EventBands:
         frame = self._frame(boxes, scale)
         bars = frame.bars
         width = bars.x1 - bars.x0
-        shown = np.flatnonzero(width >= MIN_LABEL_PX * dpr)
+        tall = (frame.bottom - frame.top >= MIN_LABEL_HEIGHT_PX * dpr)[bars.lane]
+        shown = np.flatnonzero((width >= MIN_LABEL_PX * dpr) & tall)
         # The widest first: where the limit cuts, the names that would say least are missing.
         shown = shown[np.argsort(-width[shown], kind="stable")][:limit]
         columns = (bars.lane, bars.at, bars.x0, bars.x1, bars.colour)

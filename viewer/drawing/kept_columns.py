@@ -22,6 +22,9 @@ class KeptColumns:
 
     def of(self, lanes: Sequence[Lane], scale: Scale) -> tuple[PixelColumns, Bars]:
         """Return `columns(lanes, scale)`."""
+        if not lanes:
+            # A rank at the top of its rows has no lane of events: it must not drop what the rows below keep.
+            return columns(lanes, scale)
         # Lanes are told apart by identity: `_lanes` keeps them alive, so that no id is used twice.
         known = self._lanes if self._scale == scale and self._kept is not None else []
         row_of = {id(lane): row for row, lane in enumerate(known)}

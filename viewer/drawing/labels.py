@@ -10,7 +10,7 @@ from viewer.rows.kinds import NameStyle
 from viewer.trace.names import short_name, strip_arguments
 
 MAX_LABELS = 500
-MIN_LABEL_PX = 22
+MIN_LABEL_PX, MIN_LABEL_HEIGHT_PX = 22, 8
 MEAN_CHAR_PX = 6.0
 PAD_PX = 4
 

@@ -30,7 +30,7 @@ def lanes(roots: tuple[Row, ...]) -> Choice:
 
 
 def first_view(roots: tuple[Row, ...]) -> Choice:
-    """Show lanes; what is under them too of one process alone, or where so few rows leave the window empty."""
+    """Show lanes; what is under them too of one process, or where so few rows leave the window empty."""
     unfolded, hidden = lanes(roots)
     with_gpus = {root.key for root in roots if any(c.kind is RowKind.GPU for c in root.children)}
     opened = unfolded | with_gpus

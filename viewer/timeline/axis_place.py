@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QPoint, Signal
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from viewer.drawing.scale import AxisPixels
@@ -81,6 +82,25 @@ class AxisPlace(QObject):
         if placed != (self.left, self.width, self.bar):
             self.left, self.width, self.bar = placed
             self.changed.emit()
+
+
+class Splitter(QWidget):
+    """The border between headers and canvas, a little wider than it looks."""
+
+    def __init__(self, place: AxisPlace, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._place = place
+        self.setCursor(Qt.CursorShape.SplitHCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move the border."""
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            at = self.mapToParent(event.position().toPoint())
+            self._place.set_header_width(at.x())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Restore the border's default place."""
+        self._place.set_header_width(HEADER_WIDTH)
 
 
 def _whole_step(dpr: float) -> int:

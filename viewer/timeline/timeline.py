@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QPointF, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QColor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from viewer.drawing.scene import Scene
@@ -13,7 +13,7 @@ from viewer.drawing.theme import LIGHT, Theme, on_ground
 from viewer.rows import Row
 from viewer.state import Hover, ViewState, Window
 from viewer.state.navigation import go_to_iteration
-from viewer.timeline.axis_place import HEADER_WIDTH, SPLITTER, AxisPlace
+from viewer.timeline.axis_place import SPLITTER, AxisPlace, Splitter
 from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.cards import Cards
 from viewer.timeline.cards.clicks import select_clicked
@@ -35,6 +35,7 @@ from viewer.timeline.strips.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.strips.legend import Legend
 from viewer.timeline.strips.overview import Overview, OverviewCorner
 from viewer.timeline.strips.ruler import Ruler, RulerCorner
+from viewer.timeline.strips.sticky import StickyRank
 
 Renderer = Literal["auto", "gl", "raster"]
 
@@ -82,6 +83,7 @@ class Timeline(QWidget):
         self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self.place, self)
         self.headers = RowHeaders(state, self)
         self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
+        self.sticky = StickyRank(state, self.place, self)
         self.legend = Legend(state, self)
         self._legend_wanted = True
         self.no_gpu = PlainLabel(parent=self)
@@ -92,7 +94,7 @@ class Timeline(QWidget):
         self._pinned_edge = PinnedEdge(self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setMaximum(0)
-        self._splitter = _Splitter(self)
+        self._splitter = Splitter(self.place, self)
         self.cards = Cards(state, self, self.background_results, self.links, self)
         self.pinned.is_labelled = False
         self.notes = NoteController(state, lambda: self.canvas, self)
@@ -108,6 +110,10 @@ class Timeline(QWidget):
     # Content
 
     @property
+    def _strips(self) -> tuple[Ruler, Canvas, Canvas, Canvas | GlCanvas]:
+        return self.ruler, self.pinned, self.sticky.strip, self.canvas
+
+    @property
     def renderer(self) -> str:
         """The paint path in use: "gl" or "raster"."""
         return "gl" if isinstance(self.canvas, GlCanvas) else "raster"
@@ -116,7 +122,7 @@ class Timeline(QWidget):
         """Set the colours."""
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
-        rows = (self.pinned_headers, self.pinned, self.headers, self.canvas)
+        rows = (self.pinned_headers, self.pinned, self.sticky, self.headers, self.canvas)
         self._pinned_edge.theme = theme
         for part in (*frame, *rows, self.cards.selection, self.cards.hover, self.notes.editor):
             part.set_theme(theme)
@@ -153,7 +159,7 @@ class Timeline(QWidget):
         self.notes.gestures.watch(self.canvas)
         self.canvas.set_theme(self.theme)
         self.canvas.set_scene(self.scene)
-        self.canvas.stackUnder(self.legend)
+        self.canvas.stackUnder(self.sticky.header)
         self.canvas.show()
         failed.hide()
         failed.deleteLater()
@@ -165,12 +171,14 @@ class Timeline(QWidget):
         self.place.changed.connect(self._lay_out)
         self.headers.set_links(self.links)
         self.pinned_headers.set_links(self.links)
+        self.sticky.set_links(self.links)
         self.pinned.links = self.canvas.links = self.links
         self.background_results.changed.connect(self._follow_results)
         self.links.changed.connect(self._update_marks)
-        gestures.watch(self.ruler)
-        gestures.watch(self.pinned)
+        for watched in (self.ruler, self.pinned, self.sticky.strip):
+            gestures.watch(watched)
         gestures.watch(self.canvas, Qt.FocusPolicy.StrongFocus)
+        self.sticky.header.clicked.connect(self.headers.go_to)
         for strip in (self.pinned, self.canvas):
             self.notes.gestures.watch(strip)
         self.notes.gestures.entered.connect(self.cards.leave)
@@ -214,7 +222,7 @@ class Timeline(QWidget):
         if self.scene is not None:
             self.scene.collectives = self.background_results.collectives
         self.cards.dismiss()
-        for canvas in (self.canvas, self.pinned):
+        for canvas in (self.canvas, self.pinned, self.sticky):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
         self._follow_pinned()
@@ -222,7 +230,7 @@ class Timeline(QWidget):
         self._follow_iterations()
 
     def _follow_axis(self) -> None:
-        for strip in (self.ruler, self.pinned, self.canvas):
+        for strip in self._strips:
             strip.refresh()
         self.ruler_corner.follow()
         self.overview.update()
@@ -238,8 +246,8 @@ class Timeline(QWidget):
         self.cards.place_selection()
 
     def _refresh_rows(self) -> None:
-        self.canvas.refresh()
-        self.pinned.refresh()
+        for strip in self._strips[1:]:
+            strip.refresh()
 
     def _follow_iterations(self) -> None:
         self._refresh_rows()
@@ -254,7 +262,9 @@ class Timeline(QWidget):
         self.cards.place_selection()
 
     def _follow_rows(self) -> None:
-        self.canvas.set_rows(self.headers.visible_rows())
+        placed = self.headers.visible_rows()
+        self.canvas.set_rows(placed)
+        self.sticky.follow(placed, self.headers.y(), self.place)
         self.ruler_corner.follow()
         study = self.state.study
         self.no_gpu.setText(no_row_text(self.state.rows) or no_gpu_text(study.trace if study else None))
@@ -295,12 +305,12 @@ class Timeline(QWidget):
         self.cards.place_selection()
 
     def _update_marks(self) -> None:
-        for strip in (self.ruler, self.pinned, self.canvas):
+        for strip in self._strips:
             strip.update()
 
     def _update_between(self, start_ns: int, end_ns: int) -> None:
         """Repaint the marks of the rows in a range of time, its ends included."""
-        for strip in (self.pinned, self.canvas):
+        for strip in self._strips[1:]:
             left, right = (int(min(max(strip.x_of(t), 0), strip.width())) for t in (start_ns, end_ns))
             strip.update(left - _MARK, 0, right - left + 2 * _MARK, strip.height())
 
@@ -385,22 +395,3 @@ class Timeline(QWidget):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop the pending jobs."""
         self.cards.leave()
-
-
-class _Splitter(QWidget):
-    """The border between headers and canvas, a little wider than it looks."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__(timeline)
-        self._timeline = timeline
-        self.setCursor(Qt.CursorShape.SplitHCursor)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Move the border."""
-        if event.buttons() & Qt.MouseButton.LeftButton:
-            at = self.mapTo(self._timeline, event.position().toPoint())
-            self._timeline.place.set_header_width(at.x())
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Restore the border's default place."""
-        self._timeline.place.set_header_width(HEADER_WIDTH)

@@ -211,6 +211,12 @@ class RowHeaders(QTreeView):
             self._rows.resize([self._rows.row_at(index)])
             self.moved.emit()
 
+    def go_to(self, row: Row) -> None:
+        """Bring a row to the top of the view."""
+        if (index := self._rows.index_of(row.key)).isValid():
+            self.executeDelayedItemsLayout()
+            self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtTop)
+
     def _reveal(self, key: str) -> None:
         if (index := self._rows.index_of(key)).isValid():
             self.executeDelayedItemsLayout()

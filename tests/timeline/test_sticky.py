@@ -1,0 +1,77 @@
+"""The header and the lane of a rank stay at the top while its rows scroll."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from tests.timeline.make import pixels, state_of, training
+from viewer.drawing.theme import LIGHT
+from viewer.timeline.timeline import Timeline
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def unfolded(on_screen):
+    """Two ranks, all rows unfolded, in a view too low for them."""
+    timeline = on_screen(Timeline(state_of(training()), "raster"), 1000, 420)
+    rows = timeline.state.rows
+    rows.set_expanded([row.key for root in rows.roots for row in root.walk()], True)
+    assert timeline.scroll_bar.maximum() > 100
+    return timeline
+
+
+def top_of(timeline, row):
+    """Where a row begins, by the tree."""
+    return timeline.headers.visualRect(timeline.headers.model().index_of(row.key)).top()
+
+
+def test_the_rank_of_the_rows_in_view_is_at_the_top_of_them(unfolded):
+    timeline, first = unfolded, unfolded.state.rows.roots[0]
+    assert timeline.sticky.row is None
+    for value in range(0, timeline.scroll_bar.maximum() + 1, 5):
+        timeline.scroll_bar.setValue(value)
+        stuck = timeline.sticky.row
+        roots = {placed.row.shown_path()[0] for placed in timeline.canvas.placed}
+        if stuck is None:
+            continue
+        header, strip = timeline.sticky.widgets
+        assert stuck in roots
+        assert top_of(timeline, stuck) < 0
+        assert (header.y(), strip.y()) == (timeline.headers.y(), timeline.canvas.y())
+        assert (strip.x(), strip.width()) == (timeline.canvas.x(), timeline.canvas.width())
+        # It gives way to the next rank before it would cover that.
+        below = [top_of(timeline, root) for root in roots - {stuck} if top_of(timeline, root) > 0]
+        assert all(top >= header.height() for top in below)
+    timeline.scroll_bar.setValue(60)
+    assert timeline.sticky.row is first
+
+
+def test_its_lane_shows_the_states_of_its_gpu_on_the_pixels_of_the_rows(unfolded):
+    timeline = unfolded
+    whole = pixels(timeline.canvas.grab().toImage())[: timeline.canvas.placed[0].height - 1]
+    timeline.scroll_bar.setValue(60)
+    stuck = pixels(timeline.sticky.strip.grab().toImage())[: len(whole)]
+    assert np.array_equal(stuck[1:], whole[1:])
+    assert (stuck == LIGHT.parts[0]).any()
+
+
+def test_a_click_on_it_goes_to_the_rank_and_one_on_its_arrow_folds_it(unfolded):
+    timeline = unfolded
+    first = timeline.state.rows.roots[0]
+    timeline.scroll_bar.setValue(60)
+    QTest.mouseClick(timeline.sticky.header, LEFT, pos=QPoint(100, 8))
+    assert timeline.scroll_bar.value() == 0
+    assert timeline.sticky.row is None
+    timeline.scroll_bar.setValue(60)
+    QTest.mouseClick(timeline.sticky.header, LEFT, pos=QPoint(8, 8))
+    assert first.key not in timeline.state.rows.expanded
+    assert timeline.sticky.row is None
+
+
+def test_folded_ranks_need_no_header_at_the_top(on_screen):
+    timeline = on_screen(Timeline(state_of(training(ranks=40)), "raster"), 1000, 420)
+    timeline.scroll_bar.setValue(timeline.scroll_bar.maximum() // 2 + 3)
+    assert timeline.scroll_bar.maximum() > 0
+    assert timeline.sticky.row is None
