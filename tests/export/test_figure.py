@@ -18,7 +18,8 @@ from viewer.export.figure import FigurePage
 from viewer.export.figure_rows import count_that_fits
 from viewer.export.figure_style import PAPER, PRESETS, SLIDE, STYLES, TIMELINE
 from viewer.export.first_view import first_view
-from viewer.export.picture import picture
+from viewer.export.legend_block import entries
+from viewer.export.picture import page_of, picture
 from viewer.export.picture_view import Extras, PictureError
 from viewer.export.vector import pdf_bytes, svg_bytes
 from viewer.rows import build_rows
@@ -125,6 +126,41 @@ def test_without_a_selection_the_table_is_of_the_time_shown(slide, demo_study):
     for part in left_out:
         if parts[:, part].sum() > 0.0005 * parts.sum():
             assert format_ns(round(parts[:, part].sum() / 8)) in " ".join(held), missing
+
+
+def test_the_legend_gives_way_to_notes_and_covers_nothing(slide):
+    """It stands beside a note where that leaves the lanes more height."""
+    low, high = slide.window_ns
+    for count, text in ((0, ""), (1, "short"), (3, "several words"), (8, "many words " * 9)):
+        notes = [Note(low + (high - low) * n // 9, low + (high - low) * n // 9, text) for n in range(count)]
+        layout = FigurePage(replace(slide, notes=notes), 1600).layout
+        top, bottom = layout.legend_top, layout.legend_top + layout.legend.height
+        rows_end = layout.top + layout.rows_px + layout.dimension_px
+        assert rows_end <= top
+        assert bottom <= 900 - layout.foot.height
+        for label in layout.notes.labels:
+            box = label.box.translated(layout.axis.left, layout.top)
+            assert box.bottom() <= 900 - layout.foot.height
+            is_beside = box.right() <= layout.axis.left + layout.note_right
+            assert is_beside or box.bottom() <= top, text
+        is_aside = layout.note_right < layout.axis.width
+        assert is_aside == (count == 1)
+
+
+def test_the_legend_names_all_colours_of_the_lanes(slide, demo_study):
+    rows = [(row, True) for row in build_rows(demo_study)[0].walk() if not row.is_merged]
+    for shown in (slide.rows, rows):
+        view = replace(
+            slide, rows=shown, selections=(), notes=(), overlays=frozenset({"idle", "exposed", "waiting"})
+        )
+        page = page_of(replace(view, preset=TIMELINE))
+        named = {entry.argb for entry in entries(view, page.scene, page._placed) if entry.argb is not None}
+        drawn = {int(page.frame.argb[colour]) for colour, _, _ in page.frame.draw.runs()}
+        states = {argb for argb in LIGHT.parts[:-1] if argb in drawn}
+        assert len(states) == 4
+        assert states <= named
+        classes = {page.scene.palette.class_colour(name, LIGHT) for name in demo_study.classes.present}
+        assert (classes <= named) == (shown is rows)
 
 
 def test_the_foot_says_where_the_picture_comes_from(slide):

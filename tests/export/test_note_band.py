@@ -106,8 +106,8 @@ def test_the_head_of_the_arrow_touches_its_mark(view, preset):
     # A line of two pixels may lie between two columns.
     column = []
     for y in range(round(label.box.top())):
-        near = [image.pixelColor(x + side, top + y) for side in (-1, 0)]
-        column.append(any(colour.green() < 130 < colour.red() for colour in near))
+        near = [image.pixelColor(x + side, top + y) for side in (-1, 0, 1)]
+        column.append(any(colour.green() < 180 and colour.red() > 130 for colour in near))
     tip = round(label.path[-1].y())
     # Down the column: the ring's lower edge, and the arrow without a gap to the label.
     assert all(column[tip + 2 : round(label.box.top()) - 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 from viewer.drawing.layout import PlacedRow, place
@@ -20,10 +21,11 @@ from viewer.export.figure_rows import (
 from viewer.export.figure_style import STYLES
 from viewer.export.heading import heading_block
 from viewer.export.lane_table import lane_table
-from viewer.export.legend_block import entries, entry_width, legend_block
+from viewer.export.legend_block import entries, legend_block, legend_width
 from viewer.export.note_band import TOP, NoteBand
 from viewer.export.picture_view import PictureError, View
 from viewer.printable import counted
+from viewer.rows import RowKind
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height
 from viewer.timeline.notes.note_places import NoteSpot, place_notes
@@ -34,7 +36,7 @@ _WINDOW_TEXT_PX = 10.5
 """The text of the window's ruler and bars."""
 _LEAST_WIDTH, _LEAST_HEIGHT, _MOST_WANTED = 160, 120, 320
 """Of the lanes; the last: the most height for which the labels of notes give way."""
-_MOST_NOTE_ROWS, _FEW_NOTE_ROWS = 8, 1
+_MOST_NOTE_ROWS, _FEW_NOTE_ROWS, _MOST_LEGEND_LINES = 8, 1, 3
 _MOST_LANE_SCALE = 7.5
 _NAME_SHARE = 0.22
 
@@ -60,6 +62,8 @@ class FigureLayout:
         Pixels of the page per pixel of the rows' layout in the window.
     text_scale : float
         The same for texts and lines of the window that are painted larger here.
+    note_right : float
+        Where the labels of notes end, from the left edge of the lanes.
     top, rows_px : int
         Where the rows begin, and how high they are together.
     dimensions : list of Dimension
@@ -118,6 +122,7 @@ class FigureLayout:
         mean = self.table.mean_height if self.table else 0
         self.foot = self._caption()
         for self.note_rows in range(_MOST_NOTE_ROWS, -1, -1):
+            self.note_right = float(self.axis.width)
             notes = self._note_band(self._spots(1.0, 0), 0)
             self.legend, legend_y, notes_px = self._fitted_legend(notes)
             below = max(self.dimension_px + notes_px, mean) + style.small
@@ -136,7 +141,7 @@ class FigureLayout:
     def _fitted_legend(self, notes: NoteBand) -> tuple[Block | None, int, int]:
         """Return the legend, its y below the rows, and the height of notes and legend together.
 
-        It stands beside the notes where that takes less height than below them.
+        It stands right of the notes, which make room for it, where that takes less height than below them.
         """
         view, style, axis = self.view, self.style, self.axis
         found = entries(view, self.scene, self.placed()) if view.extras.legend else []
@@ -151,17 +156,18 @@ class FigureLayout:
             mean = self.table.mean_height - self.dimension_px if self.table else 0
             top = max(band, mean) + style.small // 2
             return wide, top, top + wide.height
-        stacked = below, band + style.small // 2, band + style.small // 2 + below.height
-        if len({label.box.top() for label in notes.labels}) != 1:
-            return stacked
-        before = left, axis.left + notes.labels[0].box.left() / self.dpr - style.body
-        after = axis.left + notes.labels[-1].box.right() / self.dpr + style.body, right
-        start, end = max(before, after, key=lambda room: room[1] - room[0])
-        if end - start < max(entry_width(entry, style.small) for entry in found):
-            return stacked
-        beside = legend_block(found, view.theme, end, style.small, start, has_rule=False)
         top = round(TOP * style.small)
-        return min(stacked, (beside, top, max(band, top + beside.height)), key=lambda option: option[2])
+        options = [(band + style.small // 2 + below.height, self.note_right, below, band + style.small // 2)]
+        for count in range(1, _MOST_LEGEND_LINES + 1 if notes.labels else 1):
+            start = right - legend_width(found, style.small, count)
+            self.note_right = start - left - style.body
+            beside = legend_block(found, view.theme, right + 1, style.small, start, has_rule=False)
+            narrow = self._note_band(self._spots(1.0, 0), 0) if self.note_right > 0 else None
+            if beside and narrow and narrow.is_plain:
+                height = max(ceil(narrow.height / self.dpr), top + beside.height)
+                options.append((height, self.note_right, beside, top))
+        height, self.note_right, legend, y = min(options, key=lambda option: option[0])
+        return legend, y, height
 
     def _room(self, below: int) -> int:
         """Return the height that is left for the rows, above `below`."""
@@ -218,10 +224,13 @@ class FigureLayout:
         grid = DeviceGrid(axis, 0, snap_px(rows_px * self.dpr))
         placed, study = self.placed(), self.view.study
         notes = enumerate(self.view.notes)
-        return place_notes(notes, study, placed, self.scale, grid, note_standing(placed)).spots
+        found = place_notes(notes, study, placed, self.scale, grid, note_standing(placed)).spots
+        # A GPU that represents its folded process is as good as that.
+        own = {row.row.parent.key for row in self.rows if row.row.kind is RowKind.GPU and row.row.parent}
+        return [replace(s, is_own_row=True) if s.note.row_key in own else s for s in found]
 
     def _note_band(self, spots: list[NoteSpot], rows_px: int) -> NoteBand:
         d, axis = self.dpr, self.axis
-        room = (self.style.margin - axis.left) * d, axis.width * d
+        room = (self.style.margin - axis.left) * d, self.note_right * d
         size = self.scale.width, snap_px(rows_px * d)
         return NoteBand(spots, size, room, self.style.small * d, self.note_rows)

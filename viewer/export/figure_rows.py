@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
+from viewer.analysis.collectives.stream_uses import StreamUse, stream_uses
 from viewer.drawing.bands import StateBand
 from viewer.drawing.layout import PlacedRow, bands_in, row_bands
 from viewer.export.figure_style import FigureStyle
@@ -15,6 +16,7 @@ from viewer.export.picture_view import View
 from viewer.rows import Row, RowKind
 from viewer.timeline.background_results import Doubts
 from viewer.timeline.cards.card_text import gpu_names
+from viewer.timeline.headers.header_values import stream_names
 from viewer.timeline.notes.note_places import nearest_placed
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, advance, cropped, squeezed
@@ -46,7 +48,7 @@ def figure_rows(view: View) -> list[FigureRow]:
     A folded process is represented by the state lanes of its GPUs, without its NVTX ranges: their names
     could not be read. An unfolded row that draws nothing itself is left out; its children name it.
     """
-    labels = gpu_names(view.study.trace)
+    labels, uses = gpu_names(view.study.trace), stream_uses(view.study.collectives)
     shown: list[FigureRow] = []
     keys: set[str] = set()
     for row, is_unfolded in view.rows:
@@ -61,7 +63,7 @@ def figure_rows(view: View) -> list[FigureRow]:
             if own.key not in keys:
                 keys.add(own.key)
                 above = sum(up.key in keys for up in own.path()[:-1])
-                shown.append(FigureRow(own, unfolded, _name(own, labels, bool(above)), above))
+                shown.append(FigureRow(own, unfolded, _name(own, labels, uses, bool(above)), above))
     return shown
 
 
@@ -81,14 +83,21 @@ def note_standing(placed: Sequence[PlacedRow]) -> Callable[[str], str | None]:
     return standing
 
 
-def _name(row: Row, labels: Sequence[str], has_parent: bool) -> str:
+def _name(row: Row, labels: Sequence[str], uses: Mapping[int, StreamUse], has_parent: bool) -> str:
     if row.kind is RowKind.GPU and row.gpu is not None:
         return labels[row.gpu]
     if row.parent is None:
         return row.label
-    is_one_of_several = sum(sibling.label == row.label for sibling in row.parent.children) > 1
-    label = f"{row.label}, {row.detail}" if is_one_of_several and row.detail else row.label
+    does, which = _own_name(row, uses)
+    is_one_of_several = sum(_own_name(sibling, uses)[0] == does for sibling in row.parent.children) > 1
+    label = f"{does}, {which}" if is_one_of_several and which else does
     return label if has_parent else f"{row.path()[0].label} › {label}"
+
+
+def _own_name(row: Row, uses: Mapping[int, StreamUse]) -> tuple[str, str]:
+    """Return what a row is called, of a stream what it does, and what tells it from others of that name."""
+    does, which = stream_names(row, uses)
+    return does or row.label, which.partition(" · ")[0] or row.detail
 
 
 def names_width(rows: Sequence[FigureRow], style: FigureStyle, most: float, doubts: Doubts) -> int:

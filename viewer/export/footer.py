@@ -110,6 +110,9 @@ def caption(view: View) -> Iterator[str]:
     if view.scope is not None:
         yield f"filter: {view.scope.what}"
     yield view.steady_text
+    shown = _processes(view)
+    if any(p.index in shown and p.rank_from == GUESSED_RANK for p in trace.processes):
+        yield "ranks guessed from pids"
     yield f"kernel classes {view.study.rules.hash}"
     yield f"Lightbox {__version__}"
 
@@ -152,9 +155,6 @@ def definitions(view: View) -> Iterator[str]:
 def state_definitions(view: View) -> Iterator[str]:
     """Yield what the state lanes mean, and which of the time shown was not recorded."""
     yield STATES
-    shown = _processes(view)
-    if any(p.index in shown and p.rank_from == GUESSED_RANK for p in view.study.trace.processes):
-        yield "ranks follow the order of pids: nothing in the file names them"
     low, high = view.study.trace.span_ns
     if view.window_ns[0] < low or view.window_ns[1] > high:
         yield f"the recording runs from {window_text((low, high))}: time outside it counts nowhere"

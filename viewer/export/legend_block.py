@@ -73,18 +73,7 @@ def legend_block(
     has_rule : bool
         Whether a line parts it from what stands above.
     """
-    lines: list[list[tuple[Entry, float]]] = [[]]
-    x = left
-    for number, entry in enumerate(found):
-        needed = entry_width(entry, pixels)
-        # A heading does not stand alone at the end of a line.
-        ahead = found[number + 1] if entry.argb is None and number + 1 < len(found) else None
-        more = entry_width(ahead, pixels) if ahead else 0.0
-        if lines[-1] and x + needed + more > width:
-            lines.append([])
-            x = left
-        lines[-1].append((entry, x))
-        x += needed + _APART * pixels
+    lines = _lines(found, pixels, width - left)
     if not lines[0]:
         return None
 
@@ -94,9 +83,36 @@ def legend_block(
         for number, line in enumerate(lines):
             top = rect.top() + (_PAD + number * _LINE) * pixels
             for entry, at in line:
-                _paint(painter, entry, QPointF(rect.left() + at, top), pixels, theme)
+                _paint(painter, entry, QPointF(rect.left() + left + at, top), pixels, theme)
 
     return Block(ceil((len(lines) * _LINE + 2 * _PAD) * pixels), paint)
+
+
+def _lines(found: Sequence[Entry], pixels: float, room: float) -> list[list[tuple[Entry, float]]]:
+    """Return the entries in lines no wider than `room`, each with its x."""
+    lines: list[list[tuple[Entry, float]]] = [[]]
+    x = 0.0
+    for number, entry in enumerate(found):
+        needed = entry_width(entry, pixels)
+        # A heading does not stand alone at the end of a line.
+        ahead = found[number + 1] if entry.argb is None and number + 1 < len(found) else None
+        more = _APART * pixels + entry_width(ahead, pixels) if ahead else 0.0
+        if lines[-1] and x + needed + more > room:
+            lines.append([])
+            x = 0.0
+        lines[-1].append((entry, x))
+        x += needed + _APART * pixels
+    return lines
+
+
+def legend_width(found: Sequence[Entry], pixels: float, count: int) -> float:
+    """Return how wide a legend of at most `count` lines is."""
+    widths = [entry_width(entry, pixels) + _APART * pixels for entry in found]
+    width = max(sum(widths) / count, max(widths, default=0.0))
+    while len(_lines(found, pixels, width)) > count:
+        width += pixels / 2
+    lines = _lines(found, pixels, width)
+    return max((x + entry_width(entry, pixels) for line in lines for entry, x in line), default=0.0)
 
 
 def entry_width(entry: Entry, pixels: float) -> float:

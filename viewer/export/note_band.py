@@ -118,6 +118,12 @@ class NoteBand:
         top += LINE * text_px if self.left_out else 0.0
         self.height = round(top - self.bottom) if self.labels or self.left_out else 0
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all labels stand in one row, each below its mark."""
+        tops = {label.box.top() for label in self.labels}
+        return len(tops) == 1 and not self.left_out and all(len(label.path) == 2 for label in self.labels)
+
     def _mark(self, spot: NoteSpot) -> Mark:
         place = QRectF(spot.place)
         left, right = (min(max(x, 0.0), float(self._columns)) for x in (place.left(), place.right()))
