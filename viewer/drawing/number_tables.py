@@ -12,6 +12,7 @@ from viewer.analysis.summary.sections import TIME
 from viewer.analysis.summary.summary import Summary
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_ns, format_share, format_value
+from viewer.drawing.rank_tables import late_word
 from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
 
 ALL_GPUS = "All GPUs"
@@ -120,18 +121,11 @@ def _gpu_cell(summary: Summary, gpu: int | None) -> Cell:
     """Return the head of a GPU's row, which says whether it is late or computes longer."""
     if gpu is None:
         return Cell(ALL_GPUS, tone="strong")
-    word = _late(summary, gpu)
+    word = late_word(summary, gpu)
     if not word:
         return Cell(summary.gpus[gpu])
     late = summary["late_ranks"]
     return Cell(f"{summary.gpus[gpu]}  {word}", late.definition, late.where(), "strong")
-
-
-def _late(summary: Summary, gpu: int) -> str:
-    """Return in a word what a GPU stands out with, "" where it does not."""
-    words = {"ranks": "computes longer", "stage": "heaviest stage", "host": "arrives late"}
-    verdicts = [v for v in summary.late_ranks.verdicts if gpu in v.gpus]
-    return next((words[v.kind] for v in verdicts if v.kind in words), "")
 
 
 def _share_cell(number: MetricValue, gpu: int | None, total_ns: int) -> Cell:

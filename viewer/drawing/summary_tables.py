@@ -13,6 +13,7 @@ from viewer.analysis.summary.metric import Location, MetricValue, Section
 from viewer.analysis.summary.summary import Summary
 from viewer.drawing.format import format_bytes, format_count, format_ns, format_rate, format_share
 from viewer.drawing.number_tables import TIME_COLUMNS, numbers_table, time_table
+from viewer.drawing.rank_tables import arrival_table, difference_table, verdict_table
 from viewer.drawing.spec_table import Cell, Head, SpecTable
 from viewer.trace.names import short_name
 
@@ -255,4 +256,9 @@ _LAYOUTS = {
     sections.PHASES: _Layout(above=(_phase_table,)),
     sections.COPIES: _Layout(below=(_copy_table,)),
     sections.SYNCHRONISATION: _Layout(below=(_sync_table,)),
+    sections.RANKS: _Layout(
+        above=(lambda summary, _: verdict_table(summary),),
+        covers=("late_ranks",),
+        below=(lambda summary, _: arrival_table(summary), lambda summary, _: difference_table(summary)),
+    ),
 }

@@ -29,7 +29,8 @@ _NONE = (
 _PATTERNS = {"constant": "persistent", "rotating": "varies", "seldom": "seldom", "": "–"}
 _LATE_TIP = (
     "Whether the same rank is late persistently; a dash where the waits are under 0.1 % of the time, or too "
-    "short against what its clock may be off"
+    "short against what its clock may be off. It may have waited itself: Summary, Ranks, says where waits "
+    "begin"
 )
 _PARTIAL_TIP = "Sets that lack a member's kernel: waits in them are lower bounds, and nobody is called last"
 _length = partial(TableColumn, text=format_ns, number=True)
@@ -42,25 +43,25 @@ RANKS = (
     TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip=_LATE_TIP),
     _length("others_waited_ns", "Wait caused", tip="In the sets it arrived last in, all others together"),
     _length("wait_ns", "Wait time", tip="Latest start of the set less its own start"),
+    TableColumn(
+        "is_bound", "Bound", lambda b: "at least" if b else "", tip="Waits in partial sets are lower bounds"
+    ),
     _length("transfer_ns", "Transfer time", tip="Duration less wait time"),
     _length("exposed_wait_ns", "Waiting, exposed", tip="The part of exposed communication that is waiting"),
     _length("exposed_transfer_ns", "Transfer, exposed", tip="The part of it that is transfer"),
     _length("exposed_unmatched_ns", "Not matched, exposed"),
     _count("sets", "Sets", tip="Matched collectives that it took part in"),
     _count("partial", "Partial", tip=_PARTIAL_TIP),
-    TableColumn(
-        "is_bound", "Waits are", lambda b: "at least" if b else "", tip="Lower bounds where sets are partial"
-    ),
 )
 GROUPS = (
     TableColumn("name", "Collective"),
     TableColumn("members", "Ranks"),
+    _count("matched", "Matched"),
+    _count("partial", "Partial", tip=_PARTIAL_TIP),
+    _length("wait_ns", "Waiting", tip="Over all members"),
     TableColumn("last_label", "Most often last"),
     TableColumn("last_share", "Share", format_share, number=True),
     TableColumn("pattern", "Late", lambda p: _PATTERNS.get(p, p), tip=_LATE_TIP),
-    _length("wait_ns", "Waiting", tip="Over all members"),
-    _count("matched", "Matched"),
-    _count("partial", "Partial", tip=_PARTIAL_TIP),
     _count("unmatched", "Not matched", tip="Sets whose members do not all overlap"),
     TableColumn("how", "Found by", tip="NCCL's communicator, else by which ranks run together"),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import replace
 from viewer.analysis.collectives.late_ranks import RankComparison
 from viewer.analysis.core.units import duration_text, share_text
 from viewer.analysis.summary.inputs import MetricInputs
+from viewer.analysis.summary.late_verdicts import Verdict, names
 from viewer.analysis.summary.metric import (
     Location,
     Metric,
@@ -52,16 +53,22 @@ def _late(inputs: MetricInputs) -> Result | None:
     if not late.verdicts:
         return Result(value="none", is_usual=True, definition=f"{_LATE} Here: {late.why}.", doubt=late.doubt)
     first = late.verdicts[0]
-    others = "".join(f"; also: {v.why}" for v in late.verdicts[1:])
-    doubt = late.doubt or (first.why if first.kind == "unsure" else "")
-    names = ", ".join(inputs.study.trace.gpu_label(gpu) for gpu in first.gpus)
     return Result(
-        value=f"unsure: {first.why}" if first.kind == "unsure" else f"{first.why}{others}",
+        value="; ".join(_short(inputs, verdict) for verdict in late.verdicts),
         is_usual=None if first.kind == "unsure" else False,
-        definition=f"{_LATE} Here: {names or 'unsure'}.",
+        definition=f"{_LATE} Here: {'; '.join(verdict.why for verdict in late.verdicts)}.",
         location=_first_iteration(inputs, first.gpus[0]) if first.gpus else None,
-        doubt=doubt,
+        doubt=late.why_unsure,
     )
+
+
+def _short(inputs: MetricInputs, verdict: Verdict) -> str:
+    """Return a verdict in a few words: "rank 3: host late, 53.6 %"."""
+    words = {"ranks": "computes longer", "stage": "heaviest stage", "host": "host late", "unsure": "unsure"}
+    text = words[verdict.kind]
+    if verdict.gpus:
+        text = f"{names(inputs.study, verdict.gpus)}: {text}"
+    return text if verdict.share is None else f"{text}, {share_text(verdict.share)}"
 
 
 def _cost(inputs: MetricInputs) -> Result | None:
@@ -89,19 +96,11 @@ def _longer(inputs: MetricInputs, group: RankComparison) -> Result:
 def _evidence(inputs: MetricInputs, group: RankComparison) -> Result:
     base = max(int(group.compute_ns.max()) - int(group.excess_ns.max()), 1)
     most = int(group.excess_ns.argmax())
-    text = (
-        f"{inputs.study.trace.gpu_label(group.gpus[most])} computes "
-        f"{duration_text(int(group.excess_ns[most]))} "
-        f"({share_text(int(group.excess_ns[most]) / base)}) more than the lower half, which varies by "
-        f"{duration_text(int(group.noise_ns[most]))}"
+    name = inputs.study.trace.gpu_label(group.gpus[most])
+    return Result(
+        value=f"{name}: {share_text(int(group.excess_ns[most]) / base)} above the lower half, "
+        f"± {duration_text(int(group.noise_ns[most]))}"
     )
-    differences = inputs.late_ranks.differences
-    if differences is not None and group.longer:
-        kernels = ", ".join(f"{d.name} {share_text(d.share)}" for d in differences.kernels[:3])
-        ranges = ", ".join(f"{d.name} {share_text(d.share)}" for d in differences.ranges[:3])
-        text += "; all kernels alike: clock or power" if differences.all_alike else f"; longer: {kernels}"
-        text += f"; in {ranges}" if ranges else ""
-    return Result(value=text)
 
 
 def _spread(_: MetricInputs, group: RankComparison) -> Result:
@@ -175,8 +174,7 @@ _LONGER = (
     "the same kernels by more than 2 %, and by more than three times what varies from iteration to iteration."
 )
 _EVIDENCE = (
-    "By how much the longest exceeds the lower half, and what varies; of GPUs that compute longer which "
-    "kernels are longer, and in which NVTX ranges."
+    "By how much the longest exceeds the lower half, and how much that varies from iteration to iteration."
 )
 _COST = (
     "Exposed waiting of the other GPUs that began with this one, per iteration: median of those used. A rank "
