@@ -9,7 +9,7 @@ from tests.timeline.test_gestures import LEFT, NONE, move
 from viewer.rows import RowKind
 from viewer.state import Note
 from viewer.timeline.cards.card import SHADOW
-from viewer.timeline.cards.places import around, corner
+from viewer.timeline.cards.places import around, clear_left, corner
 from viewer.timeline.timeline import Timeline
 
 BOUNDS = QRect(300, 100, 1000, 400)
@@ -167,3 +167,10 @@ def test_a_corner_clear_of_a_target():
     assert corner(card, QRect(1200, 450, 10, 10), BOUNDS) == QRect(1100, 100, 200, 100)
     assert corner(card, QRect(300, 450, 1000, 10), BOUNDS) == QRect(1100, 100, 200, 100)
     assert corner(QSize(200, 400), QRect(300, 200, 1000, 10), BOUNDS) is None
+
+
+def test_a_card_covers_least_of_several_columns():
+    assert clear_left(200, [(400, 450), (800, 850)], BOUNDS, 420) == 458, "between them"
+    assert clear_left(400, [(400, 450), (800, 850)], BOUNDS, 420) == 858, "right of both"
+    assert clear_left(850, [(400, 500), (1150, 1170)], BOUNDS, 300) == 450
+    assert clear_left(2000, [(400, 500)], BOUNDS, 300) == 300

@@ -16,7 +16,7 @@ from viewer.state import ViewState, Window
 from viewer.timeline.background_results import BackgroundResults
 from viewer.timeline.cards.hit_text import has_text
 from viewer.timeline.cards.hover_card import HoverCard
-from viewer.timeline.cards.places import around, corner, hovered_rect
+from viewer.timeline.cards.places import around, clear_left, corner, hovered_rect
 from viewer.timeline.cards.selection_card import SelectionCard
 from viewer.timeline.cards.stall_hits import Lines, stall_about, stall_at
 from viewer.timeline.selection_links import SelectionLinks
@@ -188,9 +188,18 @@ class Cards(QObject):
             self.selection.show_range(
                 study, items, state.iterations, span, bounds, self.below_rows(), self._about_selection(study)
             )
+        if len(in_view) > 1 and self.selection.isVisible():
+            self._spread(in_view, bounds)
         self._uncover_again()
         self._raise_above()
         self._make_room()
+
+    def _spread(self, ranges: list[Window], bounds: QRect) -> None:
+        """Move the card to where it covers least of several ranges."""
+        card, canvas = self.selection, self._strips.canvas
+        ends = [tuple(bounds.left() + round(canvas.x_of(t)) for t in window) for window in ranges]
+        spans = [(max(a, bounds.left()), min(b, bounds.right() + 1)) for a, b in ends]
+        card.move(clear_left(card.width(), spans, bounds, card.x()), card.y())
 
     def _uncover_again(self) -> None:
         if self._pointed is not None:

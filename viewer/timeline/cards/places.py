@@ -64,6 +64,28 @@ def corner(size: QSize, target: QRect, bounds: QRect) -> QRect | None:
     return _first_free(corners, target, bounds, ())
 
 
+def clear_left(wide: int, spans: Sequence[tuple[int, int]], bounds: QRect, near: int) -> int:
+    """Return where a card `wide` pixels wide begins so that it covers least of some columns.
+
+    Of several such places the one nearest to `near` is taken.
+
+    Parameters
+    ----------
+    spans : sequence of (int, int)
+        Columns [left, right) that are to be seen.
+    """
+    end = bounds.right() + 1 - wide
+    places = [bounds.left(), end, near]
+    for left, right in spans:
+        places += (left - NEAR_PX - wide, right + NEAR_PX)
+
+    def covered(x: int) -> int:
+        return sum(max(0, min(x + wide, right) - max(x, left)) for left, right in spans)
+
+    inside = [x for x in places if bounds.left() <= x <= end] or [bounds.left()]
+    return min(inside, key=lambda x: (covered(x), abs(x - near)))
+
+
 def _first_free(
     places: Sequence[QRect], target: QRect, bounds: QRect, taken: Sequence[QRect]
 ) -> QRect | None:
