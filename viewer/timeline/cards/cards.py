@@ -83,7 +83,7 @@ class Cards(QObject):
         self._switched_selection: tuple[Window, ...] = ()
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._show_hover)
-        self.selection.measured.connect(self._uncover_again)
+        self.selection.measured.connect(self._give_way)
         state.card_changed.connect(self._follow_choice)
 
     def dismiss(self) -> None:
@@ -188,18 +188,20 @@ class Cards(QObject):
             self.selection.show_range(
                 study, items, state.iterations, span, bounds, self.below_rows(), self._about_selection(study)
             )
-        if len(in_view) > 1 and self.selection.isVisible():
-            self._spread(in_view, bounds)
-        self._uncover_again()
-        self._raise_above()
+        self._give_way()
         self._make_room()
 
-    def _spread(self, ranges: list[Window], bounds: QRect) -> None:
-        """Move the card to where it covers least of several ranges."""
-        card, canvas = self.selection, self._strips.canvas
-        ends = [tuple(bounds.left() + round(canvas.x_of(t)) for t in window) for window in ranges]
-        spans = [(max(a, bounds.left()), min(b, bounds.right() + 1)) for a, b in ends]
-        card.move(clear_left(card.width(), spans, bounds, card.x()), card.y())
+    def _give_way(self) -> None:
+        """Let the selection's card cover least of several ranges, and nothing of what is hovered."""
+        card, canvas, bounds = self.selection, self._strips.canvas, self._bounds()
+        start, end = self._state.axis.window
+        ranges = [item for item in self._state.selections.items if item[1] > start and item[0] < end]
+        if card.isVisible() and len(ranges) > 1:
+            ends = [[bounds.left() + round(canvas.x_of(t)) for t in window] for window in ranges]
+            spans = [(max(a, bounds.left()), min(b, bounds.right() + 1)) for a, b in ends]
+            card.move(clear_left(card.width(), spans, bounds, card.x()), card.y())
+        self._uncover_again()
+        self._raise_above()
 
     def _uncover_again(self) -> None:
         if self._pointed is not None:
