@@ -30,6 +30,23 @@ def test_a_line_ends_at_a_word_with_a_sign_and_numbers_keep_their_units(qtbot):
     assert len(seen) > 10
 
 
+def test_a_path_keeps_its_end(qtbot):
+    line = OneLine(keeps_end=True)
+    qtbot.addWidget(line)
+    path = "Rank 0 python [40000] › GPU 0 H200 › Stream 24 NCCL"
+    line.setText(path)
+    line.show()
+    seen = set()
+    for width in range(500, 60, -9):
+        line.resize(width, 20)
+        shown = QLabel.text(line)
+        seen.add(shown)
+        assert line.fontMetrics().horizontalAdvance(shown) <= width
+        assert shown == path or (shown.startswith("…") and path.endswith(shown.removeprefix("… ")))
+    assert path in seen
+    assert any(shown.endswith("Stream 24 NCCL") and shown != path for shown in seen)
+
+
 def test_a_choice_ends_at_a_word_with_a_sign(qtbot):
     box = Choice()
     qtbot.addWidget(box)

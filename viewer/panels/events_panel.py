@@ -63,7 +63,7 @@ class EventsPanel(Panel):
         self._is_new = False
         self._shown_wanted: Wanted | None = None
         self._worker, self._exporter = Worker(self), Worker(self)
-        self.where, self.total = OneLine(), OneLine()
+        self.where, self.total = OneLine(keeps_end=True), OneLine()
         self.filters = EventFilters(state)
         self.one_name = QPushButton()
         self.table, self.chart = EventTable(), DurationChart()

@@ -20,11 +20,28 @@ def cut_at_words(text: str, room: int, metrics: QFontMetrics) -> str:
     return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
 
 
-class OneLine(PlainLabel):
-    """A label that takes the width left over; `text` returns all of its text, also where it is cut."""
+def cut_before_words(text: str, room: int, metrics: QFontMetrics) -> str:
+    """Return as many of the last words of `text` as fit, after an ellipsis where some do not: for paths."""
+    if metrics.horizontalAdvance(text) <= room:
+        return text
+    ends = (f"… {text[match.end() :]}" for match in WORD_ENDS.finditer(text))
+    return next((line for line in ends if metrics.horizontalAdvance(line) <= room), "…")
 
-    def __init__(self) -> None:
+
+class OneLine(PlainLabel):
+    """A label that takes the width left over; `text` returns all of its text, also where it is cut.
+
+    Parameters
+    ----------
+    keeps_end : bool
+        Whether to cut at the beginning: of a path the end tells most.
+    """
+
+    _keeps_end = False
+
+    def __init__(self, keeps_end: bool = False) -> None:
         super().__init__()
+        self._keeps_end = keeps_end
         self._whole = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
@@ -41,7 +58,8 @@ class OneLine(PlainLabel):
         self._fit()
 
     def _fit(self) -> None:
-        super().setText(cut_at_words(self._whole, self.contentsRect().width(), self.fontMetrics()))
+        cut = cut_before_words if self._keeps_end else cut_at_words
+        super().setText(cut(self._whole, self.contentsRect().width(), self.fontMetrics()))
 
 
 class Choice(QComboBox):
