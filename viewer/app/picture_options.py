@@ -104,8 +104,8 @@ class PictureOptions(QWidget):
     def _window(self) -> tuple[int, int]:
         state, what = self._state, self.window_box.currentText()
         iteration = iteration_to_fit(state)
-        if what == SELECTION and state.selection is not None:
-            return state.selection
+        if what == SELECTION and (hull := state.selections.hull) is not None:
+            return hull
         if what == ITERATION and state.iterations is not None and iteration is not None:
             return state.iterations.start_ns(iteration), state.iterations.end_ns(iteration)
         return state.axis.limits if what == WHOLE else state.axis.window

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from viewer.analysis.time.iteration_bounds import Iterations, IterationShare
 
 NS_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 _BINARY, _DECIMAL = ("KiB", "MiB", "GiB", "TiB"), ("kB", "MB", "GB", "TB")
@@ -98,6 +102,13 @@ def format_iteration_share(share: float) -> str:
 def iteration_share_text(share: float, which: str) -> str:
     """Return it in words: "18.9 % of iteration 7", "62.3 × the length of iteration 343"."""
     return f"{format_iteration_share(share)} {'the length ' * (share >= SEVERAL)}of {which}"
+
+
+def share_of_iterations(share: IterationShare, iterations: Iterations) -> str:
+    """Return the share of one or several ranges in words, and whether the iterations are in doubt."""
+    counted = len(share.counted)
+    which = iterations.called(share.iteration) if counted == 1 else f"{counted} {iterations.plural}"
+    return iteration_share_text(share.share, which) + iterations.in_doubt
 
 
 def format_bytes(count: float) -> str:

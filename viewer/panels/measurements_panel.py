@@ -15,7 +15,7 @@ from viewer.drawing.format import (
     format_iteration_share,
     format_ns,
     format_share,
-    iteration_share_text,
+    share_of_iterations,
 )
 from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.panel import Panel
@@ -66,20 +66,17 @@ def total_text(state: ViewState, chosen: Sequence[Measurement]) -> str:
         return ""
     starts = np.array([m.start_ns for m in chosen], np.int64)
     ends = np.array([m.end_ns for m in chosen], np.int64)
-    total = union(starts, ends).total()
+    time = union(starts, ends)
+    total = time.total()
     text = f"{format_count(len(chosen))} {'range' if len(chosen) == 1 else 'ranges'}, {format_ns(total)}"
     if total < int((ends - starts).sum()):
         text += " (overlaps counted once)"
     iterations = state.iterations
-    iteration_numbers = (
-        {iterations.iteration_at(int(m)) for m in (starts + ends) // 2} if iterations else {None}
-    )
-    if iterations is None or None in iteration_numbers:
+    windows = list(zip(time.start_ns.tolist(), time.end_ns.tolist(), strict=True))
+    share = iterations.share_of(windows) if iterations is not None else None
+    if iterations is None or share is None:
         return text
-    numbers = sorted(iteration for iteration in iteration_numbers if iteration is not None)
-    length = sum(iterations.end_ns(iteration) - iterations.start_ns(iteration) for iteration in numbers)
-    which = iterations.called(numbers[0]) if len(numbers) == 1 else f"{len(numbers)} {iterations.plural}"
-    return f"{text}, {iteration_share_text(total / length, which)}{iterations.in_doubt}"
+    return f"{text}, {share_of_iterations(share, iterations)}"
 
 
 class MeasurementsPanel(Panel):

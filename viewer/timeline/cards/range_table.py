@@ -14,7 +14,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import RangeNumbers
 from viewer.analysis.time.time_breakdown import IDLE
-from viewer.drawing.format import format_count, format_ns, format_share, iteration_share_text
+from viewer.drawing.format import format_count, format_ns, format_share, share_of_iterations
 from viewer.drawing.theme import Theme
 from viewer.state import Window
 from viewer.state.navigation import ranges_text
@@ -349,9 +349,7 @@ def _where(numbers: RangeNumbers, iterations: Iterations | None) -> str:
     share = numbers.iteration
     if share is None or iterations is None:
         return "outside the iterations" if iterations else ""
-    counted = len(share.counted)
-    which = iterations.called(share.iteration) if counted == 1 else f"{counted} {iterations.plural}"
-    text = iteration_share_text(share.share, which) + iterations.in_doubt
+    text = share_of_iterations(share, iterations)
     if len(numbers.windows) > 1:
         return text
     if (pair := between(numbers, iterations)) is not None:
