@@ -20,7 +20,7 @@ class NoteEditor(QPlainTextEdit):
     -------
     written(str)
         The user finished: the text to keep.
-    given_up()
+    was_cancelled()
         The user cancelled.
     """
 
