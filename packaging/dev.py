@@ -296,6 +296,7 @@ def test_coverage(python: Path, arguments: list[str]) -> int:
     return run_steps(
         {
             "pytest": [python, "-m", "coverage", "run", "-m", "pytest", *arguments],
+            "layers": [python, ROOT / "packaging" / "coverage_layers.py"],
             "coverage": [python, "-m", "coverage", "report"],
         }
     )

@@ -234,6 +234,7 @@ def test_coverage_is_reported_after_tests_that_passed(dev, commands):
     assert dev.test(python, ["--coverage", "tests/rows"]) == 0
     assert [command[1:] for command in commands.ran] == [
         ["-m", "coverage", "run", "-m", "pytest", "tests/rows"],
+        [str(ROOT / "packaging" / "coverage_layers.py")],
         ["-m", "coverage", "report"],
     ]
     commands.codes["report"] = 2
@@ -242,6 +243,20 @@ def test_coverage_is_reported_after_tests_that_passed(dev, commands):
     commands.codes["run"] = 1
     assert dev.test(python, ["--coverage"]) == 1
     assert len(commands.ran) == 1
+
+
+def test_coverage_is_counted_layer_by_layer():
+    spec = importlib.util.spec_from_file_location("layers", ROOT / "packaging" / "coverage_layers.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    measured = {
+        name: {"summary": {"num_statements": lines, "covered_lines": ran}}
+        for name, lines, ran in (
+            ("viewer/rows/gpu.py", 10, 9), ("viewer/rows/tree.py", 30, 30),
+            ("viewer/analysis/time/scope.py", 5, 1), ("viewer/logs.py", 7, 7),
+        )
+    }  # fmt: skip
+    assert module.layers(measured) == {"analysis": (5, 1), "modules beside them": (7, 7), "rows": (40, 39)}
 
 
 def test_coverage_counts_the_layers_below_qt():
