@@ -124,6 +124,7 @@ class Study:
         self._projections: OncePerKey[Projection, pd.DataFrame] = OncePerKey()
         self._stalls: OncePerKey[int, Stalls] = OncePerKey()
         self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
+        self._bounds: OncePerKey[bool, Bounds] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
             self._orders = OncePerKey({gpu.index: early.order(gpu.index) for gpu in trace.gpus})
             self.__dict__["parts"] = early.parts
@@ -353,7 +354,8 @@ class Study:
         """The bounds as far as they are known without waiting: lost rows once the findings are."""
         from viewer.analysis.recording.bounds import bounds
 
-        return bounds(self.trace, self.parts, self.__dict__.get("findings", ()))
+        found = self.__dict__.get("findings")
+        return self._bounds.get(found is not None, lambda: bounds(self.trace, self.parts, found or ()))
 
     def projection(self, mode: Projection) -> pd.DataFrame:
         """Return the NVTX ranges projected onto the GPU (docs/definitions.md, section 5)."""

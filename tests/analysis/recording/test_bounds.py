@@ -10,6 +10,8 @@ from viewer.analysis.summary.sections import TIME
 from viewer.analysis.summary.summary import summary
 from viewer.cli.report_tables import report_tables
 from viewer.drawing.summary_tables import section_tables
+from viewer.rows import RowKind, build_rows
+from viewer.timeline.headers.header_values import figures_in
 
 
 def texts(study):
@@ -72,3 +74,15 @@ def test_lost_rows_are_known_once_the_findings_are(demo_of):
     assert fresh.known_bounds.idle == frozenset()
     assert fresh.findings
     assert fresh.known_bounds == fresh.bounds == sound.bounds
+
+
+def headers(study):
+    rows = (row for row in build_rows(study) if row.kind is RowKind.PROCESS)
+    return [figures_in(study, row, study.trace.window_ns) for row in rows]
+
+
+def test_headers_of_rows_mark_bounds(demo_of):
+    assert [figures[1][:1] for figures in headers(graphs_on_the_first())] == ["≥", "0"]
+    lost = demo_of(iterations=3, lose={2: 0.05})
+    assert lost.findings
+    assert [busy.startswith("≥ ") for busy, _ in headers(lost)] == [number == 2 for number in range(8)]

@@ -38,21 +38,20 @@ def busy_and_exposed(
     Both in [0, 1], counted over the window in view as far as it was recorded, and there over what the
     filter holds.
     """
-    if row.kind is RowKind.GPU:
-        gpus = [row.gpu]
-    elif row.kind is RowKind.PROCESS:
-        gpus = [child.gpu for child in row.children if child.kind is RowKind.GPU]
-    else:
-        return None
     idle = exposed = total = 0
-    for gpu in gpus:
-        if gpu is not None:
-            within = (scope.of(gpu) if scope else window(*seen)).clip(*seen).clip(*study.trace.span_ns)
-            spent_ns = study.parts[gpu].totals(within.start_ns, within.end_ns)
-            idle += int(spent_ns[..., IDLE].sum())
-            exposed += int(spent_ns[..., EXPOSED].sum())
-            total += within.total()
+    for gpu in _gpus(row):
+        within = (scope.of(gpu) if scope else window(*seen)).clip(*seen).clip(*study.trace.span_ns)
+        spent_ns = study.parts[gpu].totals(within.start_ns, within.end_ns)
+        idle += int(spent_ns[..., IDLE].sum())
+        exposed += int(spent_ns[..., EXPOSED].sum())
+        total += within.total()
     return (1 - idle / total, exposed / total) if total else None
+
+
+def _gpus(row: Row) -> list[int]:
+    """Return the GPU of a GPU's row, those of a process's, [] of other rows."""
+    rows = row.children if row.kind is RowKind.PROCESS else (row,)
+    return [r.gpu for r in rows if r.kind is RowKind.GPU and r.gpu is not None]
 
 
 def share(row: Row, scope: Scope | None) -> float | None:
@@ -77,7 +76,10 @@ def figures_in(study: Study | None, row: Row, seen: Window, scope: Scope | None 
     their share, alone; () for rows without one.
     """
     if study is not None and (parts := busy_and_exposed(study, row, seen, scope)) is not None:
-        return tuple(format_share(part) for part in parts)
+        bounds, gpus = study.known_bounds, frozenset(_gpus(row))
+        # Idle is an upper bound where rows were lost, so that busy is a lower one.
+        is_bound = (bool(bounds.idle & gpus), bool(bounds.exposed & gpus))
+        return tuple(f"{'≥ ' if b else ''}{format_share(p)}" for p, b in zip(parts, is_bound, strict=True))
     part = share(row, scope)
     return () if part is None else (format_share(part),)
 
