@@ -96,6 +96,8 @@ def caused_waits(collectives: Collectives, starts_ns: Int64, ends_ns: Int64) -> 
     trace, windows = collectives.trace, starts_ns.shape[1]
     gpus = len(trace.gpus)
     exposure = _Exposure(collectives)
+    # All groups at once, since blame moves between them: a rank may be late in one because it waited in
+    # another.
     groups = [a for g in collectives.groups if (a := _arrivals(collectives, g, exposure)) is not None]
     root = np.zeros((gpus, windows, len(REASONS)))
     sets, last_sets, uncertain = (np.zeros(gpus, np.int64) for _ in range(3))
@@ -105,20 +107,25 @@ def caused_waits(collectives: Collectives, starts_ns: Int64, ends_ns: Int64) -> 
     for arrivals, (_, inside) in zip(groups, places, strict=True):
         np.add.at(sets, arrivals.gpus, int(inside.sum()))
         np.add.at(last_sets, arrivals.gpus[arrivals.start_ns.argmax(axis=0)[inside]], 1)
+        # Sets outside the windows start without blame, but still hand on what others pass to them.
         amount = np.where(inside, arrivals.caused_ns, 0.0)
         np.add.at(uncertain, arrivals.gpus, np.minimum(amount, arrivals.apart_ns).sum(axis=1).astype(int))
         blame.append(amount)
     waiting = [_Waiting(groups, gpu) for gpu in range(gpus)]
     total = sum(float(b.sum()) for b in blame)
+    # Each round hands on what is left; it shrinks from round to round, since a part of every lateness is its
+    # own.
     for _ in range(_ROUNDS if windows else 0):
         blame = [_carried_back(a, amount) for a, amount in zip(groups, blame, strict=True)]
         for arrivals, amount, (window, _) in zip(groups, blame, places, strict=True):
             at = np.broadcast_to(arrivals.gpus[:, None], amount.shape)
+            # What no part explains stays with the member itself: nothing is lost on the way.
             unknown = amount * (1 - arrivals.own.sum(axis=0) - arrivals.handed - arrivals.carried)
             for reason, of_reason in enumerate((*(amount * arrivals.own), unknown)):
                 np.add.at(root[:, :, reason], (at, np.broadcast_to(window, at.shape)), of_reason)
             by_host.append(_host_arrivals(arrivals, amount))
         handed = [a.handed * amount for a, amount in zip(groups, blame, strict=True)]
+        # A ten-thousandth of all waiting is below what is shown.
         if sum(float(h.sum()) for h in handed) <= _LEFT_OVER * total:
             break
         blame = _handed_on(groups, waiting, handed)
@@ -128,6 +135,7 @@ def caused_waits(collectives: Collectives, starts_ns: Int64, ends_ns: Int64) -> 
 
 def _host_arrivals(arrivals: _Arrivals, amount: Float) -> Int64:
     """Return the arrivals with 1 µs at least of the host's blame, as `CausedWaits.by_host`."""
+    # Under a microsecond each: thousands of them would say nothing, and are summed already.
     member, column = np.nonzero(amount * arrivals.own[_HOST] >= 1_000)
     first = arrivals.start_ns.argmin(axis=0)[column]
     pairs = [
@@ -139,6 +147,7 @@ def _host_arrivals(arrivals: _Arrivals, amount: Float) -> Int64:
 
 def _window_of(arrivals: _Arrivals, starts_ns: Int64, ends_ns: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
     """Return the window of each set, outside all the one before, and whether it is inside; (sets,) each."""
+    # By the last member's own windows: it is its lateness that is counted.
     latest = arrivals.start_ns.argmax(axis=0)
     when, of = arrivals.start_ns.max(axis=0), arrivals.gpus[latest]
     window, inside = np.zeros(len(when), np.int64), np.zeros(len(when), bool)
@@ -157,6 +166,7 @@ def _carried_back(arrivals: _Arrivals, amount: Float) -> Float:
     recurrence, solved in log2(sets) steps, each over twice as many sets.
     """
     result = amount.copy()
+    # Set k receives from set k + 1; the last one has none behind it.
     factor = np.concatenate((arrivals.carried[:, 1:], np.zeros((len(amount), 1))), axis=1)
     step = 1
     while step < result.shape[1]:
@@ -202,6 +212,7 @@ def _arrivals(collectives: Collectives, group: CollectiveGroup, exposure: _Expos
         return None
     kernels, members = collectives.trace.kernels, len(group.gpus)
     starts, ends = kernels.start_ns[rows], kernels.end_ns[rows]
+    # -1, not known, is no waiting here: a wait of unknown length has no cause to be followed.
     wait = np.maximum(collectives.wait_ns[rows], 0).astype(np.int64)
     # (members, sets): how much of its wait a member has had, exposed, before the arrival at each place.
     order = np.argsort(starts, axis=0, kind="stable")
@@ -210,6 +221,8 @@ def _arrivals(collectives: Collectives, group: CollectiveGroup, exposure: _Expos
     for member, gpu in enumerate(group.gpus):
         turn = starts[member] + wait[member]
         for place in range(members):
+            # A member waits from its own arrival until its turn: arrivals before and after that count
+            # nothing.
             at = np.clip(sorted_starts[place], starts[member], turn)
             waited_until[place, member] = exposure.waits[gpu].covered(starts[member], at)
     # Exposed waiting of all between the arrivals at two neighbouring places, shared by those still to come.
@@ -230,6 +243,7 @@ def _arrivals(collectives: Collectives, group: CollectiveGroup, exposure: _Expos
     begin = np.full((members, 1), max(exposure.begins[gpu] for gpu in group.gpus))
     since = np.minimum(np.concatenate((begin, went_on[:, :-1]), axis=1), starts)
     own, handed, carried = _lateness(np.array(group.gpus), since, starts, exposure)
+    # How far a GPU's collectives end from the others' is what its clock may be off by.
     apart = ends - np.median(ends, axis=0).astype(np.int64)
     usual = np.abs(np.median(apart, axis=1)).astype(np.int64)
     return _Arrivals(
@@ -267,11 +281,14 @@ def _lateness(gpus: Int64, since: Int64, starts: Int64, exposure: _Exposure) -> 
         spent[0, member] = times[_PARTS["compute_only"]] + times[_PARTS["hidden_comm"]]
         spent[1, member], spent[2, member] = times[_PARTS["idle"]], times[_PARTS["copy_only"]]
         spent[3, member], spent[4, member] = times[_PARTS["exposed_comm"]] - wait, wait
+    # Before the first set nothing is known of being behind.
     spent[5, :, 1:] = (since - since.min(axis=0))[:, 1:]
     # What is usual is what the members that came first spent, half of all.
+    # Twice: the order of the order is the rank of each member.
     rank = np.argsort(np.argsort(starts, axis=0, kind="stable"), axis=0, kind="stable")
     prompt = rank < max(len(gpus) // 2, 1)
     usual = (spent * prompt).sum(axis=1) / prompt.sum(axis=0)
+    # Only what took longer: less of one thing does not excuse more of another.
     more = np.maximum(spent - usual[:, None, :], 0.0)
     total = more.sum(axis=0)
     parts = np.where(total > 0, more / np.where(total > 0, total, 1), 0.0)
@@ -294,6 +311,7 @@ class _Waiting:
         self.order = np.argsort(every, kind="stable")
         self.start_ns = every[self.order]
         self.wait_ns = np.concatenate(waits)[self.order].astype(np.float64)
+        # Sums of waits between any two instants in two look-ups, for all groups of the GPU together.
         self.before = np.concatenate(([0.0], np.cumsum(self.wait_ns)))
         self.places = places
 
@@ -311,6 +329,8 @@ def _handed_on(groups: list[_Arrivals], waiting: list[_Waiting], handed: list[Fl
                 high = np.searchsorted(of_gpu.start_ns, arrivals.start_ns[member])
                 waited = of_gpu.before[high] - of_gpu.before[low]
                 per_ns = np.where(waited > 0, amount[member] / np.where(waited > 0, waited, 1), 0.0)
+                # A difference array: blame for each nanosecond waited rises at the first wait and falls
+                # behind the last.
                 np.add.at(rate, low, per_ns)
                 np.add.at(rate, high, -per_ns)
         amount_of = np.empty(len(of_gpu.start_ns))

@@ -79,6 +79,7 @@ def find_differences(
     trace = launches.trace
     gpus = [*longer, *usual]
     rows = [_kernels(trace, classes, iterations, chosen, gpu) for gpu in gpus]
+    # By family: autotuning may pick another instance on each rank, and the work is the same.
     families = trace.kernels.columns.get("short_id", trace.kernels.name_id)
     time, count = _sums(trace, rows, [families[r].astype(np.int64) for r in rows], len(trace.names))
     per = max(len(chosen), 1)
@@ -103,6 +104,7 @@ def _kernels(
     """Return the compute kernels of a GPU that start in the chosen iterations."""
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
     rows = rows[~classes.is_comm(trace.kernels.name_id[rows])]
+    # By each GPU's own boundaries, and by start alone, so that a kernel is in one iteration.
     iteration = np.searchsorted(iterations.starts[gpu], trace.kernels.start_ns[rows], side="right") - 1
     return rows[np.isin(iteration, list(chosen))].astype(np.int64)
 
@@ -111,6 +113,7 @@ def _sums(trace: Trace, rows: list[Int64], codes: list[Int64], size: int) -> tup
     """Return the time and the number of kernels by code, shape (gpus, size) each."""
     time, count = np.zeros((len(rows), size), np.int64), np.zeros((len(rows), size), np.int64)
     for gpu, (of_gpu, code) in enumerate(zip(rows, codes, strict=True)):
+        # Unbuffered, and in whole nanoseconds: `bincount` with weights would sum in floats.
         np.add.at(time[gpu], code, trace.kernels.end_ns[of_gpu] - trace.kernels.start_ns[of_gpu])
         count[gpu] = np.bincount(code, minlength=size)
     return time, count
@@ -120,6 +123,7 @@ def _all_alike(more: Float, base: Float) -> bool:
     total = float(base.sum())
     if not total:
         return False
+    # Families with next to no time vary by more than any clock: they are not asked.
     excess, known = float(more.sum()) / total, base >= _MIN_FAMILY * total
     low, high = sorted((_BAND[0] * excess, _BAND[1] * excess))
     share = more[known] / base[known]
@@ -130,6 +134,7 @@ def _largest(
     name_of: Callable[[int], str], more: Float, counts: tuple[Float, Float]
 ) -> tuple[Difference, ...]:
     total = float(np.maximum(more, 0).sum())
+    # Those that make up most of the difference, not those that differ by the largest share.
     order = np.argsort(-more, kind="stable")[:_LISTED]
     before = np.concatenate(([0.0], np.cumsum(more[order])[:-1]))
     return tuple(
@@ -183,6 +188,7 @@ def _innermost_names(cover: Cover, process: int) -> Int64:
             for layer in _disjoint_layers(nvtx.start_ns[ranges], nvtx.end_ns[ranges]):
                 start, end = nvtx.start_ns[ranges[layer]], nvtx.end_ns[ranges[layer]]
                 for positions, around in cover.around(track.thread, track.domain, start, end, "process"):
+                    # The shortest around a launch is the innermost, on whichever thread it lies.
                     length = np.where(around >= 0, (end - start)[around], np.iinfo(np.int64).max)
                     inner = (around >= 0) & (length < shortest[positions])
                     shortest[positions[inner]] = length[inner]

@@ -182,12 +182,14 @@ def _join(
         first, second = group_of[pair.first], group_of[pair.second]
         gpus = [sequences[i].gpu for i in (*members[first], *members[second])]
         known = [unsteadiness[g] for g in (first, second) if g in unsteadiness]
+        # Measured by the steadier of the two groups: one loose pair must not open the door to others.
         limit = max(_STEADY_NS, _TIMES_AS_STEADY * min(known)) if known else None
         if first == second or len(set(gpus)) < len(gpus) or (limit is not None and pair.unsteady_ns > limit):
             continue
         across = product(members[first], members[second])
         if all_pairs and not fitting.issuperset((min(ab), max(ab)) for ab in across):
             continue
+        # The second group ceases to be; whoever pointed at it is pointed at the first below.
         members[first] += members.pop(second)
         unsteadiness[first] = max(pair.unsteady_ns, *known) if known else pair.unsteady_ns
         for i in members[first]:
@@ -197,6 +199,7 @@ def _join(
 
 def _tight(trace: Trace, sets: Int64) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which sets of a group end together as steadily as most of them."""
+    # The first quartile as a measure: where groups are mixed, most sets may be loose.
     spread = spread_of_ends(trace.kernels, sets)
     return spread <= max(_STEADY_NS // 2, _TIMES_AS_STEADY * int(np.percentile(spread, 25)))
 
@@ -238,6 +241,7 @@ def _with_skipped(trace: Trace, group: FoundGroup, of_stream: dict[int, KernelSe
         return group
     rows = [of_stream[m.stream].rows for m in group.members]
     at = np.array([np.searchsorted(r, s) for r, s in zip(rows, full, strict=True)])
+    # The commonest distance: where sets were skipped the distance is a multiple of it.
     period = int(np.bincount(np.diff(at[0])).argmax())
     # (members, sets): the places half-way along are as many periods on from each set as are skipped after it.
     steps = np.diff(at, axis=1) // max(period, 1)
@@ -270,6 +274,7 @@ def _settled(
     sets = [group.sets.copy() for group in kept]
     taken = np.concatenate([group.sets[group.sets >= 0] for group in further])
     for of_group in sets:
+        # A kernel is in one set of one group: those that were found elsewhere are given up here.
         of_group[np.isin(of_group, taken)] = MISSING
     completed = []
     for group in further:
@@ -287,6 +292,7 @@ def _settled(
             candidates = candidates[np.argsort(trace.kernels.end_ns[theirs[candidates]], kind="stable")]
             their_ends = trace.kernels.end_ns[theirs[candidates]]
             best = nearest_of(their_ends, ends[missing])
+            # Twice as far as steady ones end: it is one of two that ended together by chance.
             close = np.abs(their_ends[best] - ends[missing]) <= 2 * _STEADY_NS
             filled[position, missing[close]] = theirs[candidates[best[close]]]
             theirs[candidates[best[close]]] = MISSING

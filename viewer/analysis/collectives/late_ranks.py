@@ -60,6 +60,7 @@ class RankComparison:
         """The GPUs that compute longer than the lower half of the group: a rank, several, a node; or none."""
         if len(self.gpus) < 2:
             return ()
+        # Against the lower half: with several slow ranks the median of all would be one of them.
         base = int(np.median(self.compute_ns[_lower_half(self.compute_ns)]))
         is_longer = (self.excess_ns > MIN_EXCESS * base) & (self.excess_ns > TIMES_NOISE * self.noise_ns)
         return tuple(gpu for gpu, longer in zip(self.gpus, is_longer, strict=True) if longer)
@@ -122,6 +123,7 @@ def compare_stages(
             return None
         compute.append(int(np.median(np.sort([c.compute_ns[i] for c, i in known])[: (len(known) + 1) // 2])))
         noise.append(max(int(c.noise_ns[i]) for c, i in known))
+    # Stage against stage: inside a stage the ranks have been compared with one another.
     times = np.array(compute, np.int64)
     base = int(np.median(times[_lower_half(times)]))
     return RankComparison(tuple(range(len(stages))), times, None, times - base, np.array(noise, np.int64))

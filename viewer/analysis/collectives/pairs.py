@@ -135,6 +135,7 @@ class PairFits:
         samples = used.sum(axis=1) * np.minimum(ratio, 1)
         for row in np.flatnonzero(close.any(axis=1)).tolist():
             order = np.argsort(apart[row][close[row]], kind="stable")
+            # Sorted, so that the densest window of differences is found by one search.
             differences = apart[row][close[row]][order]
             begin_apart = (self._starts[first][sample[row]] - self._all_starts[nearest[row]])[close[row]]
             in_window = np.searchsorted(differences, differences + TIGHT_NS, side="right")
@@ -155,6 +156,8 @@ class PairFits:
 
     def _count(self, others: npt.NDArray[np.int64], low: Int64, high: Int64) -> npt.NDArray[np.int64]:
         """Return how many kernels of each sequence end in [low, high]."""
+        # Each sequence has a stretch of numbers of its own: one sorted array is searched for all of them at
+        # once.
         base = others * self._stretch - self._low
         limit = np.searchsorted(self._keys, base + high, side="right")
         return np.minimum(limit, self._offsets[others + 1]) - np.maximum(
@@ -166,6 +169,7 @@ class PairFits:
         after = np.searchsorted(self._keys, others * self._stretch + (times - self._low))
         low, high = self._offsets[others], self._offsets[others + 1] - 1
         after, before = np.clip(after, low, high), np.clip(after - 1, low, high)
+        # Of two that are as near the earlier one: the choice must not depend on which side is asked.
         is_before = np.abs(self._all_ends[before] - times) <= np.abs(self._all_ends[after] - times)
         return np.where(is_before, before, after)
 

@@ -37,6 +37,7 @@ class Payloads:
         if self._rows_read >= _SAMPLES and not self._rows_with_communicator:
             return None
         calls = self._launches.api_of(Kind.KERNEL)
+        # Spread over the whole recording: a stream may serve two communicators one after the other.
         sample = rows[np.unique(np.linspace(0, len(rows) - 1, _SAMPLES).astype(np.int64))]
         communicators = {self._of_call(int(calls[row])) for row in sample.tolist()}
         return communicators.pop() if len(communicators) == 1 else None
@@ -52,6 +53,8 @@ class Payloads:
             around = int(outermost(nvtx.start_ns[ranges], nvtx.end_ns[ranges], start, end)[0])
             if around < 0:
                 continue
+            # All ranges around the call, the last of which is the innermost: NCCL nests the group around its
+            # parts.
             inner = ranges[(nvtx.start_ns[ranges] <= start[0]) & (nvtx.end_ns[ranges] >= end[0])]
             for row in inner[::-1].tolist():
                 if (known := self._of_range(int(nvtx.columns["file_row"][row]))) is not None:

@@ -103,6 +103,7 @@ def _exchange(trace: Trace, pair: tuple[KernelSequence, KernelSequence]) -> bool
     Then they end together more closely than they start, and at once when the later one has come.
     """
     sets = sets_of(trace.kernels, pair)
+    # Kernels without a partner say nothing of the pair; too many of them say that it is none.
     full = (sets >= 0).all(axis=0)
     if full.mean() < MIN_EXCHANGED:
         return False
@@ -110,6 +111,8 @@ def _exchange(trace: Trace, pair: tuple[KernelSequence, KernelSequence]) -> bool
     starts, ends = trace.kernels.start_ns[sets], trace.kernels.end_ns[sets]
     if deviation(starts[0] - starts[1]) < max(_TIMES_CLOSER * deviation(ends[0] - ends[1]), _IN_STEP_NS):
         return False
+    # The later one of the two does not wait for the other: if it lasts long all the same, it waits for a
+    # third.
     shortest = (ends - starts).min(axis=0)
     from_outside = shortest > 3 * np.percentile(shortest, 10) + 20_000
     return bool(from_outside.mean() <= MAX_FROM_OUTSIDE)
@@ -123,10 +126,12 @@ def _pipeline(
     rows_of: dict[int, Int64] = {}
     for gpu in sorted({s.gpu for s in sequences}):
         rows = np.concatenate([s.rows for s in sequences if s.gpu == gpu])
+        # All streams of a GPU together: sends and receives may run on streams of their own.
         rows_of[gpu] = rows[np.argsort(kernels.start_ns[rows], kind="stable")]
     if len(rows_of) < 3:
         return [], np.empty(0, np.int64), ()
     every = np.concatenate(list(rows_of.values()))
+    # The fifth percentile: a single kernel that was cut off is no measure of a transfer.
     shortest = int(np.percentile(kernels.end_ns[every] - kernels.start_ns[every], 5))
     longest = _MAX_LAG_TIMES * shortest + _MAX_LAG_NS
     # Who waits at all lasts longer than the shortest; who waits long shows from whose start on.
@@ -141,6 +146,7 @@ def _pipeline(
         for other, rows in rows_of.items()
         if other != gpu
     }
+    # From long waits alone: short ones end after anything by chance.
     window = _usual_lag([lag[is_long[gpu]] for (gpu, _), (lag, _) in lags.items()])
     choices: dict[int, list[list[_Waits]]] = {}
     for gpu in rows_of:
@@ -168,6 +174,7 @@ def _lags(trace: Trace, waits: Int64, rows: Int64, longest_ns: int) -> tuple[Int
     """
     kernels = trace.kernels
     starts, end = kernels.start_ns[rows], kernels.end_ns[waits]
+    # A few of the last starts before the end: the one that ended the wait need not be the very last.
     last = np.searchsorted(starts, end, side="right")[:, None] - 1 - np.arange(_LAST_STARTS)
     lag = end[:, None] - starts[np.maximum(last, 0)]
     return np.where((last >= 0) & (lag <= longest_ns), lag, -1), rows[np.maximum(last, 0)]
@@ -179,6 +186,7 @@ def _usual_lag(lags: list[Int64]) -> tuple[int, int]:
     if not len(known):
         return 0, 0
     width = np.maximum(_WINDOW_NS, (known * _WINDOW_SHARE).astype(np.int64))
+    # How many lags lie in a window from each of them on: the fullest window is the transfer's.
     inside = np.searchsorted(known, known + width, side="right") - np.arange(len(known))
     at = int(inside.argmax())
     return int(known[at]), int(known[at] + width[at])
@@ -203,6 +211,8 @@ def _neighbours(length_ns: Int64, others: list[_Waits]) -> list[list[_Waits]]:
     is_long = length_ns > 0
     if is_long.sum() < MIN_WAITS:
         return []
+    # What a peer explains is taken out before the next is looked for: neighbours on both sides each explain a
+    # part.
     left = np.ones(len(length_ns), bool)
     found: list[list[_Waits]] = []
     while others:
@@ -220,6 +230,7 @@ def _neighbours(length_ns: Int64, others: list[_Waits]) -> list[list[_Waits]]:
         for one in alike:
             left &= ~one.is_explained
         others = [o for o in others if o.gpu not in taken]
+    # By time, not by number: long waits are what the peers have to answer for.
     explained = int(length_ns[~left].sum()) / max(int(length_ns.sum()), 1)
     return found if explained >= MIN_EXPLAINED else []
 

@@ -42,11 +42,13 @@ def root_waits(starts: Int64, ends: Int64, kind: CollectiveKind) -> tuple[Int64,
             waits[root] = np.clip(starts[root] - starts, 0, length)
         else:
             waits[root, root] = np.clip(starts.max(axis=0) - starts[root], 0, length[root])
+    # With the right root every member transfers equally long: any other leaves some with too much.
     transfers = length - waits
     unlike = transfers.max(axis=1) - transfers.min(axis=1)
     best = unlike.argmin(axis=0)
     at_best = unlike[best, np.arange(starts.shape[1])]
     certain = np.maximum(_CERTAIN_NS, (transfers.min(axis=(0, 1)) * _CERTAIN_SHARE).astype(np.int64))
+    # The best one is moved out of reach, so that the minimum is that of the next best.
     others = unlike + np.where(np.arange(members)[:, None] == best, np.iinfo(np.int64).max // 2, 0)
     known = (at_best <= certain) & (others.min(axis=0) > at_best + certain)
     # Where all start together nobody waits, whoever the root is.

@@ -57,6 +57,7 @@ def _by_time(kernels: Events, rows: list[Int64]) -> Int64:
         left[reference] = own[:0]
         pieces.append(sets)
     sets = np.concatenate(pieces, axis=1)
+    # A missing member must not decide when its set begins.
     starts = np.where(sets >= 0, kernels.start_ns[sets], np.iinfo(np.int64).max)
     return np.asarray(sets[:, np.argsort(starts.min(axis=0), kind="stable")])
 
@@ -71,6 +72,7 @@ def _partners(kernels: Events, own: Int64, other: Int64) -> npt.NDArray[np.int64
     apart = other_end - own_end[nearest_of(own_end, other_end)]
     shifted = other_end - int(np.median(apart))
     at = nearest_of(own_end, shifted)
+    # Seen from one side alone, two kernels could have one partner.
     mutual = nearest_of(shifted, own_end[at]) == np.arange(len(other))
     overlap = np.maximum(kernels.start_ns[own[at]], kernels.start_ns[other]) < np.minimum(
         own_end[at], other_end
@@ -89,6 +91,7 @@ def spread_of_ends(kernels: Events, sets: Int64) -> Int64:
     reference = np.take_along_axis(ends, is_there.argmax(axis=0)[None, :], axis=0)
     apart = np.where(is_there, ends - reference, 0).astype(np.float64)
     known = np.where(is_there, apart, np.nan)
+    # A constant distance is a clock's or a topology's: it is no spread.
     usual = np.array([np.median(a[~np.isnan(a)]) if not np.isnan(a).all() else 0.0 for a in known])
     rest = np.where(is_there, apart - usual[:, None], np.nan)
     return np.asarray(np.nanmax(rest, axis=0) - np.nanmin(rest, axis=0)).astype(np.int64)
