@@ -64,6 +64,17 @@ def test_stalls_too_short_for_the_zoom_are_passed_over(state):
         assert state.axis.window == window
 
 
+def test_a_walk_that_zooms_goes_on_among_the_same_stalls(state, monkeypatch):
+    monkeypatch.setattr(navigation, "SMALLEST_SHARE", 0.9)
+    state.axis.go(*state.axis.limits)
+    first = navigation.step_stall(state, "idle", 1)
+    second = navigation.step_stall(state, "idle", 1)
+    assert (first.number, second.number) == (1, 2)
+    assert (first.count, first.least_ns) == (second.count, second.least_ns)
+    state.axis.zoom(0.5, state.selection[0])
+    assert navigation.step_stall(state, "idle", -1).least_ns != first.least_ns
+
+
 def test_the_gpu_under_the_pointer_is_walked(state):
     row = next(r for r in state.rows.roots[1].walk() if r.kind is RowKind.GPU)
     state.set_hover(Hover(0, row))

@@ -222,6 +222,9 @@ def step_stall(state: ViewState, part: str, direction: int) -> Stop | None:
     window = state.axis.window
     start = state.selection[0] if state.selection else window[0] - 1 if direction > 0 else window[1]
     least = max(STALL_MIN_NS, math.ceil((window[1] - window[0]) * SMALLEST_SHARE))
+    if state.walk is not None and state.walk[:2] == (state.selection, window):
+        # The last step may have zoomed: the walk goes on among the same stalls until the user zooms.
+        least = state.walk[2]
     within = state.filter.hull if state.filter is not None else None
     stops = find_stops(parts, (part,), least, within)
     while not len(stops) and (least := least // SHORTER):
@@ -235,6 +238,7 @@ def step_stall(state: ViewState, part: str, direction: int) -> Stop | None:
     gpu_row = state.rows.gpu_row(int(stops.gpu[number]))
     if gpu_row is not None and (shown := state.rows.nearest_shown(gpu_row)) is not None:
         state.reveal(shown.key)
+    state.walk = (stall, state.axis.window, least)
     length = stall[1] - stall[0]
     return Stop(number + 1, len(stops), int(stops.together[number]), length, least, row)
 

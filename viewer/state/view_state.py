@@ -67,6 +67,9 @@ class ViewState(QObject):
     ----------
     study : Study or None
         The open trace and its numbers; ``study.loading`` says how much of it is loaded.
+    walk : (Window, Window, int) or None
+        Where the last step from stall to stall has led: the stall, the window, and the length in ns of the
+        shortest stall that it stops at.
     is_restoring : bool
         A trace is being shown as its session left it: whatever starts now runs at background priority.
 
@@ -125,6 +128,7 @@ class ViewState(QObject):
         self.stall_number: int | None = None
         self.listing: Listing | None = None
         self.hover: Hover | None = None
+        self.walk: tuple[Window, Window, int] | None = None
         self.overlays: frozenset[str] = frozenset()
         self.card: CardForm = "full"
         self.iteration: int | None = None
