@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from viewer.demo.program import COMPUTE, FLUSH, PREEMPTED, WAIT, Do, Script, Step
+from viewer.demo.program import COMPUTE, DATA, FLUSH, PREEMPTED, WAIT, Do, Script, Step
 
 Fault = Literal[
-    "busy-cpu", "item", "malloc", "tiny-kernels", "event-wait", "preempted", "buffer-flush", "polling"
+    "busy-cpu",
+    "item",
+    "malloc",
+    "tiny-kernels",
+    "event-wait",
+    "preempted",
+    "buffer-flush",
+    "polling",
+    "broadcast",
 ]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
@@ -20,11 +28,13 @@ RANGES: dict[Fault, str] = {
     "preempted": "collate_batch",
     "buffer-flush": "next_microbatch",
     "polling": "await_transfer",
+    "broadcast": "broadcast_buffers",
 }
 """The NVTX range in which each fault happens."""
 
 BUSY_MS, MALLOC_MS, WAIT_MS = 9.0, 6.0, 4.0
 METRICS, TINY_KERNELS = 12, 300
+BROADCAST_US = 240
 PREEMPTED_MS, FLUSH_MS, POLLING_MS = 8.0, 7.0, 6.0
 
 
@@ -57,6 +67,9 @@ def inject_fault(w: Script, kind: Fault) -> None:
         for _ in range(round(POLLING_MS * 1e3 / 12)):
             w.call("cudaEventQuery_v3020", 3, 0.05)
         w.kernel("dropout_add", 58)
+    elif kind == "broadcast":
+        w.collective("broadcast", BROADCAST_US, "data", DATA, "ncclBroadcast")
+        w.await_collective(DATA)
     else:
         for _ in range(4):
             w.kernel("fc1", 724)

@@ -281,6 +281,7 @@ KERNELS: dict[str, Kernel] = {
     "all_reduce": _nccl("AllReduce_Sum_bf16_RING_LL", 24),
     "all_reduce_f32": _nccl("AllReduce_Sum_f32_RING_LL", 2),
     "reduce_scatter": _nccl("ReduceScatter_Sum_f32_RING_LL", 16),
+    "broadcast": _nccl("Broadcast_RING_LL", 16),
     "all_gather": _nccl("AllGather_RING_LL", 16),
 }
 """The kernels by their keys in `viewer.demo.loops`."""

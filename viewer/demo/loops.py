@@ -138,9 +138,11 @@ def _checkpoint(w: Script) -> None:
     w.finish()
 
 
-def megatron(cold: bool, clean: bool, checkpoint: bool, fault: Fault | None) -> Program:
+def megatron(
+    cold: bool, clean: bool, checkpoint: bool, fault: Fault | None, one_stream: bool = False
+) -> Program:
     """Return one iteration of the training loop, inside its range ``Iteration {iteration}``."""
-    w = Script(cold=cold)
+    w = Script(cold=cold, one_stream=one_stream)
     all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
     w.push("Iteration {iteration}")
     w.begin(LOADER, LOADER_ARGB)

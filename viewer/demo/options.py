@@ -49,11 +49,13 @@ class DemoOptions:
         The rank whose compute kernels take 6 % longer; None, or a rank that does not exist, for no slow rank.
     fault : Fault or None
         A fault to inject, in a separate NVTX range: a busy CPU, numbers fetched one by one, an allocation,
-        launch-bound tiny kernels, a late event of another GPU, a lost core, the profiler's own work, or a
+        launch-bound tiny kernels, a late event of another GPU, a lost core, the profiler's own work, a
         loop that polls.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
         prefetched, faster links between the ranks.
+    one_stream : bool
+        All groups take turns on one NCCL stream, and their all-reduces have one name, as with XLA.
     shift : mapping of int to int
         Nanoseconds by which a rank's GPU rows are off (negative: early); its CPU rows stay.
     drift : mapping of int to int
@@ -78,6 +80,7 @@ class DemoOptions:
     slow_rank: int | None = 5
     fault: Fault | None = None
     clean: bool = False
+    one_stream: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
     drift: Mapping[int, int] = field(default_factory=dict)
     lose: Mapping[int, float] = field(default_factory=dict)
@@ -132,6 +135,7 @@ class DemoOptions:
             sorted(self.lose.items()),
             self.oddities,
             self.rank_faults.facts,
+            self.one_stream,
             self.marking,
             self.seed,
         )

@@ -48,6 +48,7 @@ class Step:
     `host_ns` is the duration of the call (of the wait, for a pause), `work_ns` that of the operation it puts
     on `stream`. A stream wait makes `stream` wait until the queue of `other` is empty; without `other` it
     waits for an event of another GPU, `late_ns` after its own queue is empty.
+    With `has_root` a collective waits for the first rank of its group alone.
     `spread` is the relative standard deviation of the work, or of the call if there is no work.
     """
 
@@ -70,6 +71,7 @@ class Step:
     argb: int | None = None
     os_call: str = ""
     blocking: bool = False
+    has_root: bool = False
     spread: float = 0.04
 
 
@@ -99,6 +101,7 @@ class Script:
 
     quiet: bool = False
     cold: bool = False
+    one_stream: bool = False
     thread: Thread = "main"
     steps: list[Step] = field(default_factory=list)
     ranges: list[tuple[int, int]] = field(default_factory=list)
@@ -143,7 +146,12 @@ class Script:
         self.add(Step(Do.KERNEL, self.thread, api, 4_600, round(us * 1e3), COMPUTE, kernel=key, spread=0.008))
 
     def collective(self, key: str, us: float, group: Group, stream: int, call: str) -> None:
-        """Issue a collective as PyTorch does: NCCL's stream first waits for the compute stream."""
+        """Issue a collective as PyTorch does: NCCL's stream first waits for the compute stream.
+
+        With `one_stream` as XLA does: all groups take turns on one stream, all-reduces under one name.
+        """
+        if self.one_stream:
+            stream, key = TENSOR, "all_reduce" if key.startswith("all_reduce") else key
         if self.cold and group not in self.loaded:
             self.loaded.add(group)
             self.push("ncclCommInitRankConfig", domain="NCCL")
@@ -165,6 +173,7 @@ class Script:
                 stream,
                 kernel=key,
                 group=group,
+                has_root=key == "broadcast",
                 spread=0.03,
             )
         )
@@ -173,6 +182,7 @@ class Script:
 
     def await_collective(self, stream: int) -> None:
         """Make the compute stream wait until the queue of NCCL's stream is empty."""
+        stream = TENSOR if self.one_stream else stream
         self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=COMPUTE, other=stream))
 
     def copy(

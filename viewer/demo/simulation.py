@@ -113,7 +113,8 @@ class SimulatedJob:
         place = iteration % SAMPLE_ITERATIONS
         if self.options.like == "distca":
             return _distca(cold, place == 0, place == SAMPLE_ITERATIONS - 1)
-        return _megatron(cold, self.options.clean, self.is_checkpoint(iteration), self.options.fault)
+        o = self.options
+        return _megatron(cold, o.clean, self.is_checkpoint(iteration), o.fault, o.one_stream)
 
     def run(self) -> Iterator[SimulatedIteration]:
         """Time the iterations one after another."""
@@ -186,6 +187,9 @@ def _time_iteration(
                 # there: all members end together, apart from the jitter.
                 padded, owner = members[step.group]
                 last = start[padded].max(axis=1)[owner]
+                if step.has_root:
+                    # Each member waits for the root alone, the first of its group.
+                    last = np.maximum(start, start[padded[:, 0]][owner])
                 stop = last + work[i][padded[:, 0]][owner] + finish_jitter[i]
             else:
                 stop = start + work[i]

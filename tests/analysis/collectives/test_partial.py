@@ -125,7 +125,7 @@ def test_ranks_that_only_run_in_step_are_no_group():
     maker, random = TraceMaker(), np.random.default_rng(3)
     for k in range(80):
         for rank in range(4):
-            start = k * MS + int(random.integers(0, 20 * US))
+            start = k * MS + int(random.integers(0, 60 * US))
             maker.kernel(start, start + 100 * US, REDUCE, stream=20, process=rank)
     found = study_of(maker).collectives
     assert found.groups == ()

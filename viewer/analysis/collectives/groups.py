@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from viewer.analysis.collectives.common_sets import common_sets, partitions
 from viewer.analysis.collectives.kinds import collective_kind
 from viewer.analysis.collectives.pairs import KernelSequence, PairFit, PairFits, nearest_of
 from viewer.analysis.collectives.payloads import Payloads
@@ -148,8 +149,9 @@ def by_timing(
         for stream, rows in taken.items():
             pool[stream] = [np.setdiff1d(_joined(pool[stream]), rows, assume_unique=True)]
     if not further:
-        return whole
-    return _settled(trace, kept, [_with_skipped(trace, g, of_stream) for g in further], pool)
+        return _with_common(trace, whole)
+    further = [_with_skipped(trace, g, of_stream) for g in further]
+    return _with_common(trace, _settled(trace, kept, further, pool))
 
 
 def _joined(rows: list[Int64]) -> Int64:
@@ -228,6 +230,28 @@ def _tight_sets(trace: Trace, members: list[KernelSequence]) -> FoundGroup | Non
 def _of_sets(members: tuple[KernelSequence, ...], sets: Int64) -> FoundGroup:
     rows = [np.sort(of_member[of_member >= 0]) for of_member in sets]
     return FoundGroup(tuple(replace(m, rows=r) for m, r in zip(members, rows, strict=True)), "timing", sets)
+
+
+def _with_common(trace: Trace, groups: list[FoundGroup]) -> list[FoundGroup]:
+    """Return groups of one name, with what several of them do together as a group of its own.
+
+    A single such set is left out: its members waited for ranks outside the group.
+    """
+    result: list[FoundGroup] = []
+    for partition in partitions([tuple(m.gpu for m in g.members) for g in groups]):
+        parts = [groups[number] for number in partition]
+        columns = common_sets(trace.kernels, [g.sets for g in parts])
+        if not len(columns[0]):
+            result += parts
+            continue
+        rest = [np.delete(g.sets, c, axis=1) for g, c in zip(parts, columns, strict=True)]
+        result += [_of_sets(g.members, r) for g, r in zip(parts, rest, strict=True) if r.shape[1]]
+        if len(columns[0]) > 1:
+            members = [m for g in parts for m in g.members]
+            sets = np.concatenate([g.sets[:, c] for g, c in zip(parts, columns, strict=True)])
+            order = np.argsort([m.gpu for m in members], kind="stable")
+            result.append(_of_sets(tuple(members[i] for i in order), sets[order]))
+    return result
 
 
 def _with_skipped(trace: Trace, group: FoundGroup, of_stream: dict[int, KernelSequence]) -> FoundGroup:

@@ -23,6 +23,7 @@ MIN_EXCESS = 0.02
 """A rank computes longer from this share above the lower half of its group on."""
 TIMES_NOISE = 3
 """It exceeds them by more than this many times what varies from iteration to iteration."""
+_ENOUGH = 5
 _TO_DEVIATION = 1.4826
 """From the median deviation to the standard one."""
 
@@ -182,7 +183,11 @@ def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -
     # Iteration by iteration: what makes an iteration longer on all of them is no difference between them.
     above = compute - np.median(compute[_lower_half(median)], axis=0)
     excess = np.median(above, axis=1)
-    noise = _TO_DEVIATION * np.median(np.abs(above - excess[:, None]), axis=1)
+    if compute.shape[1] >= _ENOUGH:
+        noise = _TO_DEVIATION * np.median(np.abs(above - excess[:, None]), axis=1)
+    else:
+        # The median of three may be near by chance, where the farthest is not.
+        noise = np.abs(above - excess[:, None]).max(axis=1)
     return RankComparison(
         members,
         median,

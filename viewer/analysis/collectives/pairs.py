@@ -16,7 +16,7 @@ from viewer.trace.events import Int64
 MAX_END_APART_NS = 50_000
 TIGHT_NS = 4_000
 """The width of the window in which the differences between the ends of real partners lie."""
-_IN_STEP_NS = 1_000
+_IN_STEP_NS = 5_000
 _SAMPLES = 256
 _MIN_TIGHT = 5
 _MIN_RATIO, _MIN_COMMON = 0.5, 3
