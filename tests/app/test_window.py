@@ -21,6 +21,7 @@ from viewer.app.trace_controller import shape_text
 from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.drawing.times import TimeError
+from viewer.panels.events_panel import EventsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.notes_panel import NotesPanel
 from viewer.rows import build_rows
@@ -176,12 +177,16 @@ def test_new_rules_keep_the_view(window, qtbot):
     state = window.state
     state.rows.set_expanded([state.rows.roots[0].key], True)
     state.axis.go(10 * MS, 20 * MS)
-    old, unfolded = state.study, set(state.rows.expanded)
+    state.list_events(state.rows.roots[0].key)
+    old, unfolded, listing = state.study, set(state.rows.expanded), state.listing
     with qtbot.waitSignal(window.loader.finished):
         window.target.apply_rules()
     assert state.study is not old
     assert state.axis.window == (10 * MS, 20 * MS)
     assert state.rows.expanded == unfolded
+    assert state.listing == listing
+    events = window.findChild(EventsPanel)
+    qtbot.waitUntil(lambda: events.events is not None and events.events.study is state.study)
 
 
 def test_an_exception_in_a_slot_is_shown_once_and_ends_nothing(window, crashes, qtbot, monkeypatch):

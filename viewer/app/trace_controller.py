@@ -236,7 +236,7 @@ class TraceController(QObject):
         state.leave()
         left = take_snapshot(state)
         if is_again:
-            self._take(loaded)
+            self._take(loaded, left.listing)
             apply_session(state, left.session)
         elif is_more:
             first_view, self._first_view = self._first_view, None
