@@ -100,6 +100,18 @@ def test_several_selected_ranges_count_together(state, demo_study):
     assert set(order.tolist()) == each >= {20, 50, 51}
 
 
+def test_few_and_many_ranges_are_taken_alike(state, demo_study):
+    events = gather(demo_study, row_of(state, "stream"))
+    start, end = events.events.start_ns, events.events.end_ns
+    ranges = [(int(start[i]), int(end[i])) for i in range(0, 400, 10)]
+    many = set(listed(events, selection=tuple(ranges)).order.tolist())
+    few = set()
+    for pair in ranges:
+        few |= set(listed(events, selection=(pair,)).order.tolist())
+    assert many == few
+    assert len(ranges) <= len(many) < len(events)
+
+
 def test_an_event_of_no_length_at_the_edge_counts_as_a_nanosecond(state, demo_study):
     events = gather(demo_study, row_of(state, "stream"))
     start = int(events.events.start_ns[30])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from viewer.analysis.core.intervals import union
+from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.launches.launches import UNKNOWN
 from viewer.analysis.time.scope import Scope
 from viewer.drawing.times import TimeError, parse_ns
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from viewer.state.jobs import IsCancelled
 
 BINS_PER_DECADE = 8
+_FEW = 16
 _LONGEST = int(np.iinfo(np.int64).max)
 _COMPARED = re.compile(r"\s*(>=|<=|>|<|≥|≤)\s*(.+)")
 
@@ -182,7 +183,7 @@ def _passing(events: EventSet, wanted: Wanted) -> Positions:
     end = np.maximum(events.events.end_ns, start + 1)
     if wanted.selection:
         low, high = np.array(wanted.selection, np.int64).T
-        mask &= union(low, high).covered(start, end) > 0
+        mask &= _meets(union(low, high), start, end)
     for scope in wanted.scopes:
         mask &= _touches(events, scope, start, end)
     return np.flatnonzero(mask).astype(np.int32)
@@ -194,10 +195,23 @@ def _touches(
     """Return which events touch a scope, on their own GPU; what belongs to no GPU in its joint time."""
     if events.row.gpu is not None or not scope.iterations:
         # A range is the same on all GPUs.
-        return scope.of(events.row.gpu).covered(start, end) > 0
+        return _meets(scope.of(events.row.gpu), start, end)
     gpu = gpu_of(events, np.arange(len(events), dtype=np.int32))
     mask = np.zeros(len(events), bool)
     for number in np.unique(gpu).tolist():
         rows = np.flatnonzero(gpu == number)
-        mask[rows] = scope.of(number if number >= 0 else None).covered(start[rows], end[rows]) > 0
+        mask[rows] = _meets(scope.of(number if number >= 0 else None), start[rows], end[rows])
+    return mask
+
+
+def _meets(
+    time: Intervals, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which events share time with a set of time; each event has some length."""
+    if len(time) > _FEW:
+        return time.covered(start, end) > 0
+    # A comparison costs a hundredth of the two binary searches.
+    mask = np.zeros(len(start), bool)
+    for low, high in zip(time.start_ns.tolist(), time.end_ns.tolist(), strict=True):
+        mask |= (start < high) & (end > low)
     return mask
