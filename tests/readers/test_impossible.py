@@ -84,6 +84,18 @@ def test_other_streams_and_short_overlaps_are_no_fault(opened):
     assert sorted(trace.kernels.end_ns.tolist()) == [3 * MS, 10 * MS, 13 * MS, 14 * MS]
 
 
+def test_a_kernel_that_outlasts_one_later_one_by_little_may_have_been_overtaken(opened):
+    little = opened({exports.KERNELS: kernels((1 * MS, 4 * MS), (2 * MS, 3 * MS), (5 * MS, 6 * MS))})
+    assert little.kernels.end_ns.tolist() == [4 * MS, 3 * MS, 6 * MS]
+    assert notes(little) == []
+
+
+def test_one_that_outlasts_one_by_far_is_cut(opened):
+    trace = opened({exports.KERNELS: kernels((1 * MS, 40 * MS), (2 * MS, 3 * MS), (50 * MS, 60 * MS))})
+    assert trace.kernels.end_ns.tolist() == [2 * MS, 3 * MS, 60 * MS]
+    assert len(notes(trace)) == 1
+
+
 def test_migrations_of_unified_memory_are_in_no_order(opened):
     copy = exports.kernel(bytes=4, copyKind=11, srcKind=4, dstKind=4)
     rows = [copy | {"start": at * MS, "end": end * MS} for at, end in ((1, 10), (2, 3), (4, 5))]

@@ -130,6 +130,7 @@ def _five_categories(
 
     Bounds are marked "≥" and "≤". Below the GPUs stand the physical ones that several processes share.
     """
+    spins = any(gpu["spinning_ns"] for gpu in facts["gpus"])
     rows = []
     for number, (gpu, doubt) in enumerate(zip(facts["gpus"], doubts, strict=True)):
         times = [
@@ -137,12 +138,16 @@ def _five_categories(
             for category in (*CATEGORIES, "no_kernel")
         ]
         name = f"{_name(gpu)} !" if doubt else _name(gpu)
-        rows.append([name, *times, format_count(gpu["launches"])])
+        spinning = [_length(gpu["spinning_ns"], length_ns)] * spins
+        rows.append([name, times[0], *spinning, *times[1:], format_count(gpu["launches"])])
     for board in facts["shared_boards"]:
         times = [_length(board[f"{category}_ns"], length_ns) for category in CATEGORIES]
         no_kernel = _length(board["copy_only_ns"] + board["idle_ns"], length_ns)
-        rows.append([f"physical GPU {board['physical']}, all processes", *times, no_kernel, ""])
-    return _table("", ("GPU", *CATEGORY_TITLES.values(), "no kernel running", "launches"), _cut(rows))
+        name = f"physical GPU {board['physical']}, all processes"
+        rows.append([name, times[0], *[""] * spins, *times[1:], no_kernel, ""])
+    first, *rest = CATEGORY_TITLES.values()
+    heads = ("GPU", first, *["of it spinning"] * spins, *rest, "no kernel running", "launches")
+    return _table("", heads, _cut(rows))
 
 
 def _length(ns: int, total_ns: int) -> str:

@@ -13,8 +13,12 @@ from viewer.trace.model import IMPOSSIBLE
 Mask = npt.NDArray[np.bool_]
 
 _NAMED = 3
-_TOO_LONG_NS = 100_000
-"""An operation is cut only where it reaches so far beyond the start of the next one of its stream."""
+_TOO_LONG_NS, _FAR_TOO_LONG_NS = 100_000, 5_000_000
+"""An operation is cut only where it reaches so far beyond the start of the next one of its stream.
+
+The first where it outlasts two later ones at least, the second where it outlasts one: a kernel that is
+launched before the one in front has ended may be over first.
+"""
 
 
 def impossible_note(table: str, rows: npt.NDArray[np.generic], what: str, done: str) -> str:
@@ -55,8 +59,11 @@ def overlong(events: Events) -> tuple[Events, Int64]:
     owner = np.searchsorted(events.offsets, suspects, side="right") - 1
     last_of_owner = events.offsets[owner + 1]
     after = suspects + 1
-    is_wrong = (after < last_of_owner) & (start[suspects] < start[np.minimum(after, len(start) - 1)])
-    is_wrong &= ~_in_graph(events, suspects) & ~_in_graph(events, np.minimum(after, len(start) - 1))
+    is_wrong = (after < last_of_owner) & (start[suspects] < start[after])
+    is_wrong &= ~_in_graph(events, suspects) & ~_in_graph(events, after)
+    second = np.minimum(after + 1, len(start) - 1)
+    outlasts_two = (after + 1 < last_of_owner) & (end[suspects] >= end[second])
+    is_wrong &= outlasts_two | (end[suspects] > start[after] + _FAR_TOO_LONG_NS)
     is_wrong &= ~events.migrations()[suspects]
     rows = suspects[is_wrong]
     if not len(rows):

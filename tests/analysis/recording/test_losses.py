@@ -151,6 +151,10 @@ def test_ranges_that_held_no_calls_before_or_come_once_more_are_no_loss():
         maker.range(200_000 + number * 100, 200_050 + number * 100, "log line")
     assert not found(Study(maker.trace()), "stopped-calls"), "log lines never launch"
     assert not found(Study(ranges_with_calls(20, 20).trace()), "stopped-calls")
+    idle = ranges_with_calls(10, 10)
+    for number in range(30):
+        idle.range(200_000 + number * 1_000, 200_500 + number * 1_000, f"step {10 + number}")
+    assert not found(Study(idle.trace()), "stopped-calls"), "a loop that has nothing to do turns faster"
 
 
 def test_clean_jobs_have_lost_nothing(demo_of):

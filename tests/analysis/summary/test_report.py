@@ -115,6 +115,9 @@ def test_a_physical_gpu_of_two_processes_stands_beside_each():
     assert first["board"] == second["board"]
     assert (first["board"]["idle_ns"], first["board"]["compute_only_ns"]) == (20, 80)
     assert report(made())["gpus"][0]["board"] is None
+    (metric,) = [n for n in report(Study(maker.trace(), BUILTIN))["summary"] if n["key"] == "physical_idle"]
+    assert (metric["value"], metric["per_gpu"]) == (20, [20, 20])
+    assert "physical_idle" not in {n["key"] for n in report(made())["summary"]}
 
 
 def test_a_window_is_clipped_to_the_recording_and_says_so():

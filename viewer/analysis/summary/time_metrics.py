@@ -9,7 +9,7 @@ from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import Metric, Result, longest_intervals, share_under, sum_of
 from viewer.analysis.summary.sections import TIME
-from viewer.analysis.time.time_breakdown import CATEGORIES, without_kernel
+from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE, without_kernel
 
 _IN_GRAPHS = "CUDA graphs are recorded as one piece here and may hold more of it: this is a lower bound."
 
@@ -51,6 +51,23 @@ def _exposed(inputs: MetricInputs) -> Result:
 def _idle(inputs: MetricInputs) -> Result:
     title = inputs.study.bounds.titled("idle", "idle")
     return replace(_category("idle", inputs), title=title if title != "idle" else "")
+
+
+def _physical_idle(inputs: MetricInputs) -> Result | None:
+    """Return the idle time of the physical GPU beside each that shares one; None where none is shared."""
+    board_of = {gpu: board for board in inputs.study.shared_gpus for gpu in board.gpus}
+    if not board_of:
+        return None
+    per_gpu: list[int | None] = []
+    for gpu, within in enumerate(inputs.scope.within):
+        if (board := board_of.get(gpu)) is None:
+            per_gpu.append(None)
+            continue
+        totals = board.parts.totals(within.start_ns, within.end_ns)
+        per_gpu.append(int(totals[..., IDLE].sum()))
+    # Each physical GPU once, by the first of its processes.
+    firsts = [board.gpus[0] for board in inputs.study.shared_gpus]
+    return Result(value=sum(per_gpu[gpu] or 0 for gpu in firsts), per_gpu=tuple(per_gpu), is_sum=True)
 
 
 def _no_kernel(inputs: MetricInputs) -> Result:
@@ -125,6 +142,15 @@ METRICS = (
         "Nothing runs on any stream of the GPU, no kernel and no copy.",
         _idle,
         share_under(0.05),
+    ),
+    Metric(
+        "physical_idle",
+        TIME,
+        "idle of the physical GPU",
+        "ns",
+        "Nothing runs on the physical GPU that several processes share, of any of them: each process alone "
+        "looks idle while another one works.",
+        _physical_idle,
     ),
     Metric(
         "no_kernel",
