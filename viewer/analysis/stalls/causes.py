@@ -75,6 +75,8 @@ _CAUSE_OF = {
     LAUNCH_TO_START: ON_GPU_SIDE,
     GPU_SIDE: ON_GPU_SIDE,
 }
+# An array, so that a whole GPU's stalls get their causes by one indexing; made from names, so that the order
+# of either tuple may change.
 _CAUSE_OF_SHARE = np.array([IDLE_CAUSES.index(_CAUSE_OF[share]) for share in range(len(SHARES))], np.int8)
 
 LAUNCHES = 10
@@ -113,6 +115,8 @@ class Causes:
     @classmethod
     def empty(cls, count: int, thread: Indices) -> Causes:
         """Return the causes of stalls of which only the thread is known."""
+        # Copies below: the columns are written to by mask, and one array under six names would share the
+        # writes.
         none = np.full(count, -1, np.int64)
         shares = np.zeros((len(SHARES), count), np.int64)
         return cls(shares, np.zeros(count, np.int8), thread, *(none.copy() for _ in range(6)))
@@ -146,6 +150,8 @@ def find_causes(
     queued = known & (stop == start_ns)
     if len(api):
         queued &= api.end_ns[calls] <= start_ns
+    # A call that was still running when the GPU fell idle did not fill the queue in time: its thread is to be
+    # asked. One that had returned did, and what held the operation up is on the GPU's side.
     split = known & ~queued
     # Each stall is in one of the three masks, so that its shares sum to its length.
     causes.shares[UNKNOWN, ~known] = (end_ns - start_ns)[~known]
@@ -154,6 +160,8 @@ def find_causes(
     causes.shares[OTHER_CALL, split] = (stop - begin - in_profiler)[split]
     causes.shares[PROFILER, split] = in_profiler[split]
     causes.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
+    # In this order: whom to follow is decided by the launching thread's shares, the calls are named of
+    # whoever is followed, and the profiler takes from the shares that come out of that.
     _split_threads(hosts, causes, split, causes.thread, start_ns, begin)
     _follow(hosts, causes, split, start_ns, end_ns, begin, launch)
     _name_calls(hosts, causes, split, start_ns, begin, stop, launch)
@@ -167,6 +175,7 @@ def _in_profiler(
 ) -> Int64:
     """Return how much of each launching call, [begin, stop), is the profiler's own work on its thread, ns."""
     inside = np.zeros(len(begin), np.int64)
+    # Thread by thread, since each has its own set of intervals, which answers all windows in one search.
     for thread, stalls in _by_thread(np.where(rows, threads, -1)):
         inside[stalls] = hosts.time(thread).profiler.covered(begin[stalls], stop[stalls])
     return inside
@@ -183,6 +192,8 @@ def placed(hosts: Hosts, start_ns: Int64, end_ns: Int64, launch: Indices) -> Cau
 
 def threads_of(trace: Trace, calls: Indices) -> Indices:
     """Return the threads of some API calls, -1 for a call of -1."""
+    # On the right: threads without calls share their offset with the next one, which is the one that owns the
+    # call.
     thread = np.searchsorted(trace.api.offsets, calls, side="right") - 1
     return np.where(calls >= 0, thread, -1)
 
@@ -208,13 +219,18 @@ def _follow(
 
     Of the threads of the process whose ranges hold the launching call, that is the one that launches most.
     """
+    # Not recorded may be not working, but only where something was recorded of other times: else every thread
+    # would be passed over.
     idle = causes.shares[OFF_CPU] + (causes.shares[UNKNOWN] if hosts.is_recorded else 0)
     waited = split & (2 * idle >= end - start)
     for thread, stalls in _by_thread(np.where(waited, causes.thread, -1)):
+        # An owner takes the stalls that it can explain, and leaves the rest to the next.
         for owner in _owners(hosts, thread):
             rest = stalls[causes.followed[stalls] < 0]
             if not len(rest):
                 break
+            # The call has to lie inside the owner's range: two threads that work side by side have ranges
+            # around the stall, and only one of them waits for this launch.
             rest = rest[_holds(hosts.trace, owner, launch[rest])]
             inside = hosts.inside(owner, start[rest], end[rest])
             rest, inside = rest[inside >= 0], inside[inside >= 0]
@@ -230,6 +246,8 @@ def _follow(
 def _owners(hosts: Hosts, thread: int) -> list[int]:
     """Return the other threads of the process that have ranges, those that launch most first."""
     owners = hosts.owners(hosts.trace.threads[thread].process)
+    # One more is taken than is tried, as the thread itself may be among the first. Few are tried, since a
+    # process may have hundreds of threads with ranges, each of which costs a search in all stalls.
     return [owner for owner in owners[: _OWNERS_TRIED + 1] if owner != thread][:_OWNERS_TRIED]
 
 
@@ -272,6 +290,7 @@ def _under_the_profiler(hosts: Hosts, causes: Causes, process: int, start: Int64
     in a call that ought to be short, or was not recorded.
     """
     work = hosts.profiler_of(process)
+    # Most traces have no record of the profiler's work, and the search for the largest share is not free.
     if not len(work):
         return
     covered = work.covered(start, end)
@@ -279,6 +298,7 @@ def _under_the_profiler(hosts: Hosts, causes: Causes, process: int, start: Int64
     under = np.flatnonzero(
         np.isin(largest, (HOST, UNKNOWN, OTHER_CALL)) & (covered >= _UNDER_THE_PROFILER * (end - start))
     )
+    # No more than the share has: the shares of a stall sum to its length, and none is negative.
     moved = np.minimum(covered[under], causes.shares[largest[under], under])
     causes.shares[largest[under], under] -= moved
     causes.shares[PROFILER, under] += moved
@@ -291,12 +311,15 @@ def _decide(hosts: Hosts, causes: Causes, start: Int64, end: Int64, queued_ns: I
     bound = _is_launching(hosts, causes, start, end) & (queued_ns < NEAR_ZERO_NS)
     calls = causes.other_call
     own = (calls >= 0) & (hosts.is_launch[np.maximum(calls, 0)] if len(hosts.is_launch) else False)
+    # In a stall longer than the usual time between two launches a single call was slow, or the host busy;
+    # that it launches a lot around it does not explain it.
     brief = end - start <= BETWEEN_LAUNCHES_NS
     bound &= (
         (largest == LAUNCH_TO_START)
         | ((largest == OTHER_CALL) & own & brief)
         | (((largest == HOST) | (largest == UNKNOWN)) & brief)
     )
+    # An operation that starts at once when it is launched had been waited for, whatever the pace.
     bound |= (largest == LAUNCH_TO_START) & (queued_ns < NEAR_ZERO_NS)
     # Where a blocking call had emptied the queue, it is the cause, not the pace of the launches.
     blocked = causes.drained_by[bound] >= 0
@@ -305,6 +328,7 @@ def _decide(hosts: Hosts, causes: Causes, start: Int64, end: Int64, queued_ns: I
 
 def _is_launching(hosts: Hosts, causes: Causes, start: Int64, end: Int64) -> npt.NDArray[np.bool_]:
     """Return where the launching thread launches at least ten times in the surrounding millisecond."""
+    # Not (start + end) // 2: two times near the end of int64 would overflow.
     middle = start + (end - start) // 2
     launching = np.zeros(len(start), bool)
     for thread, stalls in _by_thread(causes.thread):
@@ -314,6 +338,7 @@ def _is_launching(hosts: Hosts, causes: Causes, start: Int64, end: Int64) -> npt
 
 def _by_thread(threads: Indices) -> Iterator[tuple[int, Indices]]:
     """Yield each thread and the positions at which it stands, in order; -1 stands for no thread."""
+    # Stable, so that the stalls of a thread stay by start, which the searches behind rely on.
     order = np.argsort(threads, kind="stable")
     first, last = runs(threads[order])
     for low, high in zip(first.tolist(), last.tolist(), strict=True):

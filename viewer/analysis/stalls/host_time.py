@@ -81,6 +81,7 @@ class HostTime:
             of the window.
         """
         blocking = self.blocking.covered(start_ns, end_ns)
+        # `calls` holds the blocking ones too, and so the time between them that is polling.
         other = self.calls.covered(start_ns, end_ns) - blocking
         rest = [
             intervals.covered(start_ns, end_ns)
@@ -111,6 +112,8 @@ class Hosts:
         """Which API calls ask whether the GPU is done."""
         api = self.trace.api
         used = np.unique(api.name_id)
+        # Asked once for each name in use, and spread over the calls by indexing: there are some dozens of
+        # names, and millions of calls.
         asks = np.zeros(len(self.trace.names), bool)
         asks[used] = [is_query(name) for name in self.trace.names.take(used)]
         return np.asarray(asks[api.name_id])
@@ -132,6 +135,8 @@ class Hosts:
 
     def owners(self, process: int) -> list[int]:
         """Return the threads of a process that have ranges and launch, those that launch most first."""
+        # Counting the launches goes over all calls of a process, and is asked for again with every GPU and
+        # every kind of stall.
         if process not in self._owners:
             threads = [t.index for t in self.trace.threads_of(process) if self.trace.tracks_of(t.index)]
             launches = {t: int(self.is_launch[self.trace.api.of(t)].sum()) for t in threads}
@@ -157,8 +162,11 @@ class Hosts:
         api, rows = self.trace.api, self.trace.api.of(thread)
         is_blocking = self.is_blocking[rows]
         asks = self._is_query[rows]
+        # To find the polling the whole time of the thread is computed; threads that never ask are spared
+        # that.
         if asks.any():
             polls = self.time(thread).blocking.covered(api.start_ns[rows], api.end_ns[rows]) > 0
+            # A new array: `self.is_blocking[rows]` is a view of what all threads share.
             is_blocking = is_blocking | (asks & polls)
         calls = rows.start + np.flatnonzero(is_blocking == blocking)
         return _longest(api, calls, start_ns, end_ns)
@@ -182,6 +190,7 @@ class Hosts:
         api, rows = self.trace.api, self.trace.api.of(thread)
         starts = api.start_ns[rows][self.is_launch[rows]]
         # Starts alone, so that a call counts once, in one of two windows that touch.
+        # The calls of a thread are by start, and a mask keeps their order: no sorting here.
         low = np.searchsorted(starts, times_ns - within_ns // 2, side="left")
         return np.asarray(np.searchsorted(starts, times_ns + within_ns // 2, side="left") - low, np.int64)
 
@@ -189,6 +198,7 @@ class Hosts:
         """Return the innermost NVTX range of a thread that covers at least half of each window, -1: none."""
         nvtx = self.trace.nvtx
         best = np.full(len(start_ns), -1, np.int64)
+        # Larger than any range, so that the first that fits is taken without a case of its own.
         length = np.full(len(start_ns), np.iinfo(np.int64).max)
         # A range that covers half of a window holds its middle, or ends or begins there. So in each layer,
         # whose ranges are disjoint, only the ranges at `middle` and just before it have to be tried.
@@ -245,6 +255,8 @@ class Hosts:
         if int(asks.sum()) < _LEAST_QUERIES:
             return EMPTY
         start, end = api.start_ns[rows], api.end_ns[rows]
+        # From end to start: a slow query does not break the run, but a pause after it does. The first call
+        # follows none.
         close = np.concatenate(([False], start[1:] - end[:-1] <= BETWEEN_QUERIES_NS))
         # A run is a stretch of calls that ask, each soon after the one before.
         goes_on = asks & close & np.concatenate(([False], asks[:-1]))
@@ -263,18 +275,24 @@ class Hosts:
         on_cpu, rows = self._on_cpu, self._on_cpu.of(thread)
         # Before its first context switch nothing says whether the thread ran.
         switched = window(int(on_cpu.start_ns[rows][0]), high) if rows.stop > rows.start else EMPTY
+        # A union, as the spans of a thread that moves between CPUs may touch or overlap by the clocks of two
+        # cores.
         off = switched - union(on_cpu.start_ns[rows], on_cpu.end_ns[rows])
         preempted = EMPTY
         if rows.stop > rows.start and (taken := on_cpu.columns["preempted"][rows] != 0)[:-1].any():
             # Sorted by start, disjoint: a thread that was taken off its CPU comes back with its next span.
             back = np.concatenate((on_cpu.start_ns[rows][1:], [high]))
             preempted = union(on_cpu.end_ns[rows][taken], back[taken]) & off
+            # What is left of the time off the CPU is taken for waiting: the kernel says of a thread that it
+            # was taken off, not that it went by itself.
             off = off - preempted
         rest = window(low, high) - switched
         osrt = self.trace.events[Kind.OSRT]
         if not len(osrt):
             return off, preempted, rest
         rows = osrt.of(thread)
+        # Where context switches are known they decide, also against a waiting call: one that returns at once
+        # never leaves the CPU. So the calls count only in `rest`.
         waits = self._is_waiting[rows]
         return off | (union(osrt.start_ns[rows][waits], osrt.end_ns[rows][waits]) & rest), preempted, EMPTY
 
@@ -309,6 +327,8 @@ def layers(table: Events, rows: Indices) -> list[Indices]:
     while len(rest) and len(split) < DEEPEST:
         # Sorted by (start, -end), an event lies in no earlier one if it ends after all of them.
         ends = table.end_ns[rest]
+        # The running maximum of the ends before, since a short range may stand between an event and the one
+        # around it. Equal ends are inside.
         outer = ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])
         split.append(rest[outer])
         rest = rest[~outer]

@@ -51,6 +51,8 @@ def copy_facts(
     }
     if not wanted or not count:
         return columns
+    # How much of each stall the operation chosen so far takes; nothing at first, so that one that only
+    # touches a stall is no copy of it.
     best = np.zeros(count, np.int64)
     for kind in (Kind.MEMCPY, Kind.MEMSET):
         table, rows = trace.events[kind], rows_of_gpu(trace, kind, gpu)
@@ -66,6 +68,7 @@ def copy_facts(
         longest, best = rows[event[more]], np.maximum(best, length)
         columns["copy_kind"][more] = GPU_KINDS.index(kind)
         columns["copy_index"][more] = longest
+        # A copy may last 0 ns by the profiler's clock, and must not give an infinite throughput.
         lasted = np.maximum(table.end_ns[longest] - table.start_ns[longest], 1)
         columns["throughput_gb_s"][more] = sizes[event[more]] / lasted
         columns["pageable"][more] = is_pageable(table)[longest] if kind is Kind.MEMCPY else False
@@ -82,11 +85,14 @@ def _in_front(
     low, first = front
     start = table.start_ns[rows]
     # `low` and `first` have one entry per iteration, sorted: a copy can only precede the next first kernel.
+    # On the right: a copy that starts with the first kernel is in front of the next iteration, not of its
+    # own.
     iteration = np.searchsorted(first, start, side="right")
     before = (iteration < len(low)) & (start >= low[np.minimum(iteration, len(low) - 1)])
     large = table.columns["bytes"][rows].astype(np.int64) >= MIN_IN_FRONT_BYTES
     is_front = before & large & (table.columns["copy_kind"][rows] == HTOD)
     has_one = np.zeros(shared.stalls, bool)
+    # Over the pairs that meet, not all stalls by all copies, of which there may be millions of each.
     has_one[shared.stall_at[is_front[shared.event_at]]] = True
     return has_one
 
@@ -111,10 +117,13 @@ def comm_facts(
     if not wanted or not count:
         return columns
     kernels, rows = collectives.trace.kernels, rows_of_gpu(collectives.trace, Kind.KERNEL, gpu)
+    # By class, not by the collective's number: kernels that no partner was found for are communication as
+    # well.
     rows = rows[classes.is_comm(kernels.name_id[rows])]
     matched = rows[collectives.wait_ns[rows] >= 0]
     columns["wait_ns"] = collectives.waits(gpu).covered(start_ns, end_ns)
     columns["transfer_ns"] = collectives.transfers(gpu).covered(start_ns, end_ns)
+    # The rest, so that the three sum to the stall exactly; wait and transfer are disjoint by construction.
     columns["unmatched_ns"] = end_ns - start_ns - columns["wait_ns"] - columns["transfer_ns"]
     kernel, _ = overlaps(start_ns, end_ns, kernels.start_ns[rows], kernels.end_ns[rows]).longest()
     columns["collective"] = np.where(kernel >= 0, rows[kernel] if len(rows) else -1, -1).astype(np.int32)

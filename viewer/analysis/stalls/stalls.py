@@ -127,6 +127,8 @@ class Stalls:
         min_ns: int = 0,
     ) -> Indices:
         """Return the numbers of the stalls that are one of each of these, and at least so long."""
+        # The shortest length goes first since it is always there and makes the mask: the others only narrow
+        # it.
         mask = self._duration >= min_ns
         for column, wanted in (("kind", kinds), ("cause", causes), ("place", places), ("gpu", gpus)):
             if wanted is not None:
@@ -183,6 +185,8 @@ class Stalls:
     @cached_property
     def _of_gpu(self) -> list[tuple[Indices, Int64, Int64]]:
         gpu, end = self.table["gpu"].to_numpy(), self.table["end_ns"].to_numpy()
+        # Copies by GPU, kept: `at` is asked for every movement of the mouse, and must not search all GPUs'
+        # stalls.
         rows = [np.flatnonzero(gpu == g.index) for g in self.trace.gpus]
         return [(numbers, self._start[numbers], end[numbers]) for numbers in rows]
 
@@ -197,6 +201,7 @@ def find_stalls(inputs: StallInputs, iterations: Iterations | None, min_ns: int 
     min_ns : int
         The shortest stall to list.
     """
+    # One for all GPUs: the threads of a process launch on several, and what they did is the same for each.
     hosts = Hosts(inputs.launches)
     pieces: list[dict[str, Any]] = []
     short: list[tuple[str, int, int, int]] = []
@@ -222,15 +227,19 @@ class _Neighbours:
 
     @cached_property
     def by_end(self) -> Indices:
+        # The order is by start; by end it is another one wherever operations overlap. It is made once for all
+        # kinds of stalls.
         return np.argsort(self.order.end_ns, kind="stable")
 
     def before(self, times: Int64) -> Indices:
         ends = self.order.end_ns[self.by_end]
+        # On the right: a stall begins at the very nanosecond at which the operation before it ends.
         rank = np.searchsorted(ends, times, side="right") - 1
         # Both branches of `where` are computed: -1 is clipped so that it indexes something.
         return np.where(rank >= 0, self.by_end[np.maximum(rank, 0)] if len(ends) else -1, -1)
 
     def after(self, times: Int64) -> Indices:
+        # On the left: the operation after starts when the stall ends, and of several the first is meant.
         position = np.searchsorted(self.order.start_ns, times, side="left")
         return np.where(position < len(self.order), position, -1)
 
@@ -267,8 +276,10 @@ def _of_kind(
     if kind == IDLE:
         causes = find_causes(hosts, inputs.trace.gpus[gpu].process, start, end, launch, queued)
     else:
+        # What is busy has no idle time to split; only the thread and the range around are asked for.
         causes = placed(hosts, start, end, launch)
     columns |= _columns_of(causes)
+    # All kinds have all columns, since the pieces are joined column by column.
     columns["awaited"] = np.full(len(start), -1, np.int32)
     if kind == IDLE:
         # Only an operation that was already in the queue can have been held up by a wait for an event.
@@ -292,6 +303,7 @@ def _of_kind(
 
 def _launch(launches: Launches, order: GpuOrder, after: Indices) -> tuple[Indices, Int64]:
     """Return the call that launched each operation (-1), and how long it was queued (`UNKNOWN`)."""
+    # A kind at a time: the launching calls are kept per table, and an index means nothing without its kind.
     call = np.full(len(after), -1, np.int64)
     clipped = np.maximum(after, 0)
     for position, kind in enumerate(GPU_KINDS):
@@ -300,6 +312,8 @@ def _launch(launches: Launches, order: GpuOrder, after: Indices) -> tuple[Indice
             call[of_kind] = launches.api_of(kind)[order.index[clipped[of_kind]]]
     queued = np.full(len(after), UNKNOWN, np.int64)
     known = call >= 0
+    # A call may return after its operation has started; that one was not queued, rather than queued for a
+    # negative time.
     queued[known] = np.maximum(order.start_ns[after[known]] - launches.trace.api.end_ns[call[known]], 0)
     return call, queued
 
@@ -320,6 +334,8 @@ def _iterations(
         known = (position >= 0) & (iteration >= 0) & (iteration < iterations.count)
         numbers.append(np.where(known, iteration, -1).astype(np.int32))
     earlier, later = numbers
+    # The first condition that holds is taken. It has to be the missing iteration, as -1 == -1 would be
+    # inside.
     place = np.select(
         [(earlier < 0) | (later < 0), earlier == later],
         [PLACES.index(OUTSIDE), PLACES.index(INSIDE)],
@@ -352,11 +368,16 @@ def _table(pieces: list[dict[str, Any]]) -> pd.DataFrame:
         """Join a column of all pieces and remove it from them, so that it is not in memory twice."""
         return np.concatenate([piece.pop(name) for piece in pieces]) if pieces else none
 
+    # The keys of the order come first; every other column is then put in order as it is joined, and only one
+    # of them is there twice at a time.
     first = {name: taken(name) for name in ("start_ns", "gpu")}
+    # `lexsort` takes its last key first. The GPU breaks ties, so that a stall's number does not depend on the
+    # order in which the GPUs were searched.
     order = np.lexsort((first["gpu"], first["start_ns"]))
     columns: dict[str, Any] = {
         name: (first[name] if name in first else taken(name))[order] for name in _ORDER
     }
+    # Codes, not texts: a million stalls have a handful of kinds, and a filter compares bytes.
     columns["kind"] = pd.Categorical.from_codes(columns["kind"], pd.Index(STALL_KINDS))
     columns["place"] = pd.Categorical.from_codes(columns["place"], pd.Index(PLACES))
     columns["cause"] = pd.Categorical.from_codes(columns["cause"], pd.Index(CAUSES))

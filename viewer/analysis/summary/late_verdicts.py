@@ -62,8 +62,12 @@ def stage_verdict(study: Study, stages: RankComparison | None, total: Int64) -> 
         return None
     heaviest = int(stages.compute_ns.argmax())
     gpus = study.collectives.stages[heaviest]
+    # Only the heaviest stage: in a pipeline the others wait for it, and a second heavy one costs nothing as
+    # long as the first is there.
     excess = int(stages.excess_ns[heaviest])
     others = len(study.trace.gpus) - len(gpus)
+    # What it would compute without the excess, against which the excess is a share; a stage that did nothing
+    # at all must not divide by zero.
     base = max(int(stages.compute_ns[heaviest]) - excess, 1)
     return Verdict(
         "stage",
@@ -91,12 +95,16 @@ def longer_verdict(
             at = comparison.gpus.index(gpu)
             excess = int(comparison.excess_ns[at])
             shares.append(excess / max(int(comparison.compute_ns[at]) - excess, 1))
+            # Comparable ranks wait for the slowest only, so the costs of several do not add up: the largest
+            # is the bound.
             bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))
     known = bool(caused.sets.any())
+    # The median over iterations: one iteration that went wrong is not what the ranks cost.
     cost = int(np.median(caused.root_ns[list(gpus), :, _COMPUTE].sum(axis=0))) if known else bound
     low, high = share_text(min(shares)), share_text(max(shares))
     by = high if low == high else f"{low} to {high}"
     text = f"{names(study, gpus)} {'compute' if len(gpus) > 1 else 'computes'} {by} longer per iteration"
+    # Slower in all kernels alike is a slow GPU, and in some of them more work: the two need different people.
     if differences.all_alike:
         text += "; all kernels are longer alike: look at clock and power"
     elif differences.kernels:
@@ -119,15 +127,21 @@ def arrival_verdicts(
     if not caused.sets.any():
         return []
     shares = caused.root_ns / total[None, :, None]
+    # Of a GPU whose clock is off all of its lateness may be the clock's, so none of it counts against its
+    # rank.
     off = {f.gpu for f in study.findings if f.kind in CLOCK_FINDINGS}
     by_clock = caused.root_ns.sum(axis=(1, 2))
     known = np.array([gpu not in off for gpu in range(len(by_clock))])
     uncertain = np.where(known, caused.uncertain_ns, by_clock) / float(total.sum())
     verdicts = []
+    # Only the reasons that lie with the host: who computes longer has been judged by the comparison, and
+    # would be named twice.
     host = shares[:, :, _HOST].sum(axis=2)
     every = list(range(len(host)))
     late = [gpu for gpu in every if _stands_out(host, gpu, every, float(uncertain[gpu]))]
     causes = "; ".join(_cause(study, caused, gpu, is_host=True) for gpu in late)
+    # Two iterations in which a rank is late may be chance; that is said rather than a cost that does not
+    # persist.
     if late and host.shape[1] < TOO_FEW:
         text = (
             f"{names(study, tuple(late))} came late in all of {host.shape[1]} iterations: whether "
@@ -158,6 +172,8 @@ def _unsure_verdicts(
     every = list(range(len(shares)))
     verdicts = []
     for gpu in every:
+        # The clock is not taken off here, but asked about below: here it decides between two sentences, not
+        # whether to speak.
         if gpu in named or not _stands_out(shares, gpu, every, 0.0):
             continue
         if uncertain[gpu] >= float(caused.root_ns[gpu].sum() / total.sum()) / 2:
@@ -183,12 +199,18 @@ def _stands_out(shares: Float, gpu: int, among: list[int], uncertain: float) -> 
     `shares` has shape (gpus, iterations), of the time of all GPUs; `uncertain` is what a clock may explain.
     """
     others = [g for g in among if g != gpu]
+    # Against the median of the others, iteration by iteration: in a job where everybody waits for somebody in
+    # turn, nobody stands out.
     above = shares[gpu] - np.median(shares[others], axis=0) - uncertain
     count = len(above)
     least = MIN_COST if count >= FEW else MIN_COST_OF_FEW
+    # A median alone would let half of the iterations say the contrary. Of few iterations a percentile says
+    # little, so every one has to agree.
     each = np.percentile(above, 25) >= MIN_EACH if count >= FEW else above.min() >= MIN_COST
     if np.median(above) >= least and each:
         return True
+    # A rank that is late in few iterations but by a lot (it saves a checkpoint, its data loader stalls) has a
+    # small median, and is found by its share of all waiting.
     now_and_then = int((above >= MIN_COST).sum()) >= _NOW_AND_THEN
     of_all = shares[gpu].sum() / max(float(shares[among].sum()), 1e-12)
     return bool(now_and_then and above.mean() >= MIN_COST_OF_FEW and of_all >= _OF_ALL)
@@ -219,6 +241,8 @@ def _cause(study: Study, caused: CausedWaits, gpu: int, *, is_host: bool) -> str
             "unknown": "why is not known",
         }[reason]
     here, there = _idle_by_place(study, caused, gpu)
+    # Every rank is idle somewhere before a collective. What is more than with the one that came first is what
+    # made this one late.
     more = {place: ns - there.get(place, 0) for place, ns in here.items()}
     place = max(more, key=lambda p: more[p], default=("", ""))
     where, why = place
@@ -245,6 +269,8 @@ def _idle_by_place(
         for one in np.unique(of_gpu).tolist():
             rows, mine = idle[idle["gpu"] == one], of_gpu == one
             for (inside, cause), same in rows.groupby(["inside", "cause"], observed=True):
+                # Only the part of a stall that lies between the two arrivals counts, which is why it is cut
+                # and not summed.
                 when = union(same["start_ns"].to_numpy(), same["end_ns"].to_numpy())
                 ns = int(when.covered(since[mine], until[mine]).sum())
                 text = normalise_numbers(trace.names[int(trace.nvtx.name_id[inside])]) if inside >= 0 else ""
