@@ -93,7 +93,7 @@ def test_tabs_are_evenly_spaced_and_carry_their_counts(shown, qtbot):
         text = bar.tabText(i)
         assert text == text.strip()
         # What is left beside the text is the same for all tabs.
-        assert abs(rect.width() - metrics(12).horizontalAdvance(text) - 26) <= 1.5
+        assert abs(rect.width() - metrics(bar.font().pixelSize()).horizontalAdvance(text) - 26) <= 1.5
     shown.dock_tabs.set_theme(LIGHT)
     picture = pixels(bar.grab().toImage())
     assert (picture == LIGHT.panel).mean() > 0.8

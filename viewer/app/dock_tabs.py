@@ -19,7 +19,8 @@ ALARM = " !"
 """At the end of a count that wants to be looked at."""
 FIRST_HEIGHT, MOST_OF_HEIGHT = 264, 0.42
 """Of the docks: at first, and at most of the window's, so that the timeline keeps the larger part."""
-_TEXT, _COUNT, _PAD, _PILL = 12, 11, 13, 16
+_SMALLER, _PAD, _PILL = 2, 13, 5
+"""How much smaller counts are than titles; beside a title; how much higher than its count a ground is."""
 _HIDDEN = "Docks hidden: click a tab"
 _MOST = 16_777_215
 """Qt's largest height of a widget."""
@@ -133,49 +134,58 @@ class DockTabs(QObject):
         return False
 
     def _paint(self, bar: QTabBar) -> None:
-        theme, painter = self._theme, QPainter(bar)
+        theme, pixels, painter = self._theme, bar.font().pixelSize(), QPainter(bar)
         painter.fillRect(bar.rect(), QColor.fromRgba(theme.panel))
-        painter.fillRect(0, 0, bar.width(), 1, QColor.fromRgba(theme.line))
+        if self.is_folded:
+            painter.fillRect(0, 0, bar.width(), 1, QColor.fromRgba(theme.line))
         end = 0
         for number in range(bar.count()):
             rect = bar.tabRect(number)
             is_front = number == bar.currentIndex() and not self.is_folded
-            _paint_tab(painter, rect, bar.tabText(number), theme, is_front, rect.contains(self._pointed))
+            is_pointed = rect.contains(self._pointed)
+            _paint_tab(painter, rect, bar.tabText(number), pixels, theme, is_front, is_pointed)
             if number == bar.currentIndex() and bar.hasFocus():
                 painter.setPen(QColor.fromRgba(theme.accent))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(rect.marginsRemoved(QMargins(3, 4, 4, 4)), 4, 4)
             end = rect.right()
         room = bar.width() - end - 2 * _PAD
-        if self.is_folded and metrics(_COUNT).horizontalAdvance(_HIDDEN) < room:
+        if self.is_folded and metrics(pixels - _SMALLER).horizontalAdvance(_HIDDEN) < room:
             box = QRectF(0, 0, bar.width() - _PAD, bar.height())
-            marks.paint_line(painter, _HIDDEN, box, _COUNT, theme.text_faint, is_right=True)
+            marks.paint_line(painter, _HIDDEN, box, pixels - _SMALLER, theme.text_faint, is_right=True)
         painter.end()
 
 
 def _paint_tab(
-    painter: QPainter, rect: QRect, text: str, theme: Theme, is_front: bool, is_pointed: bool
+    painter: QPainter,
+    rect: QRect,
+    text: str,
+    pixels: int,
+    theme: Theme,
+    is_front: bool,
+    is_pointed: bool,
 ) -> None:
     title, _, count = text.partition(APART)
     ink = theme.text if is_front or is_pointed else theme.text_soft
     weight = MEDIUM if is_front else REGULAR
-    box = QRectF(rect).adjusted(_PAD, 1, 0, 0)
-    marks.paint_line(painter, title, box, _TEXT, ink, weight)
+    box = QRectF(rect).adjusted(_PAD, 0, 0, 0)
+    marks.paint_line(painter, title, box, pixels, ink, weight)
     if count:
-        left = box.left() + metrics(_TEXT, weight).horizontalAdvance(title) + 6
-        wide = metrics(_COUNT).horizontalAdvance(count.removesuffix(ALARM)) + 12
-        pill = QRectF(left, rect.top() + (rect.height() - _PILL) / 2 + 0.5, wide, _PILL)
+        shown, small = count.removesuffix(ALARM), pixels - _SMALLER
+        left = box.left() + metrics(pixels, weight).horizontalAdvance(title) + 6
+        high = small + _PILL
+        wide = metrics(small).horizontalAdvance(shown) + 12
+        pill = QRectF(left, rect.top() + (rect.height() - high) / 2, wide, high)
         is_alarm = count.endswith(ALARM)
         ground = QColor.fromRgba(theme.warning if is_alarm else theme.text_faint)
         ground.setAlphaF(0.18)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(ground)
-        painter.drawRoundedRect(pill, _PILL / 2, _PILL / 2)
+        painter.drawRoundedRect(pill, high / 2, high / 2)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        shown = pill.adjusted(6, 0, 0, 0)
         colour = theme.warning if is_alarm else theme.text_soft
-        marks.paint_line(painter, count.removesuffix(ALARM), shown, _COUNT, colour)
+        marks.paint_line(painter, shown, pill.adjusted(6, 0, 0, 0), small, colour)
     if is_front:
         painter.fillRect(
             rect.left() + _PAD - 4,

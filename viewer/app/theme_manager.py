@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
+from viewer.assets import asset
 from viewer.drawing.colour import mix
 from viewer.drawing.theme import DARK, LIGHT, Theme
 from viewer.timeline.paint.fonts import font
@@ -99,7 +100,7 @@ def palette(theme: Theme) -> QPalette:
         roles.Base: theme.background,
         roles.AlternateBase: theme.background_alternate,
         roles.Text: theme.text,
-        roles.Button: theme.panel,
+        roles.Button: theme.control,
         roles.ButtonText: theme.text,
         roles.BrightText: theme.error,
         roles.ToolTipBase: theme.panel,
@@ -138,6 +139,7 @@ def style_sheet(theme: Theme) -> str:
         return css(int(mix(np.array([theme.panel], np.uint32), argb, 0.14)[0]))
 
     on = tint(theme.accent)
+    down, up = (asset(f"icons/arrow-{side}.svg").as_posix() for side in ("down", "up"))
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
     QMainWindow::separator {{ height: 5px; width: 5px; }}
@@ -155,7 +157,7 @@ def style_sheet(theme: Theme) -> str:
     QMenu::indicator {{ width: 14px; height: 14px; left: 6px; }}
     QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
     QToolBar {{
-        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 0 9px; spacing: 6px;
+        background: {panel}; border: 0; border-bottom: 1px solid {line}; padding: 4px; spacing: 6px;
     }}
     QToolBar QLabel {{ color: {soft}; padding: 0 4px 0 8px; }}
     QToolBar QToolButton, QPushButton, QToolButton#plain {{
@@ -186,9 +188,25 @@ def style_sheet(theme: Theme) -> str:
         background: {control}; border: 1px solid {line}; border-radius: 5px;
         padding: 0 8px; min-height: 24px; selection-background-color: {accent};
     }}
+    QComboBox, QAbstractSpinBox {{
+        background: {control}; border: 1px solid {line}; border-radius: 5px;
+        padding: 2px 4px 2px 8px; min-height: 20px; selection-background-color: {accent};
+    }}
+    QComboBox:hover, QAbstractSpinBox:hover {{ background: {hover}; border-color: {faint}; }}
+    QComboBox:focus, QAbstractSpinBox:focus {{ border-color: {accent}; }}
+    QComboBox:disabled, QAbstractSpinBox:disabled {{ color: {faint}; }}
+    QComboBox::drop-down, QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
+        border: 0; background: transparent; width: 18px;
+    }}
+    QComboBox::down-arrow, QAbstractSpinBox::down-arrow {{ image: url("{down}"); width: 9px; height: 9px; }}
+    QAbstractSpinBox::up-arrow {{ image: url("{up}"); width: 9px; height: 9px; }}
+    QComboBox QAbstractItemView {{
+        background: {panel}; border: 1px solid {line};
+        selection-background-color: {on}; selection-color: {text};
+    }}
     QToolBar QLineEdit QToolButton {{ border: 0; background: transparent; padding: 0; min-height: 0; }}
     QLineEdit:focus {{ border-color: {accent}; }}
-    QMainWindow > QTabBar::tab {{ border: 0; padding: 7px 13px 6px 13px; height: 17px; font-size: 12px; }}
+    QMainWindow > QTabBar::tab {{ border: 0; padding: 7px 13px 6px 13px; }}
     QHeaderView::section {{
         background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
     }}

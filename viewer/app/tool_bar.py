@@ -180,6 +180,7 @@ class ToolBar(QToolBar):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._actions = actions
         self.state = state
+        self.addWidget(_space(0))
         for name in ("open", "fit"):
             self.addWidget(_button(actions[name]))
         for name in ("back", "forward"):
