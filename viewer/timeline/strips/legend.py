@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import QPointF, QRect
+from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -154,6 +154,11 @@ def _paint_entry(
     if pattern is not None:
         painter.setBrushOrigin(QPointF(box.topLeft()))
         painter.fillRect(box, QBrush(pattern))
+    if argb == theme.parts[IDLE]:
+        # As pale as the ground: a line shows where it is.
+        painter.setPen(QColor(theme.text_faint))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(box.adjusted(0, 0, -1, -1))
     base = marks.text_baseline(rect.top() + 1, rect.height(), _TEXT)
     marks.paint_text(painter, name, x + _SWATCH + 6, base, _TEXT, theme.text_soft)
     return x + width + _GAP
