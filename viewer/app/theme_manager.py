@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
@@ -139,7 +141,7 @@ def style_sheet(theme: Theme) -> str:
         return css(int(mix(np.array([theme.panel], np.uint32), argb, 0.14)[0]))
 
     on = tint(theme.accent)
-    down, up = (asset(f"icons/arrow-{side}.svg").as_posix() for side in ("down", "up"))
+    down, up = (Path(str(asset(f"icons/arrow-{side}.svg"))).as_posix() for side in ("down", "up"))
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
     QMainWindow::separator {{ height: 5px; width: 5px; }}
