@@ -59,6 +59,8 @@ class ValueScale:
         # NaN marks time without a value; one of them would make every extreme NaN.
         known = values[~np.isnan(values)]
         least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        # Zero is always on the scale: a curve that starts at 71 of 72 GiB would look like one that starts at
+        # nothing.
         low = -_round_up(-least, unit) if least < 0 else 0.0
         high = _round_up(most, unit) if most > 0 else 0.0 if low < 0 else 1.0
         return cls(low, high)
@@ -75,12 +77,14 @@ class ValueScale:
 
     def ticks(self) -> tuple[tuple[float, float], ...]:
         """Return (value, share of the height) of the lines that are drawn: bottom, middle, top."""
+        # Where the middle of the row is: on a logarithmic scale that is the geometric mean.
         middle = math.sqrt(self.low * self.high) if self.is_log else (self.low + self.high) / 2
         return (self.low, 0.0), (middle, 0.5), (self.high, 1.0)
 
 
 def _round_up(value: float, unit: str) -> float:
     """Return the next 1, 2 or 5 times a power of ten; of bytes the next power of two."""
+    # 80 GiB are a round number to who knows the GPU, and 85,899,345,920 bytes are not.
     if unit == "bytes":
         return float(2 ** math.ceil(math.log2(value)))
     power = 10.0 ** math.floor(math.log10(value))

@@ -52,11 +52,16 @@ def gpu_row(
     row = Row(key, RowKind.GPU, f"GPU {gpu.device}", gpu_detail(gpu), parent, gpu.index, gpu.process)
     kernels = _groups(study, gpu.index, _COMPUTE)
     copies = _groups(study, gpu.index, _COPIES)
+    # The shares of Kernels and Memory are of both together, as nsys-ui prints them: they sum to 100 % though
+    # the two overlap in time.
     total = _total(kernels) + _total(copies)
+    # A GPU that only copies has no empty row of kernels.
     if kernels:
         row.children.append(_kernels_row(study, row, kernels, total))
     if copies:
         row.children.append(_memory_row(study, row, copies, total))
+    # Rows in the order in which a reader narrows down: what ran, where it ran, what it did to the GPU, and
+    # for what part of the program.
     row.children.extend(stream_rows(study, streams, gpu.index, row))
     row.children.extend(counter_rows(counters, row))
     if with_projection:
@@ -91,6 +96,8 @@ def projection_rows(study: Study, parent: Row, process: int) -> list[Row]:
 
 
 def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
+    # Made when the row is first drawn: a projection goes over all launches of the trace, and most are never
+    # unfolded.
     table = study.projection(mode)
     table = table[table["process"] == process]
     start, end = table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64)
@@ -108,6 +115,7 @@ def _projected(study: Study, mode: Projection, process: int) -> RowEvents:
         Kind.NVTX,
         index,
         lanes(start, end),
+        # No array of zeros: without any colour of the user's own the drawing need not look at each event.
         colours if colours is not None and colours.any() else None,
     )
 
@@ -135,6 +143,7 @@ def _groups(study: Study, gpu: int, kinds: tuple[Kind, ...]) -> list[_Group]:
         family = events.columns["short_id"][first] if "short_id" in events.columns else ids
         for name_id, family_id, sum_ns in zip(ids.tolist(), family.tolist(), sums.tolist(), strict=True):
             groups.append(_Group(gpu, kind, name_id, family_id, sum_ns))
+    # The id of the name breaks ties, so that rows do not change places between two openings of a trace.
     return sorted(groups, key=lambda g: (-g.sum_ns, g.name_id))
 
 
@@ -165,12 +174,15 @@ def _load(study: Study, groups: list[_Group]) -> RowEvents:
 def _kernels_row(study: Study, parent: Row, groups: list[_Group], siblings_ns: int) -> Row:
     total = _total(groups)
     row = _under(study, parent, RowKind.KERNELS, "kernels", "Kernels", groups, _share(total, siblings_ns))
+    # With the kind in the key: a graph and a kernel may be called the same, and are not one family.
     families: dict[tuple[Kind, int], list[_Group]] = {}
     for group in groups:
         families.setdefault((group.kind, group.family), []).append(group)
     names = study.trace.names
     for (_, family), members in sorted(families.items(), key=lambda item: -_total(item[1])):
         family_ns = _total(members)
+        # Some exports leave the short name empty; a row without a label could not be told from its
+        # neighbours.
         label = names[family] or names[members[0].name_id]
         below = _under(study, row, RowKind.FAMILY, label, label, members, _share(family_ns, total))
         for group in members:

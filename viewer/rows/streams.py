@@ -84,11 +84,14 @@ def stream_rows(study: Study, sums: StreamSums, gpu: int, parent: Row) -> list[R
     trace = study.trace
     streams = trace.streams_of(gpu)
     total_ns = sum(int(sums.total_ns[s.index]) for s in streams)
+    # CUDA numbers streams within a context. Two contexts on a GPU may both have a stream 7, which only then
+    # are told apart, so that keys of usual traces stay as they were.
     ids = Counter(s.stream_id for s in streams)
     rows = []
     for stream in sorted(streams, key=lambda s: (_ORDER.index(sums.role[s.index]), s.stream_id, s.context)):
         tables = [(kind, trace.events[kind].of(stream.index)) for kind in GPU_KINDS]
         tables = [(kind, part) for kind, part in tables if part.stop > part.start]
+        # Streams that were created and never used, of which frameworks make dozens, have no row.
         if not tables:
             continue
         shared = ids[stream.stream_id] > 1
@@ -116,6 +119,7 @@ def _others(study: Study, sums: StreamSums, rows: list[Row]) -> list[Row]:
     streams = study.trace.streams
     talking = [row for row in rows if row.role is Role.COMMUNICATION and row.stream is not None]
     rest = [row for row in talking if streams[row.stream or 0].stream_id not in sums.main]
+    # So few streams fit on the screen; a row that stood for one of them alone would hide more than it saves.
     if len(talking) <= MAIN_STREAMS or not rest:
         return []
     parent = rest[0].parent
@@ -139,6 +143,7 @@ def _others(study: Study, sums: StreamSums, rows: list[Row]) -> list[Row]:
 
 
 def _load(study: Study, tables: list[tuple[Kind, slice]]) -> RowEvents:
+    # A slice of one table needs no copy and no sort, and most streams have kernels only.
     if len(tables) == 1:
         return of_slice(study.trace, *tables[0])
     parts = [(kind, np.arange(part.start, part.stop, dtype=np.int32)) for kind, part in tables]

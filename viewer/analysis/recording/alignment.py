@@ -31,6 +31,8 @@ def offsets(clocks: Sequence[Clock], launches: Launches, classes: KernelClasses)
     shifted = [clock for clock in clocks if clock.is_shifted]
     if not shifted:
         return {}
+    # Only a clock that is right can say how far another one is off; two that are shifted would pull each
+    # other.
     healthy = {clock.gpu for clock in clocks if not (clock.is_shifted or clock.contradicts)}
     comm = sequences(launches, classes)
     return {clock.gpu: _refined(launches.trace, comm, clock, healthy) for clock in shifted}
@@ -60,12 +62,14 @@ def align(trace: Trace, by_ns: Mapping[int, int]) -> Trace:
         for gpu, ns in sorted(by_ns.items())
         if ns
     )
+    # Added to what was there: an aligned trace may be aligned again, and the sum is what takes it back.
     gpus = tuple(replace(g, aligned_ns=g.aligned_ns + by_ns.get(g.index, 0)) for g in trace.gpus)
     return replace(trace, events=events, gpus=gpus, notes=(*trace.notes, *notes))
 
 
 def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy: set[int]) -> int:
     """Return the offset by the collective that fits most steadily inside the bounds, else their middle."""
+    # Ends, not starts: ranks come to a collective when they will, but leave it together.
     ends = trace.kernels.end_ns
     best: tuple[float, int] | None = None
     for own in (s for s in comm if s.gpu == clock.gpu):
@@ -75,6 +79,8 @@ def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy
                 continue
             # If the k-th kernels are one collective, their ends differ by the offset alone.
             apart = ends[other.rows] - ends[own.rows]
+            # Median and not mean, for offset and spread: kernels that were lost on one side shift the pairs
+            # after them, and such a pair is off by an iteration.
             offset = int(np.median(apart))
             unsteady = float(np.median(np.abs(apart - offset)))
             if unsteady <= _STEADY_NS and _allowed(clock, offset) and (best is None or unsteady < best[0]):
@@ -83,5 +89,7 @@ def _refined(trace: Trace, comm: Sequence[KernelSequence], clock: Clock, healthy
 
 
 def _allowed(clock: Clock, offset: int) -> bool:
+    # Within the tolerance by which a clock counts as shifted: launches and collectives are not measured to
+    # the nanosecond.
     above = clock.lower_ns is None or offset >= clock.lower_ns - TOLERANCE_NS
     return above and (clock.upper_ns is None or offset <= clock.upper_ns + TOLERANCE_NS)

@@ -72,6 +72,8 @@ class Clock:
         """
         if self.lower_ns is None or self.upper_ns is None or self.drift is not None:
             return False
+        # Beside a large offset a clock may drift by as much as a share of it within the recording; it is
+        # still that one clock.
         offset = max(abs(self.lower_ns), abs(self.upper_ns))
         return self.lower_ns - self.upper_ns > max(TOLERANCE_NS, offset // 2)
 
@@ -99,6 +101,8 @@ class Clock:
             return self.drift.offset_ns
         if not self.is_shifted:
             return 0
+        # The middle: launches take microseconds to start and synchronisations to return, so either bound
+        # alone is too far out.
         bounds = [b for b in (self.lower_ns, self.upper_ns) if b is not None]
         return sum(bounds) // len(bounds)
 
@@ -110,6 +114,7 @@ def clocks(launches: Launches) -> tuple[Clock, ...]:
     for process in trace.processes:
         gpus = trace.gpus_of(process.index)
         if gpus:
+            # Once for a process with all its GPUs; to find who launched what is the expensive part.
             ops = launched_operations(launches, process.index)
             by_gpu |= {g.index: _clock(trace, ops, g) for g in gpus}
     return tuple(by_gpu[g.index] for g in trace.gpus)
@@ -117,11 +122,15 @@ def clocks(launches: Launches) -> tuple[Clock, ...]:
 
 def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
     on_gpu = ops.gpu == gpu.index
+    # The start of the call and not its end: a kernel may well start before the call that launched it has
+    # returned.
     lower = Bounds(ops.call_start_ns[on_gpu], ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu])
     upper = _upper(trace, ops, gpu, on_gpu)
     least = int(lower.ns.max()) if len(lower.ns) else None
     most = int(upper.ns.min()) if len(upper.ns) else None
     drift = None
+    # Only where no constant offset will do: a line fits anything that a constant fits, and would explain away
+    # noise.
     if least is not None and most is not None and least - most > TOLERANCE_NS:
         drift = _drift(lower, upper, trace.window_ns)
     return Clock(gpu.index, least, most, drift)
@@ -148,6 +157,8 @@ def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> Bou
     of_stream, of_device = (_is_named(trace, names, calls) for calls in (_STREAM_SYNCS, _DEVICE_SYNCS))
     streams = trace.streams_of(gpu.index)
     own = {(s.context, s.stream_id): s.index for s in streams}
+    # Grouped by what is waited for: the last end before a sync is then one search for all syncs of a stream,
+    # not one for each.
     waits_for: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for row in np.flatnonzero(of_stream).tolist():
         if (index := own.get((int(context[row]), int(stream[row])))) is not None:
@@ -185,6 +196,7 @@ def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | Non
     # No line that satisfies all bounds can be steeper: it would leave them within the window.
     reach = 4.0 * max(abs(int(low.ns.max())), abs(int(high.ns.min())))
     left, right = -reach, reach
+    # Each step leaves two thirds: 120 of them take any width of int64 to well below a nanosecond.
     for _ in range(120):
         first, second = left + (right - left) / 3, right - (right - left) / 3
         left, right = (left, second) if excess(first) < excess(second) else (first, right)
@@ -201,6 +213,7 @@ def _tightest(bounds: Bounds, window: tuple[int, int], sign: int) -> Bounds:
     # A few hundred bounds instead of one for each operation: only the tightest in a piece can matter.
     piece = (bounds.time_ns - window[0]) * _PIECES // max(window[1] - window[0], 1)
     order = np.lexsort((sign * bounds.ns, piece))
+    # Sorted by piece, then by the bound: the last of a piece is its tightest.
     last = np.concatenate((piece[order][1:] != piece[order][:-1], [True]))
     return Bounds(bounds.time_ns[order[last]], bounds.ns[order[last]])
 
@@ -214,6 +227,8 @@ def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
 
 def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> Bounds:
     """Return the times from the end of the work before each sync to its return; of those with work before."""
+    # By when they were launched, as that is what a synchronisation waits for: the last to be launched need
+    # not be the last to end.
     order = order[np.argsort(ops.call_end_ns[order], kind="stable")]
     before = np.searchsorted(ops.call_end_ns[order], sync_start, side="right") - 1
     # A synchronisation before any launch waited for nothing, and bounds nothing.

@@ -78,6 +78,8 @@ class Texts:
         """Return the column of texts, which may be equal, at some positions in them; -1 is the last text."""
         place: dict[str, int] = {}
         places = [place.setdefault(text, len(place)) for text in texts]
+        # Signed, and as small as will do: a million stalls with a dozen columns would take a hundred
+        # megabytes in int64.
         small = np.promote_types(np.int8, np.min_scalar_type(len(place)))
         return cls(list(place), np.array(places, small)[code])
 
@@ -149,6 +151,7 @@ class _Picked:
 
 def _ids(trace: Trace, kind: Kind, index: Indices) -> UInt32:
     """Return the ids of the names of events of one table, that of "" for an index of -1."""
+    # Ids before texts: there are few names, and each is spelled once however many stalls have it.
     ids = np.full(len(index), _NO_NAME, np.uint32)
     known = index >= 0
     ids[known] = trace.events[kind].name_id[index[known]]
@@ -192,6 +195,7 @@ def _calls(trace: Trace, table: _Picked) -> UInt32:
     """Return the ids of the names of the calls that the causes name."""
     cause = table["cause"]
     ids = np.full(len(cause), _NO_NAME, np.uint32)
+    # The cause says in which of the columns its call stands, and so in which table.
     for name, (column, kind) in _CALL_OF.items():
         rows = np.flatnonzero(cause == table.categories("cause").index(name))
         ids[rows] = _ids(trace, kind, table[column][rows])
@@ -240,5 +244,7 @@ def _copies(trace: Trace, table: _Picked) -> Texts:
 
 def _formatted(values: npt.NDArray[np.float64]) -> Texts:
     """Return numbers with four significant digits."""
+    # Sizes and rates of copies repeat a lot; to format a number costs a thousand times what looking it up
+    # does.
     code, distinct = pd.factorize(values)
     return Texts.of((f"{value:,.4g}" for value in distinct.tolist()), code)

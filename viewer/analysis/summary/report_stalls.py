@@ -40,6 +40,7 @@ def stall_facts(study: Study, scope: Scope | None) -> list[dict[str, Any]]:
     stalls = study.stalls()
     start, end = _clipped(stalls, scope)
     length = _inside(stalls, scope)
+    # Before the texts are made: those are by far the dearest, and a scope has few of the stalls.
     rows = np.flatnonzero(length > 0)
     if not len(rows):
         return []
@@ -47,15 +48,18 @@ def stall_facts(study: Study, scope: Scope | None) -> list[dict[str, Any]]:
     gpu = stalls.table["gpu"].to_numpy()[rows]
     kind, cause = (stalls.table[name].iloc[rows] for name in ("kind", "cause"))
     texts = words(stalls, rows)
+    # Numbers become #: else every iteration would have its own lines, each with a tenth of the time.
     inside, call = _normalised(texts["inside"]), texts["call"]
     codes = np.stack([kind.cat.codes, cause.cat.codes, inside.code, call.code]).astype(np.int64)
     # A group is a column of `codes` that occurs; `group` says which one each stall is in.
     _, first, group = np.unique(codes, axis=1, return_index=True, return_inverse=True)
+    # NumPy 2.0 alone gave the inverse in the shape of its input.
     group = group.reshape(-1)
     count, total = np.bincount(group), np.zeros(len(first), np.int64)
     np.add.at(total, group, length)
     # Sorted by group, then length, the last stall of each group is its longest.
     longest = np.lexsort((length, group))[np.cumsum(count) - 1]
+    # Stable: of equal totals the first by code, so that two reports of a trace are equal byte for byte.
     order = np.argsort(-total, kind="stable").tolist()
     return [
         {
@@ -86,6 +90,7 @@ def _clipped(stalls: Stalls, scope: Scope | None) -> tuple[Int64, Int64]:
     start, end = (stalls.table[name].to_numpy() for name in ("start_ns", "end_ns"))
     if scope is None:
         return start, end
+    # At least one entry: an index into nothing would fail even where no stall uses it.
     low, high = np.zeros((2, max(len(scope.within), 1)), np.int64)
     for gpu, within in enumerate(scope.within):
         if len(within):

@@ -130,6 +130,7 @@ class Iterations:
     @property
     def plural(self) -> str:
         """What several of them are called: "iterations", or the part of one that the marker is."""
+        # A part is named by a text of the trace, which has no plural that is known; it is quoted.
         plural = {"iteration": "iterations", "micro-batch": "micro-batches"}
         return plural.get(self.by.unit, f"“{self.by.unit}”")
 
@@ -174,6 +175,8 @@ class Iterations:
         """Earliest boundary over the GPUs, of the last end the latest; shape (iterations + 1,), ns."""
         # GPUs without boundaries of their own only repeat those of the others.
         own = self.starts[self.has_own]
+        # Starts by the earliest and the very end by the latest: so no operation of an iteration lies outside
+        # of it, and neighbours share one edge, so that the lengths add up.
         return np.append(own[:, :-1].min(axis=0), own[:, -1].max())
 
     @cached_property
@@ -185,6 +188,7 @@ class Iterations:
     def skew_ns(self) -> Int64:
         """Latest start over the GPUs minus the earliest, shape (iterations,), ns."""
         own = self.starts[self.has_own][:, :-1]
+        # Of the starts alone: the last end is no boundary that the GPUs could agree on.
         return np.asarray(own.max(axis=0) - own.min(axis=0))
 
     @cached_property
@@ -198,6 +202,8 @@ class Iterations:
 
         Without the last one where its length is not known: the time that follows its work is not in it.
         """
+        # One place decides what numbers are taken from, so that report, page and panels can never disagree on
+        # it.
         return self.steady.indices if self.steady else tuple(self.with_length(self.after_warm_up))
 
     def start_ns(self, iteration: int) -> int:
@@ -221,6 +227,7 @@ class Iterations:
 
     def inside(self, start_ns: int, end_ns: int) -> list[int]:
         """Return the iterations that lie wholly inside a range."""
+        # By the edges over all GPUs: a range that cuts an iteration on one GPU does not hold it.
         is_inside = (self.edges_ns[:-1] >= start_ns) & (self.edges_ns[1:] <= end_ns)
         return [int(iteration) for iteration in np.flatnonzero(is_inside)]
 
@@ -235,13 +242,17 @@ class Iterations:
         """
         # Not the starts: who drags over an iteration starts a little before it, in its neighbour.
         around = [self.iteration_at((start + end) // 2) for start, end in windows]
+        # A set: two ranges in one iteration count its length once, or the share would be half of what it is.
         counted = tuple(sorted({iteration for iteration in around if iteration is not None}))
         whole = int(self.duration_ns[list(counted)].sum()) if counted else 0
+        # A share of some of the ranges would be taken for that of all; and iterations of length zero have no
+        # share.
         if None in around or not whole:
             return None
         # The ranges may begin before the first iteration and end after the last.
         first = self.iteration_at(max(windows[0][0], self.start_ns(0)))
         last = self.iteration_at(min(windows[-1][1], self.end_ns(self.count - 1)) - 1)
+        # In gaps before the first iteration there is none at an end; then what the middles found bounds it.
         low, high = (counted[0] if first is None else first), (counted[-1] if last is None else last)
         share = sum(end - start for start, end in windows) / whole
         return IterationShare(counted, share, tuple(range(low, max(low, high) + 1)))
@@ -267,6 +278,8 @@ class Iterations:
         iteration = np.repeat(np.arange(self.count), gpus)
         gpu = np.tile(np.arange(gpus), self.count)
         parts = np.zeros((len(iteration), len(CATEGORIES)), np.int64)
+        # All iterations of a GPU in one call: the sums are looked up at their edges, which costs the same for
+        # one and for a thousand.
         for position, breakdown in enumerate(breakdowns):
             of_gpu = gpu == position
             parts[of_gpu] = breakdown.totals(starts[of_gpu], ends[of_gpu])
@@ -302,6 +315,7 @@ class Iterations:
 
         The last one ends with its own work: nothing says when the next one would have begun.
         """
+        # All, if there would be none: one iteration alone has a length to show, though it may be short.
         return [i for i in iterations if i < self.steadiness.known] or list(iterations)
 
     def median_of(self, iterations: Sequence[int]) -> int:
@@ -319,6 +333,8 @@ class Iterations:
         if self.steady is not None:
             return ""
         lengths = self.duration_ns[self.with_length(self.after_warm_up)]
+        # The spread is the reason: a reader who is told that there is no steady state asks how far it is from
+        # one.
         low, middle, high = (duration_text(int(f(lengths))) for f in (np.min, np.median, np.max))
         if self.count < LEAST_STEADY:
             count = "1 iteration is" if self.count == 1 else f"{self.count} iterations are"

@@ -134,6 +134,8 @@ def clip_window(trace: Trace, start_ns: int, end_ns: int) -> tuple[int, int, boo
         If nothing of the window lies inside the recording, or it is empty.
     """
     low, high = trace.span_ns
+    # Clipped rather than refused: who drags beyond the end of the recording means up to its end. The caller
+    # tells that it was.
     start, end = max(start_ns, low), min(end_ns, high)
     if end <= start:
         raise ValueError(
@@ -155,10 +157,12 @@ def clip_windows(
         If nothing of all of them lies inside the recording.
     """
     low, high = trace.span_ns
+    # By start, as the iterations and the sums expect them, whatever the order in which they were dragged.
     asked = sorted(windows)
     inside = [(max(start, low), min(end, high)) for start, end in asked]
     inside = [(start, end) for start, end in inside if end > start]
     if not inside:
+        # It raises: one message for one range and for several.
         clip_window(trace, *(asked[0] if asked else (0, 0)))
     return tuple(inside), inside != asked
 
@@ -219,6 +223,7 @@ def measure(
     inside, clipped = clip_windows(trace, windows)
     family_ns: dict[int, int] = {}
     gpus = []
+    # From sums that were made once: a range over a million kernels costs as much as one over ten.
     for of_gpu in sums:
         families, stream = of_gpu.families, of_gpu.stream_gaps.stream
         # By the id of the short name, which all GPUs share: families of the same name add up over them.
@@ -236,6 +241,7 @@ def measure(
                 None if stream is None else trace.streams[stream].stream_id,
             )
         )
+    # Windows are disjoint, so that their parts may be added; no time is counted twice.
     parts = np.sum([parts_of(breakdowns, *window) for window in inside], axis=0)
     return RangeNumbers(
         inside, clipped, parts, _spinning(breakdowns, inside), tuple(gpus),
@@ -245,6 +251,7 @@ def measure(
 
 def _spinning(breakdowns: Sequence[TimeBreakdown], windows: Sequence[tuple[int, int]]) -> Int64:
     """Return the time of each GPU in windows in which its compute only waits, shape (gpus,), ns."""
+    # Pairs to columns; int64 said, since an empty or small list would be given another type on some systems.
     starts, ends = np.array(windows, np.int64).T
     return np.array([int(b.spinning.covered(starts, ends).sum()) for b in breakdowns], np.int64)
 
@@ -264,6 +271,7 @@ def class_numbers(
     class_of = classes.class_of[kernels.name_id[rows[touches]]]
     # Clipped before they are summed, so that the sums of neighbouring windows add up to that of both.
     start, end = np.maximum(start[touches], start_ns), np.minimum(end[touches], end_ns)
+    # With all classes, also those without a kernel: tables of two GPUs or two traces have the same lines.
     count = np.bincount(class_of, minlength=len(CLASSES))
     numbers = []
     for position, name in enumerate(CLASSES):
@@ -278,6 +286,7 @@ def class_numbers(
 
 def _longest_families(names: Names, sums: dict[int, int]) -> tuple[Family, ...]:
     """Return the three families with most time, from the time of each by the id of its name."""
+    # Of all kernels, not of the three: the shares say how much is left that is not named.
     total = sum(sums.values())
     # Of equals the lower id comes first: the same range names the same three every time.
     best = sorted((-ns, key) for key, ns in sums.items() if ns)[:3]
