@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.export.test_sheet import texts
+from tests.export.test_picture_parts import texts
 from viewer.analysis.stalls.stalls import find_stalls
 from viewer.analysis.study import Study
 from viewer.cli import main
