@@ -103,18 +103,21 @@ def test_another_program_pastes_the_picture_that_was_copied(dialog, kind, qtbot,
     # Right after a change, before the preview has followed.
     dialog.copy()
     assert dialog.message.text() == "Copied"
+    # What is shown may change while the other program reads; the copy does not.
+    view, size = dialog.options.view(), dialog.options.size_px
+    expected, as_svg = picture(view, *size), svg_bytes(view, *size)
     svg, image = tmp_path / "x.svg", tmp_path / "x.png"
     reader = QProcess()
     # This program answers the other one's questions meanwhile.
     reader.start(sys.executable, ["-c", READ_CLIPBOARD, str(image), str(svg)])
     qtbot.waitUntil(lambda: reader.state() == QProcess.ProcessState.NotRunning, timeout=30_000)
     assert reader.exitCode() == 0, bytes(reader.readAllStandardError().data()).decode()
-    pasted, expected = QImage(str(image)), picture(dialog.options.view(), *dialog.options.size_px)
+    pasted = QImage(str(image))
     assert pasted.size() == expected.size()
     form = QImage.Format.Format_ARGB32 if expected.hasAlphaChannel() else QImage.Format.Format_RGB32
     assert pasted.convertToFormat(form) == expected.convertToFormat(form)
-    assert svg.read_bytes() == svg_bytes(dialog.options.view(), *dialog.options.size_px)
-    assert b"A title" in svg.read_bytes()
+    assert svg.read_bytes() == as_svg
+    assert b"A title" in as_svg
 
 
 def test_a_kind_of_picture_brings_its_size(dialog):
