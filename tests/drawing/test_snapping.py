@@ -24,6 +24,8 @@ DENSE = [(100 + 3 * k, 102 + 3 * k) for k in range(30)]
         ([(10, 12)], 20, [10, 12]),  # short, but nothing is beside it
         ([(10, 12), (13, 14), (15, 60)], 20, [10, 15, 60]),
         ([(10, 12), (40, 41), (42, 43)], 20, [10, 12, 40, 43]),
+        ([(10, 12), (32, 33)], 20, [10, 12, 32, 33]),  # a gap of just that length
+        ([(10, 30), (31, 32)], 20, [10, 30, 32]),
         (DENSE, 20, [100, 189]),
     ],
 )
@@ -37,10 +39,10 @@ def test_neighbours_out_of_reach_count_for_the_gaps():
     assert seen_edges([lane((0, 10), (60, 62))], 50, 70, 20).tolist() == [60, 62]
 
 
-gaps = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), max_size=12)
+gaps = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=2, max_size=12)
 
 
-@given(gaps, st.integers(0, 60), st.integers(1, 30), st.integers(1, 8))
+@given(gaps, st.integers(0, 30), st.integers(1, 90), st.integers(1, 5))
 def test_seen_edges_equal_a_plain_search(steps, low, wide, least):
     events, at = [], 5
     for gap, length in steps:
