@@ -10,6 +10,7 @@ from viewer.state import ALL_ROWS, Listing
 from viewer.state.places import home_row, rows_of_stream, stream_ids
 from viewer.timeline.event_menu import fill_event_menu, zoom_to_event
 from viewer.timeline.headers.row_menu import row_menu
+from viewer.timeline.notes.canvas_menu import place_menu
 from viewer.trace import Kind
 
 
@@ -104,6 +105,19 @@ def test_an_event_of_a_preview_goes_to_its_own_row(state, menu_of):
     menu = entries(menu_of(EventRef(event.kind, event.index, root.key)))
     home = home_row(state, event.kind, event.index)
     assert f"Show {home.label} in Events" in menu
+
+
+def test_beside_its_bars_a_row_can_be_listed_and_its_stream_pinned(state, parent):
+    row, _ = kernel_of(state)
+    made = place_menu(state, 0, row.key, None, lambda note: None, (), parent)
+    number = state.study.trace.streams[row.stream].stream_id
+    menu = entries(made)
+    assert "Zoom to it" not in menu
+    menu[f"Pin stream {number} on all GPUs"].trigger()
+    assert state.rows.pinned == rows_of_stream(state, number)
+    menu[f"Show {row.label} in Events"].trigger()
+    assert state.listing == Listing(row.key)
+    assert "Add note here" in entries(place_menu(state, 0, "", None, lambda note: None, (), parent))
 
 
 def test_a_stream_is_pinned_on_all_gpus_and_taken_off_again(state, menu_of):

@@ -12,7 +12,7 @@ from viewer.rows import EventRef
 from viewer.state import Note, ViewState
 from viewer.state.navigation import event_window
 from viewer.state.notes import COLOURS
-from viewer.timeline.event_menu import fill_event_menu
+from viewer.timeline.event_menu import add_pin_stream, fill_event_menu
 from viewer.timeline.plain_text import without_key
 from viewer.trace.names import short_name
 
@@ -76,6 +76,13 @@ def place_menu(
         menu.addAction(
             without_key(f"Add note on {_name(state, event)}"), lambda: write(note_on_event(state, event))
         )
+    row = state.rows.row(row_key)
+    if event is None and row is not None:
+        # Beside its bars, a row can still be listed and pinned.
+        menu.addSeparator()
+        if row.stream is not None and state.study is not None:
+            add_pin_stream(menu, state, row.stream)
+        menu.addAction(without_key(f"Show {row.label} in Events"), lambda: state.list_events(row.key))
     usable = [action for action in actions if action.isEnabled()]
     if usable:
         menu.addSeparator()
