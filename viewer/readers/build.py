@@ -70,17 +70,23 @@ def build(
         The version of the nsys that recorded, from the header of the report.
     """
     steps = _Steps(tables, progress, cancelled)
+    # Names come before all else, as every table refers to them by number.
     steps.begin("names", "StringIds")
     interner = Interner()
     strings = StringTable(tables, interner, cancelled)
     facts = read_facts(tables, strings, recorded_by)
     reading = ReadContext(tables, interner, strings, facts.shift_ns, {"StringIds": len(strings)}, cancelled)
     reading.notes += facts.notes
+    # All kinds from the start: what is made early has empty tables where the file is not read yet, not
+    # missing ones.
     raw = {kind: RawEvents.empty(kind) for kind in Kind}
     sorter = EventSorter(raw, keep, cancelled)
+    # `raw` is shared and filled below: what the assembly makes has what was read until then.
     assembly = _Assembly(path, reading, facts, source, raw, sorter, tables)
     # GPU tables first: they are what is looked at first, and can be shown while the rest is being read.
     _read_gpus(reading, raw, steps)
+    # Three: counting the unread tables, the early trace, and sorting the calls. None of them waits for
+    # another.
     with ThreadPoolExecutor(3, "lightbox-beside") as beside:
         tasks = []
         counting = beside.submit(tables.count_unread, cancelled)
@@ -90,6 +96,7 @@ def build(
             # interning.
             tasks.append(beside.submit(lambda: early(gpus())))
         nvtx = _read_rest(reading, facts, raw, steps, lambda: beside.submit(assembly.calls()))
+        # Waited for, so that an error in the early trace is raised here and not lost with its thread.
         for task in tasks:
             task.result()
         unread = counting.result()
@@ -164,8 +171,11 @@ class _Assembly:
         reading, tables = self.reading, self.tables
         diagnostics = read_diagnostics(tables, self.facts.shift_ns)
         counts = {tables.form(table): rows for table, rows in reading.counts.items()}
+        # Counted though it is no table of events: a table that is read must not be listed among the unread
+        # ones.
         if "DIAGNOSTIC_EVENT" in tables.names:
             counts[tables.form("DIAGNOSTIC_EVENT")] = len(diagnostics)
+        # Either tells: with some versions NCCL has a domain and no payloads.
         has_nccl = tables.has_rows("NVTX_PAYLOAD_SCHEMAS") or "NCCL" in domains.values()
         rows = {kind: len(table) for kind, table in events.items()}
         return Trace(
@@ -193,6 +203,7 @@ class _Steps:
         self._progress, self._cancelled = progress, cancelled
         names = ["StringIds", *TABLE_OF.values()]
         self._rows = {name: tables.extent(name) for name in names}
+        # A tenth for sorting, and one so that an empty file divides.
         self._all = sum(self._rows.values()) * 1.1 + 1
         self._done = 0
 
@@ -231,6 +242,7 @@ def _read_rest(
         steps.begin(_SPOKEN[kind], TABLE_OF[kind])
         raw[kind] = reader()
 
+    # They may be there already: operations without a process are given that of their call.
     if not len(raw[Kind.API]):
         read(Kind.API, lambda: cpu_tables.read_api(reading))
     sorting = sort_calls()
@@ -256,6 +268,8 @@ def _name_columns(raw: RawEvents) -> list[AnyArray]:
 
 
 def _note_hidden(reading: ReadContext, on_cpu: RawEvents, identity: Owners) -> None:
+    # Context switches are recorded of the whole machine. Its other processes have nothing to show, but who
+    # looks for one should read why it is missing.
     shown = {process.global_pid for process in identity.processes}
     others = {key[0] & PROCESS_MASK for key in on_cpu.owners} - shown
     if others:

@@ -60,6 +60,8 @@ class FileMetadata:
     def process_name(self, global_pid: int) -> str:
         """Return a process's name without its folders, else its main thread's name."""
         name = self.process_names.get(global_pid, "")
+        # A report may be opened on another system than that on which it was recorded, so the path says which
+        # kind it is.
         name = PureWindowsPath(name).name if _WINDOWS.match(name) else PurePosixPath(name).name
         # The main thread has the pid as its thread id, in the lowest 24 bits.
         main = global_pid | (global_pid >> 24 & 0xFFFFFF)
@@ -71,6 +73,7 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
     export = _export_settings(tables)
     capture = _pairs(tables, "META_DATA_CAPTURE")
     environment = _environment(capture)
+    # Of several records the longest: no event may lie beyond the end of the session.
     durations = [row[0] for row in tables.records("ANALYSIS_DETAILS", "duration") if _positive(row[0])]
     start_utc_ns = _session_start(tables)
     notes: list[str] = []

@@ -55,6 +55,8 @@ class FileSource:
                 return None
             # The whole column, once: whoever asks for it sorts or filters by it next.
             if (table, name) not in self._columns:
+                # Kept with its rows: the trace sorts its events, so a row of the file is found by search and
+                # not by position.
                 read = tables.integers(table, [Field(name)])
                 self._columns[table, name] = read.rows, read.values[name]
         except ReadError as error:
@@ -85,6 +87,8 @@ class FileSource:
         """Return integer columns of a table by time, see `Source.samples`."""
         try:
             tables = self._opened()
+            # None is another answer than an empty table: the row is then not there, instead of being there
+            # without a curve.
             if tables is None or not {time, *columns} <= set(tables.columns(table)):
                 return None
             fields = [Field(time, np.int64, NO_TIME), *(Field(column) for column in columns)]
@@ -97,6 +101,7 @@ class FileSource:
         # Stable: of several samples at one instant the last one of the file holds.
         rows = rows[np.argsort(values[time][rows], kind="stable")]
         in_order = {name: column[rows] for name, column in values.items()}
+        # After the selection: a time that is none would wrap around.
         in_order[time] -= shift_ns
         return in_order
 
@@ -116,6 +121,7 @@ class FileSource:
             return apart(lambda _: ask(), lambda: time.monotonic() > ends_at)
         except Cancelled:
             log.debug("the file does not respond and is not read again")
+            # For good: a file system that hung once would hang at every click.
             self._gone = True
         except ReadError as error:
             log.debug("the file cannot be read: %s", error)
@@ -146,6 +152,8 @@ class FileSource:
         return [tables.string(int(symbol)) or "(unknown)" for symbol in columns["symbol"][frames]]
 
     def _opened(self) -> Tables | None:
+        # Asked each time: a file that was written anew has other rows at the same numbers, and would answer
+        # with another event.
         if not self._gone and not self._is_same():
             self.close()
         if self._tables is None and not self._gone:

@@ -41,6 +41,8 @@ class Field:
 
         A globalPid or globalTid has the machine in its highest bits; SQLite holds it as a signed number.
         """
+        # By name as well: identifiers are read as int64 too, but are never added or compared by size, so that
+        # their bits are all that matters.
         return self.name.startswith("global") or np.dtype(self.dtype) != np.int64
 
 

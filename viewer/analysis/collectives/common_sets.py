@@ -19,6 +19,8 @@ _FROM_OUTSIDE_NS = 10_000
 def partitions(groups: Sequence[tuple[int, ...]]) -> list[list[int]]:
     """Return groups of GPUs, by position, in lists in which no GPU is in two of them."""
     result: list[list[int]] = []
+    # The first list that takes a group keeps it. Groups of one parallel dimension come in order and share no
+    # GPU, so that each dimension becomes a list.
     for number, gpus in enumerate(groups):
         for partition in result:
             if not any(set(gpus) & set(groups[other]) for other in partition):
@@ -45,6 +47,7 @@ def common_sets(kernels: Events, sets: Sequence[Int64]) -> list[Int64]:
     list of ndarray of int64
         The columns of each group, as many of each, those of one set at the same place.
     """
+    # A set that lacks a member has no known last start, which is what tells a wait for somebody outside.
     full = [np.flatnonzero((s >= 0).all(axis=0)) for s in sets]
     none = [np.empty(0, np.int64) for _ in sets]
     if len(sets) < 2 or not all(map(len, full)):
@@ -59,6 +62,8 @@ def common_sets(kernels: Events, sets: Sequence[Int64]) -> list[Int64]:
         at[group] = order[nearest_of(of_group[order], ends[fewest])]
     their_ends = np.stack([e[a] for e, a in zip(ends, at, strict=True)])
     their_latest = np.stack([s[a] for s, a in zip(latest, at, strict=True)])
+    # Both are needed: groups in step end together by chance, but then each of them waited for a member of its
+    # own, and their last starts lie as close as their ends.
     together = their_ends.max(axis=0) - their_ends.min(axis=0) <= _TOGETHER_NS
     from_outside = their_latest.max(axis=0) - their_latest.min(axis=0) > _FROM_OUTSIDE_NS
     chosen = np.flatnonzero(together & from_outside)

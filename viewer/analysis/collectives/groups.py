@@ -132,6 +132,8 @@ def by_timing(
         kept.append(tight)
         for position, rows in enumerate(loose):
             pool[group.members[position].stream].append(rows)
+    # A sequence that fitted no other as a whole may be of several groups in turn, and its kernels all go to
+    # the pool.
     in_whole = {s.stream for group in whole for s in group.members}
     for sequence in sequences:
         if sequence.stream not in in_whole:
@@ -147,6 +149,8 @@ def by_timing(
         further += found
         taken = {s.stream: s.rows for group in found for s in group.members}
         for stream, rows in taken.items():
+            # Each kernel is of one set: those that are taken are out of the rounds that follow, which
+            # therefore end.
             pool[stream] = [np.setdiff1d(_joined(pool[stream]), rows, assume_unique=True)]
     if not further:
         return _with_common(trace, whole)
@@ -175,6 +179,7 @@ def _join(
         return []
     starts = [trace.kernels.start_ns[s.rows] for s in sequences]
     ends = [trace.kernels.end_ns[s.rows] for s in sequences]
+    # Pairs first, groups from them: to try all subsets of the ranks would grow exponentially.
     pairs = [pair for pair in PairFits(starts, ends, [s.gpu for s in sequences]) if fits(pair)]
     fitting = {(pair.first, pair.second) for pair in pairs}
     group_of = list(range(len(sequences)))
@@ -186,6 +191,7 @@ def _join(
         known = [unsteadiness[g] for g in (first, second) if g in unsteadiness]
         # Measured by the steadier of the two groups: one loose pair must not open the door to others.
         limit = max(_STEADY_NS, _TIMES_AS_STEADY * min(known)) if known else None
+        # A rank is in a group once: two streams of one GPU that end together do so for another reason.
         if first == second or len(set(gpus)) < len(gpus) or (limit is not None and pair.unsteady_ns > limit):
             continue
         across = product(members[first], members[second])
@@ -219,6 +225,7 @@ def _loose(trace: Trace, group: FoundGroup) -> tuple[FoundGroup, list[Int64]]:
 def _tight_sets(trace: Trace, members: list[KernelSequence]) -> FoundGroup | None:
     """Return the sets of some sequences whose members end together, None where they are too few."""
     group = _found(trace, members, "timing")
+    # A kernel alone ends together with itself, and would make any group look tight.
     several = (group.sets >= 0).sum(axis=0) > 1
     if not several.any():
         return None
@@ -245,10 +252,12 @@ def _with_common(trace: Trace, groups: list[FoundGroup]) -> list[FoundGroup]:
             result += parts
             continue
         rest = [np.delete(g.sets, c, axis=1) for g, c in zip(parts, columns, strict=True)]
+        # Groups whose sets were all of the larger group are left out: they never existed by themselves.
         result += [_of_sets(g.members, r) for g, r in zip(parts, rest, strict=True) if r.shape[1]]
         if len(columns[0]) > 1:
             members = [m for g in parts for m in g.members]
             sets = np.concatenate([g.sets[:, c] for g, c in zip(parts, columns, strict=True)])
+            # In order of the GPUs, as in all groups: members are compared by position.
             order = np.argsort([m.gpu for m in members], kind="stable")
             result.append(_of_sets(tuple(members[i] for i in order), sets[order]))
     return result

@@ -123,6 +123,8 @@ class Collectives:
         """
         exposed = self.parts[gpu].intervals("exposed_comm")
         if within is not None and len(within):
+            # The breakdown is asked for the whole extent first, as its window need not reach as far as
+            # `within` does.
             low, high = int(within.start_ns[0]), int(within.end_ns[-1])
             exposed = self.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high) & within
         elif within is not None:
@@ -131,6 +133,7 @@ class Collectives:
             return 0, 0, 0
         wait = (exposed & self.waits(gpu)).total()
         transfer = (exposed & self.transfers(gpu)).total()
+        # What is left is not matched: the three sum to the exposed communication to the nanosecond.
         return wait, transfer, exposed.total() - wait - transfer
 
     def rows(self, gpu: int) -> Int64:
@@ -165,6 +168,7 @@ class Collectives:
         kernels, result = self.trace.kernels, []
         for gpu in self.trace.gpus:
             rows = self.rows(gpu.index)
+            # A kernel waits first and transfers then: nothing moves before the last member is there.
             begin = kernels.start_ns[rows] + self.wait_ns[rows]
             transfers = union(begin, kernels.end_ns[rows])
             result.append((union(kernels.start_ns[rows], begin) - transfers, transfers))
@@ -183,6 +187,8 @@ def find_collectives(
     groups = [_group(trace, group, unrecorded) for group in found]
     wait = np.full(len(trace.kernels), -1, np.int64)
     pipes: tuple[tuple[int, int], ...] = ()
+    # What NCCL's record or the timing has joined is not given to the search for peers, which would pair it
+    # again.
     joined = {(s.stream, s.name_id) for group in found for s in group.members}
     sends: dict[int, list[KernelSequence]] = defaultdict(list)
     for sequence in comm:
@@ -192,13 +198,17 @@ def find_collectives(
     for same_name in sends.values():
         peers = find_peers(trace, same_name)
         groups += [_group(trace, group, unrecorded) for group in peers.groups]
+        # Sends that found their peer waiting did not wait themselves; that is known although they are in no
+        # group.
         wait[peers.prompt] = 0
         pipes += peers.pipes
+    # In one order, whichever way they were found: a kernel of two groups takes the later of equal waits.
     groups.sort(key=lambda group: (group.streams, group.name_id))
     last = np.full(len(trace.kernels), -1, np.int16)
     is_bound = np.zeros(len(trace.kernels), bool)
     for group in groups:
         _wait_in(trace, group, wait, last, is_bound)
+    # With one GPU alone nothing can be matched, and a note of every kernel would say so.
     notes = _unmatched(trace, comm, groups, wait, unrecorded) if len(trace.gpus) > 1 else ()
     is_pipeline = any(len({s.gpu for s in same_name}) > 2 for same_name in sends.values()) and not any(
         group.kind == "AllToAll" for group in groups
@@ -212,6 +222,8 @@ def find_collectives(
 def _group(trace: Trace, found: FoundGroup, unrecorded: int) -> CollectiveGroup:
     """Return a group with what is known of its sets."""
     sets, is_there = found.sets, found.sets >= 0
+    # A missing member must neither be the last to start nor the first to end, so it gets the values that
+    # lose.
     starts = np.where(is_there, trace.kernels.start_ns[sets], np.iinfo(np.int64).min)
     ends = np.where(is_there, trace.kernels.end_ns[sets], np.iinfo(np.int64).max)
     kind = collective_kind(trace.names[found.members[0].name_id])
@@ -250,6 +262,7 @@ def _wait_in(
         known = root >= 0
         for_whom = root if group.kind == "Broadcast" else starts.argmax(axis=0)
         last[rows[:, known]] = gpus[for_whom[known]]
+        # Without its root a set is no set: who waited for whom in it would be a guess.
         group.matched[columns[(waited < 0).any(axis=0)]] = False
     elif rows.size:
         # Nobody transfers before the last member of the set has started. A kernel that waits for two peers
@@ -262,6 +275,8 @@ def _wait_in(
         rows = group.kernels[:, group.partial]
         is_there = rows >= 0
         starts, ends = kernels.start_ns[rows], kernels.end_ns[rows]
+        # The missing member may have come later still: what is found is a lower bound, which is marked as
+        # one.
         latest = np.where(is_there, starts, np.iinfo(np.int64).min).max(axis=0)
         waited = np.clip(latest - starts, 0, ends - starts)
         wait[rows[is_there]] = waited[is_there]
@@ -276,6 +291,7 @@ def _unmatched(
     running: dict[int, set[int]] = defaultdict(set)
     for sequence in comm:
         running[sequence.name_id].add(sequence.gpu)
+    # By counts and reason: what goes wrong mostly goes wrong on all ranks alike, and is one line then.
     unmatched: dict[tuple[int, int, int, str], list[str]] = defaultdict(list)
     for sequence in comm:
         missing, count = int((wait[sequence.rows] < 0).sum()), len(sequence.rows)

@@ -99,6 +99,7 @@ class Rules:
         """Read a table; lines that are no rules become `errors`."""
         rules: list[Rule] = []
         errors: list[RuleError] = []
+        # Errors are gathered, not raised: one bad line must not take a user's other hundred rules away.
         heading: int | None = None
         for number, raw in enumerate(text.splitlines(), start=1):
             line = raw.strip()
@@ -169,6 +170,7 @@ class Rules:
             It cannot be written.
         """
         path = cls.user_path()
+        # A copy of the built-in table would shadow it for good, and miss the rules that later versions add.
         if text == cls.builtin_text():
             path.unlink(missing_ok=True)
             return
@@ -182,6 +184,7 @@ class Rules:
         """Return the position of the first rule that matches a kernel's full name, -1 if none does."""
         # Without template arguments: those of a compute kernel may hold the word of any class.
         base = base_name(name)
+        # The first match and not the best one: who edits the table can tell from its order what will happen.
         for position, rule in enumerate(self.rules):
             if rule.pattern.search(name if rule.full else base):
                 return position
@@ -228,6 +231,7 @@ def classify(trace: Trace, rules: Rules) -> KernelClasses:
     """
     # The names of ranges and calls are in the same table; the rules would match some of them.
     used = np.flatnonzero(np.bincount(trace.kernels.name_id, minlength=len(trace.names)))
+    # By name id, so that the class of a million kernels is one indexing.
     rule_of = np.full(len(trace.names), -1, np.int16)
     rule_of[used] = [rules.match(name) for name in trace.names.take(used)]
     # "Other" stands last, where the -1 of a name without a rule points.

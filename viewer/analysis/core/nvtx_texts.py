@@ -66,10 +66,12 @@ def matching(names: Names, ids: npt.NDArray[np.uint32], pattern: str) -> npt.NDA
 
 def users_own(names: Names, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     """Return which texts are the user's: not empty, no operator's, no library's; shape (len(ids),)."""
+    # Id 0 is the empty text: a range without one says nothing of its owner.
     return np.asarray((ids != 0) & ~matching(names, ids, _libraries()[1]))
 
 
 def in_phase(names: Names, ids: npt.NDArray[np.uint32], phase: str) -> npt.NDArray[np.bool_]:
     """Return which texts name a phase ("forward", "backward" or "optimizer"), shape (len(ids),)."""
+    # Two patterns, since RE2 has no look-around with which one could say both.
     named = matching(names, ids, PHASES[phase]) & ~matching(names, ids, _NO_PHASE)
     return np.asarray(named & users_own(names, ids))

@@ -38,6 +38,8 @@ def find_iterations(
         iterations = _guessed_iterations(launches.trace, order_of, marker)
     else:
         iterations = _marked_iterations(launches, marker)
+    # Markers of which every instance is empty divide nothing; they would give thousands of iterations of
+    # length zero.
     if iterations is None or not (iterations.starts[:, -1] > iterations.starts[:, 0]).any():
         return None
     return iterations
@@ -53,6 +55,7 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
     # Process by process on several threads: each searches its own launches alone.
     each_marked = each(lambda process: mark(launches, process, instances[process]), instances)
     marked = dict(zip(instances, each_marked, strict=True))
+    # All or none: iterations are numbered alike on all ranks, or they could not be compared.
     count, marked = _agreed_copies(marked)
     if count > 1:
         names = [f"{name} {copy + 1}/{count}" for name in names for copy in range(count)]
@@ -68,6 +71,7 @@ def _marked_iterations(launches: Launches, marker: Candidate) -> Iterations | No
             # others.
             if edges is not None:
                 starts[gpu.index], has_own[gpu.index] = edges, True
+    # By the edges on the CPU, where a checkpoint or an evaluation is a range; on the GPU it may be nothing.
     special = special_iterations(trace, {p: m.cpu_edges for p, m in marked.items()})
     return _completed(trace, marker, names, starts, has_own, warnings, special, notes)
 
@@ -161,6 +165,7 @@ def _completed(
     if not has_own.any():
         return None
     own = starts[has_own]
+    # As in `Iterations.edges_ns`: what is lent has to agree with what is shown for all GPUs.
     edges = np.append(own[:, :-1].min(axis=0), own[:, -1].max())
     if np.median(np.diff(edges)) <= 0:
         return None

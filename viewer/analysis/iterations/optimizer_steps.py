@@ -73,6 +73,8 @@ class OptimizerFinder:
 
     def __init__(self, launches: Launches, classes: KernelClasses, projected: pd.DataFrame) -> None:
         self._launches, self._classes, self._trace = launches, classes, launches.trace
+        # By range, so that what each launched is looked up by its index; ranges that launched nothing are not
+        # in the table and stay 0.
         self._ops = np.zeros(len(self._trace.nvtx), np.int64)
         self._ops[projected["range"]] = projected["ops"]
         self._group = _optimizer_texts(self._trace)
@@ -80,6 +82,8 @@ class OptimizerFinder:
 
     def steps(self, process: int, times: LaunchTimes) -> OptimizerSteps | None:
         """Return the steps of a process, None where nothing names the optimizer or is its kernel."""
+        # Ranges first: they were named by people. Kernels only tell that weights changed, not where the step
+        # began.
         by_range = self._by_range(process)
         return _together(by_range, times) if by_range is not None else self._by_kernels(process, times)
 
@@ -92,12 +96,16 @@ class OptimizerFinder:
             # A step that is called for every micro-batch updates weights after the last one alone.
             rows = rows[self._ops[rows] >= _LEAST_WORK * self._ops[rows].max(initial=0)]
             rows = rows[self._as_often(rows)]
+            # Strictly more: of two tracks that launch as much the first stays, so that the answer is the same
+            # every time.
             if int(self._ops[rows].sum()) > most:
                 best, most = (track, rows), int(self._ops[rows].sum())
         if best is None:
             return None
         track, rows = best
         ends = nvtx.end_ns[rows]
+        # Sorted by start, a range is an outermost one if it ends after all before it; inner ones are parts of
+        # a step, not steps.
         rows = rows[ends > np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ends)[:-1])]
         name_id = int(nvtx.name_id[rows[0]])
         return OptimizerSteps(
@@ -114,6 +122,7 @@ class OptimizerFinder:
         """Return which ranges have a name that comes as often as that of which each launches most."""
         texts = self._group[self._trace.nvtx.name_id[rows]]
         used, name, count = np.unique(texts, return_inverse=True, return_counts=True)
+        # A name alone is as often as itself, and an empty array has no largest element.
         if len(used) < 2:
             return np.ones(len(rows), bool)
         launched_each = np.bincount(name, self._ops[rows]) / count
@@ -125,11 +134,14 @@ class OptimizerFinder:
         kernels = np.concatenate([rows_of_gpu(trace, Kind.KERNEL, gpu.index) for gpu in gpus])
         kernels = kernels[self._classes.class_of[trace.kernels.name_id[kernels]] == OPTIMIZER]
         calls = self._launches.api_of(Kind.KERNEL)[kernels]
+        # Steps are cut on the CPU, so a kernel without its call is of no use here.
         kernels, calls = kernels[calls >= 0], calls[calls >= 0]
         if not len(calls):
             return None
+        # By launch over all GPUs of the process: one step updates the weights on each of them.
         order = np.argsort(api.start_ns[calls], kind="stable")
         kernels, calls = kernels[order], calls[order]
+        # A process with several GPUs launches as many times between two kernels of one of them.
         positions, close = times.position(api.start_ns[calls]), CLOSE * len(gpus)
         of_steps = updates(trace, trace.kernels.name_id[kernels], positions, close)
         kernels, calls, positions = kernels[of_steps], calls[of_steps], positions[of_steps]
@@ -165,6 +177,7 @@ def updates(trace: Trace, name_ids: UInt32, positions: Indices, close: int) -> M
     used, name = np.unique(name_ids, return_inverse=True)
     names = trace.names.take(used)
     is_algorithm = np.array([_ALGORITHM.search(text) is not None for text in names])
+    # A name is proof; how often it comes is only a sign, for optimizers that people wrote themselves.
     if is_algorithm.any():
         return np.asarray(is_algorithm[name])
     runs = np.array([len(runs_of(positions[name == n], close)[0]) for n in range(len(used))])
@@ -181,6 +194,7 @@ def runs_of(positions: Indices, close: int) -> tuple[Indices, Indices]:
     # The prepended position lies too far off to be close, so that the first run begins with the first one.
     first = np.flatnonzero(np.diff(positions, prepend=positions[0] - close - 2) > close + 1)
     last = np.append(first[1:] - 1, len(positions) - 1)
+    # In operations, not in time: a data loader that stalls must not split a step, nor a fast one join two.
     gaps = positions[first[1:]] - positions[last[:-1]]
     parts = ~_are_small(gaps)
     return first[np.append(True, parts)], last[np.append(parts, True)]

@@ -103,6 +103,7 @@ class Phases:
         Forward and backward count in iterations that have both.
         """
         # A mean over GPUs of medians over iterations: one slow iteration moves neither, a slow GPU moves it.
+        # A GPU without the phase has no median; a 0 for it would pull the mean down to where no GPU is.
         medians = [m for m in self.medians_ns(name) if m is not None]
         return sum(medians) // len(medians) if medians else None
 
@@ -140,6 +141,7 @@ class Phases:
     @property
     def ratios(self) -> tuple[float | None, ...]:
         """Backward over forward on each GPU, () where one of them is missing."""
+        # Not strict: either may be () where the trace has no such phase.
         pairs = zip(self.medians_ns("forward"), self.medians_ns("backward"), strict=False)
         return tuple(b / f if f and b is not None else None for f, b in pairs)
 
@@ -156,6 +158,8 @@ def find_phases(launches: Launches, classes: KernelClasses, iterations: Iteratio
         own_gpus = [g.index for g in trace.gpus_of(process.index)]
         if not own_gpus:
             continue
+        # Process by process: a range covers launches of its own process only, and of each operation there is
+        # a mask for each phase, which need not be there for all processes at once.
         cover = Cover(launches, process.index)
         masks, basis = _attributed(cover, named, process.index)
         # Ranks may find a phase in different ways; the last one that has it is named.
@@ -222,6 +226,8 @@ def _attributed(cover: Cover, named: _Named, process: int) -> tuple[dict[str, Ma
     if not covered["backward"].any():
         backward = _by_autograd_thread(cover, named.of("forward", process)) & ~optimizer
         own, how["backward"] = np.zeros_like(backward), BY_THREAD
+    # What is launched inside backward's range by other threads: the gradients, where autograd has a thread of
+    # its own.
     adopted = backward & ~own
     # Without another thread's launches, or with few of them, the owner's launches are backward itself.
     apart = backward & own if adopted.sum() > (backward & own).sum() // 4 else np.zeros_like(backward)
@@ -253,6 +259,7 @@ def _by_autograd_thread(cover: Cover, forward: list[tuple[Track, Indices]]) -> M
     if not named and not _covered(cover, forward).any():
         return mask
     if not named:
+        # Autograd launches more than any other but the main thread, whose ranges tell which one it is.
         by_launches = sorted(launched.threads, key=lambda t: _length(launched.threads[t]))
         if len(by_launches) < 2:
             return mask
@@ -305,5 +312,6 @@ def _stretches(start: Int64, end: Int64, phase: Indices, edges: Int64) -> list[I
     # A stretch ends where the phase or the iteration changes; it reaches to the last end of its operations.
     new = np.concatenate(([True], (np.diff(phase) != 0) | (np.diff(iteration) != 0)))
     first = np.flatnonzero(new)
+    # The last end, not the end of the last: on another stream an operation that began before may still run.
     low, high, owner = start[first], np.maximum.reduceat(end, first), phase[first]
     return [union(low[owner == number], high[owner == number]) for number in range(len(_ALL))]

@@ -97,6 +97,7 @@ def _of_gpu(
         covered = union(start, end) & within
         hidden = (covered & kernels).total()
         used = [trace.streams[s] for s in np.unique(on_stream).tolist()]
+        # By CUDA's number, which the reader sees, not by the index, which is only ours.
         used.sort(key=lambda stream: stream.stream_id)
         lines.append(
             {
@@ -105,6 +106,8 @@ def _of_gpu(
                 "count": len(copied),
                 "bytes": size,
                 "sum_ns": length,
+                # Bytes per nanosecond are 10⁹ bytes per second: no factor is missing. Of the sums, so that
+                # large copies weigh as they do.
                 "throughput_gb_s": size / length if length else 0.0,
                 "union_ns": covered.total(),
                 "hidden_ns": hidden,
@@ -156,6 +159,7 @@ def in_front(trace: Trace, classes: KernelClasses, iterations: Iterations) -> In
     """
     shape = (len(trace.gpus), iterations.count)
     none = np.zeros(shape, np.int64)
+    # Copies, as each is filled by itself; -1 is no time, while 0 would be the start of the recording.
     before = InFront(none, none.copy(), none.copy(), none - 1)
     events = trace.events[Kind.MEMCPY]
     for gpu in trace.gpus:

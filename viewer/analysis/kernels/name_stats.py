@@ -71,6 +71,8 @@ def name_stats(
     """Return the statistics of the operations of one name; `coverage` is that of `Study`."""
     events = trace.events[kind]
     rows: list[tuple[object, ...]] = []
+    # An empty piece in front, so that a name without any operation concatenates to nothing instead of
+    # failing.
     lengths, shares = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
     for gpu in trace.gpus:
         of_name = rows_of_gpu(trace, kind, gpu.index)
@@ -111,6 +113,8 @@ def name_stats(
         int(length.sum()),
         low,
         high,
+        # Split over all operations at once: a mean of the GPUs' means would give each GPU the same weight,
+        # however few it ran.
         *_split(length, np.concatenate(shares)),
         pd.DataFrame(rows, columns=_COLUMNS),
     )
@@ -144,6 +148,7 @@ def neighbour(trace: Trace, kind: Kind, index: int, direction: int) -> int | Non
 
 def _others(classes: KernelClasses, covered: BusyIntervals, name_id: int, kind: Kind) -> Intervals:
     """Return what may run beside operations of a name: communication, for communication computation."""
+    # Communication is always beside itself; what it can be slowed by is computation.
     is_comm = kind is Kind.KERNEL and bool(classes.is_comm(np.array([name_id]))[0])
     return covered.compute if is_comm else covered.communication
 
