@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from tests.benchmarks.figures import Figure, median, p95, print_json, timed
 from viewer.analysis.study import Study
 from viewer.app.trace_loader import LoadedTrace, warm_up
-from viewer.drawing.layout import row_height
+from viewer.drawing.layout import row_bands
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
 from viewer.readers import read
@@ -33,7 +33,7 @@ from viewer.timeline.timeline import Timeline
 ZOOMS = ("whole trace", "1/3", "1/30", "1/1000", "1 µs a pixel")
 WIDTH, HEIGHT, ROWS = 1600, 900, 60
 STEPS, NOTCH_PX = 24, 60
-TWO_LANES_PX = 28
+MOST_LANES = 2
 _BUDGETS = {("raster", 1.0): (16.0, 33.0, 3.0), ("raster", 2.0): (33.0, None, None)}
 """By renderer and scale: a frame's median and 95th percentile, and what follows the pointer, ms."""
 
@@ -59,7 +59,7 @@ def main(path: Path, renderer: str, scale: float) -> None:
     warm_up(LoadedTrace(study, roots, False, scene=timeline.prepared), lambda: False)
     state.set_study(study, roots)
     state.rows.set_expanded(PRESETS["everything"](roots)[0], True)
-    state.set_overlays(frozenset(("idle", "exposed")))
+    state.set_overlays(frozenset(("idle", "exposed", "waiting")))
     timeline.resize(WIDTH, HEIGHT)
     timeline.show()
     app.processEvents()
@@ -68,7 +68,7 @@ def main(path: Path, renderer: str, scale: float) -> None:
     measured = _Measured(timeline, renderer, scale)
     measured.all()
     every = [row for root in roots for row in root.walk()]
-    high = [row.key for row in every if row_height(row, row.key in state.rows.expanded) > TWO_LANES_PX]
+    high = [row.key for row in every if len(row_bands(row, row.key in state.rows.expanded)) > MOST_LANES]
     state.rows.set_hidden(high, True)
     app.processEvents()
     while len(timeline.canvas.placed) < ROWS and timeline.scroll_bar.maximum():

@@ -260,15 +260,24 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
     """Paint the rectangles with the raster engine, one call per run of one colour."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(Qt.PenStyle.NoPen)
-    # Corners in whole pixels, as a QRect holds them: Qt takes more than twice as long over a QRectF.
-    corners = draw.rect.astype(np.int32)
-    for side in (0, 1):
-        corners[:, 2 + side] += corners[:, side] - 1
+    corners = _corners(draw.rect)
     for colour, low, high in draw.runs():
         painter.setBrush(QColor(int(argb[colour])))
-        # The array is handed over as it is: four 32-bit corners are what a QRect is in memory, and no object
-        # is made for a rectangle.
-        painter.drawRects(compat.wrapinstance(corners[low:].ctypes.data, QRect), high - low)
+        _draw_rects(painter, corners[low:high])
+
+
+def _corners(rect: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
+    """Return rectangles as a QRect holds them, in whole pixels: Qt takes twice as long over a QRectF."""
+    corners = rect.astype(np.int32)
+    for side in (0, 1):
+        corners[:, 2 + side] += corners[:, side] - 1
+    return corners
+
+
+def _draw_rects(painter: QPainter, corners: npt.NDArray[np.int32]) -> None:
+    # The array is handed over as it is: four 32-bit corners are what a QRect is in memory, and no object is
+    # made for a rectangle.
+    painter.drawRects(compat.wrapinstance(corners.ctypes.data, QRect), len(corners))
 
 
 def paint_over(painter: QPainter, frame: Frame) -> None:
@@ -303,7 +312,7 @@ def _paint_stripes(painter: QPainter, frame: Frame) -> None:
     for colour, low, high in draw.runs():
         if colour in inks:
             painter.setBrush(QBrush(stripes(inks[colour], frame.dpr)))
-            painter.drawRects([QRect(*rect) for rect in draw.rect[low:high].astype(int).tolist()])
+            _draw_rects(painter, _corners(draw.rect[low:high]))
 
 
 def _paint_sample_marks(painter: QPainter, frame: Frame, counter: BandBox[CounterBand]) -> None:
