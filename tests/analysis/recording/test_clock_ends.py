@@ -8,6 +8,7 @@ from viewer.analysis.core.classify import Rules
 from viewer.analysis.recording.alignment import align
 from viewer.analysis.recording.clock_ends import end_offsets
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report import report
 
 
 def apart(study):
@@ -28,6 +29,17 @@ def test_a_shift_of_some_microseconds_is_told_by_the_ends_of_collectives(demo_of
     assert [(f.gpu, f.severity) for f in said] == [(gpu, "warning") for gpu in sorted(shift)]
     assert all(abs(f.align_ns + shift[f.gpu]) < 1_000 for f in said)
     assert not found(study, "shifted-clock", "contradicting-clock")
+
+
+def test_waits_are_doubtful_until_it_is_aligned_and_nothing_else(demo_of):
+    facts = report(demo_of(iterations=4, shift={3: 30_000}))
+    doubtful = {number["key"] for number in facts["summary"] if not number["reliable"]}
+    assert {"rank_wait", "exposed_wait"} <= doubtful
+    assert not doubtful & {"idle", "compute_only", "rank_compute", "iteration"}
+    (clock,) = [line for line in facts["unreliable"] if line["what"] == "clocks"]
+    assert (clock["device"], "collectives" in clock["keys"]) == (3, True)
+    sound = report(demo_of(iterations=4))
+    assert not {n["key"] for n in sound["summary"] if not n["reliable"]} & {"rank_wait", "exposed_wait"}
 
 
 def test_aligned_it_is_as_the_others_and_waits_are_its_own(demo_of):

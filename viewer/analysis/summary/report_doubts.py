@@ -36,6 +36,8 @@ _WARNINGS = {
 """What a warning is about, and the keys that it concerns."""
 _SPOILED_BY = {PHASES: "unknown-launches", RANKS: "contradicting-clock"}
 """The warning that makes all numbers of a section doubtful."""
+_BY_ENDS = ("rank_wait", "exposed_wait")
+"""Waits, which clocks that are some microseconds apart make doubtful."""
 _SUBJECT = {ITERATIONS: "iterations", PHASES: "launches", RANKS: "late ranks"}
 """What a number of a section is about, in the terms of `unreliable`; of all others it is the GPU."""
 
@@ -45,6 +47,8 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     if summary.doubts:
         return summary.doubts[0].text
     kind = _SPOILED_BY.get(number.section)
+    if number.key in _BY_ENDS and any(finding.kind == "clock-apart" for finding in study.findings):
+        kind = "clock-apart"
     if finding := next((finding for finding in study.findings if finding.kind == kind), None):
         return finding.text
     if number.section.needs_iterations and (iterations := study.iterations()) and iterations.guess:
