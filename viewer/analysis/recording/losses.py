@@ -76,8 +76,7 @@ class _Launched:
         ends: Mask,
     ) -> _Launched:
         trace, api = launches.trace, launches.trace.api
-        # A launch that failed ran nothing: its missing row is no loss.
-        rows = _succeeded(trace, calls[launching[api.name_id[calls]]])
+        rows = calls[launching[api.name_id[calls]]]
         recorded = np.zeros(len(rows), bool)
         for kind in GPU_KINDS:
             ids = [
@@ -88,6 +87,10 @@ class _Launched:
             for of_gpu in ids:
                 # By id, not by time: which operation a call launched does not depend on any clock.
                 recorded |= np.isin(api.columns["correlation"][rows], of_gpu)
+        # A launch that failed ran nothing: its missing row is no loss. Only those are looked up in the file.
+        counts = recorded.copy()
+        counts[~recorded] = _succeeded(trace, rows[~recorded])
+        rows, recorded = rows[counts], recorded[counts]
         start, has_row = _outer(trace, rows, recorded)
         # Some launches during a capture do run, into another stream: their rows are proof.
         captured = _captured(trace, calls, begins, ends, start) & ~has_row
@@ -113,12 +116,12 @@ def calls_of(trace: Trace, process: int) -> Indices:
     return trace.api.rows_of([t.index for t in trace.threads_of(process)]).astype(np.int64)
 
 
-def _succeeded(trace: Trace, rows: Indices) -> Indices:
-    """Return the calls that did not fail, all where the file does not tell."""
+def _succeeded(trace: Trace, rows: Indices) -> Mask:
+    """Return which calls did not fail, all where the file does not tell."""
     if trace.source is None or not len(rows):
-        return rows
+        return np.ones(len(rows), bool)
     returned = trace.source.column(Kind.API, "returnValue", trace.api.columns["file_row"][rows])
-    return rows if returned is None else rows[returned == 0]
+    return np.ones(len(rows), bool) if returned is None else returned == 0
 
 
 def _outer(trace: Trace, rows: Indices, recorded: Mask) -> tuple[Int64, Mask]:
