@@ -16,6 +16,7 @@ LAYOUTS = {
     "data": {"tensor": 2, "data": 4},
     "tensor": {"tensor": 8},
     "pipeline": {"data": 2, "stages": 4},
+    "pipeline of single ranks": {"stages": 8},
     "pipeline, rendezvous": {"data": 2, "stages": 4, "rendezvous": True},
     "all three": {"tensor": 2, "data": 2, "stages": 2},
     "all three, rendezvous": {"tensor": 2, "data": 2, "stages": 2, "rendezvous": True},
@@ -54,6 +55,9 @@ def test_a_clean_job_names_nobody(layout, seed):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_who_was_planted_is_named_and_nobody_else(layout, fault, expected):
     late, _ = late_ranks(**LAYOUTS[layout], **fault)
+    if LAYOUTS[layout].get("stages") == 8 and expected[0][0] == "ranks":
+        # Nobody else does the work of a stage's only rank: it is the stage that is heavier.
+        expected = [("stage", expected[0][1])]
     assert named(late) == expected
     assert late.verdicts[0].cost_ns > 0
 

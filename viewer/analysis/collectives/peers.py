@@ -220,7 +220,13 @@ def _neighbours(length_ns: Int64, others: list[_Waits]) -> list[list[_Waits]]:
         best = max(counts)
         if best < max(2, MIN_NEIGHBOUR * int(is_long.sum())):
             break
-        good = [o for o, c in zip(others, counts, strict=True) if c >= 0.98 * best]
+        # Twins explain the same waits, as many; the stages on both sides explain different ones.
+        first = others[counts.index(best)].is_explained & left & is_long
+        good = [
+            o
+            for o, c in zip(others, counts, strict=True)
+            if c >= 0.98 * best and (o.is_explained & first).sum() >= 0.9 * best
+        ]
         steadiest = min(o.unsteady_ns for o in good)
         alike = [o for o in good if o.unsteady_ns <= steadiest + _ALIKE_NS]
         found.append(

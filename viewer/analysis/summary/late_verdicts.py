@@ -61,22 +61,22 @@ def stage_verdict(study: Study, stages: RankComparison | None, total: Int64) -> 
     if stages is None or not stages.longer:
         return None
     heaviest = int(stages.compute_ns.argmax())
-    gpus = study.collectives.stages[heaviest]
-    # Only the heaviest stage: in a pipeline the others wait for it, and a second heavy one costs nothing as
-    # long as the first is there.
+    # All heavy stages are named, but the cost is the heaviest one's: the others wait for it, and a second
+    # heavy one costs nothing as long as the first is there.
+    gpus = tuple(sorted(gpu for stage in stages.longer for gpu in study.collectives.stages[stage]))
     excess = int(stages.excess_ns[heaviest])
-    others = len(study.trace.gpus) - len(gpus)
+    others = len(study.trace.gpus) - len(study.collectives.stages[heaviest])
     # What it would compute without the excess, against which the excess is a share; a stage that did nothing
     # at all must not divide by zero.
     base = max(int(stages.compute_ns[heaviest]) - excess, 1)
+    also = f", {len(stages.longer) - 1} more too" if len(stages.longer) > 1 else ""
     return Verdict(
         "stage",
         gpus,
         excess * others,
         excess * others / float(np.median(total)),
-        f"stage {heaviest} of {len(stages.gpus)} ({names(study, gpus)}) computes "
-        f"{share_text(excess / base)} longer per iteration than the lighter half of the stages: "
-        "it sets the pace of the pipeline",
+        f"stage {heaviest} of {len(stages.gpus)} computes {share_text(excess / base)} longer per iteration "
+        f"than the lighter half of the stages{also} ({names(study, gpus)}): it sets the pace of the pipeline",
     )
 
 
