@@ -1,14 +1,17 @@
 """The rows of a picture: names of bars are read over a selection too."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage, QPainter
 
 from viewer.drawing.colour import channels, contrast
 from viewer.drawing.palette import Palette
+from viewer.drawing.scale import Scale
 from viewer.drawing.theme import DARK, LIGHT
+from viewer.export import lanes
 from viewer.export.figure import FigurePage
 from viewer.export.figure_style import PAPER, TIMELINE
 from viewer.export.first_view import first_view
@@ -64,3 +67,23 @@ def test_names_are_painted_over_the_tint(demo_study, preset, theme, qapp):
             for x in range(max(0, int(label.x)), min(int(label.x) + 200, int(label.x + label.width)))
         )
         assert any(pixel == ink for pixel in inside)
+
+
+def test_tags_of_close_selections_stand_beside_each_other(qapp, monkeypatch):
+    tags = []
+
+    def paint_tag(*arguments, **more):
+        tags.append(real(*arguments, **more))
+        return tags[-1]
+
+    real = lanes.marks.paint_tag
+    monkeypatch.setattr(lanes.marks, "paint_tag", paint_tag)
+    image = QImage(900, 40, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    selections = [(500, 510), (480, 490), (520, 600), (100, 101)]
+    lanes.paint_lengths(painter, Scale(0, 1000, 900), selections, 10, LIGHT, 1.0)
+    painter.end()
+    assert len(tags) == 4
+    for left, right in pairwise(tags):
+        assert left.right() < right.left()
+    assert tags[0].center().x() == pytest.approx(90.5, abs=1)

@@ -81,10 +81,15 @@ def ink_over(argb: Argb, ink: Argb, tint: int) -> Argb:
 def paint_lengths(
     painter: QPainter, scale: Scale, selections: Sequence[Window], top: float, theme: Theme, dpr: float
 ) -> None:
-    """Paint the length of each selected range as a tag, below the tags of the iterations."""
-    ends, inks = (0.0, float(scale.width)), (theme.accent, theme.accent_text)
-    for selection in selections:
+    """Paint the length of each selected range as a tag, below the tags of the iterations.
+
+    Tags of ranges close together stand beside each other, in the order of the ranges.
+    """
+    edge, inks = 0.0, (theme.accent, theme.accent_text)
+    for selection in sorted(selections):
         if selection[1] > scale.start_ns and selection[0] < scale.end_ns:
             left, right = (min(max(scale.x(t), 0.0), float(scale.width)) for t in selection)
             text = format_ns(selection[1] - selection[0])
-            marks.paint_tag(painter, text, (left + right) / 2, top, ends, *inks, dpr, margin=9)
+            ends = edge, float(scale.width)
+            tag = marks.paint_tag(painter, text, (left + right) / 2, top, ends, *inks, dpr, margin=9)
+            edge = tag.right() + 3 * dpr
