@@ -227,12 +227,61 @@ def test_two_optimizers_in_a_row_are_one_step():
 
 def test_a_step_that_is_called_for_every_micro_batch_updates_after_the_last_one():
     loop = Loop()
-    for number in range(24):
-        loop.inside("DeepSpeedEngine.forward", lambda: loop.launch(*FORWARD))
-        loop.inside("DeepSpeedEngine.backward", lambda: loop.launch(*BACKWARD, tid=AUTOGRAD))
-        work = ADAM if number % 3 == 2 else ["check"]
-        loop.inside("DeepSpeedEngine.step", lambda work=work: loop.launch(*work * 3))
+    # As many micro-batches for a step as fit: the numbers differ.
+    for micro_batches in (3, 2, 4, 3, 2, 3, 4, 2):
+        for number in range(micro_batches):
+            loop.inside("DeepSpeedEngine.forward", lambda: loop.launch(*FORWARD))
+            loop.inside("DeepSpeedEngine.backward", lambda: loop.launch(*BACKWARD, tid=AUTOGRAD))
+            work = ADAM * 3 if number == micro_batches - 1 else ["check"]
+            loop.inside("DeepSpeedEngine.step", lambda work=work: loop.launch(*work))
     assert Study(loop.maker.trace()).iterations().count == 8
+
+
+def test_a_second_optimizer_that_runs_now_and_then_belongs_to_the_step():
+    loop = Loop()
+    for number in range(9):
+        loop.inside("forward", lambda: loop.launch(*FORWARD * 4, *BACKWARD * 4))
+        for name in ("Optimizer.step#AdamW.step",) * (2 if number in (1, 2, 5) else 1):
+            loop.inside(name, lambda: loop.launch(*ADAM))
+    assert Study(loop.maker.trace()).iterations().count == 9
+
+
+def test_of_numbered_steps_within_each_other_the_optimizers_lead():
+    loop = Loop()
+
+    def epoch():
+        for number in range(4):
+            loop.inside(f"step {number}", lambda: loop.launch(*FORWARD, *BACKWARD, *ADAM))
+
+    for number in range(3):
+        loop.inside(f"Iteration {number}", epoch)
+    study = Study(loop.maker.trace())
+    assert [(c.name, c.warning) for c in study.candidates if c.kind == "named"] == [
+        ("step #", ""),
+        ("Iteration #", "the optimizer runs 4 times in each of them"),
+    ]
+
+
+@pytest.mark.parametrize(("ranks", "marker"), [(2, "step #"), (3, "lap #")])
+def test_numbered_steps_lead_where_at_least_half_of_the_ranks_have_them(ranks, marker):
+    maker = TraceMaker()
+    for process in range(ranks):
+        loop = Loop(process, maker)
+        for number in range(5):
+            inner = f"step {number}" if process == 0 else None
+            loop.inside(f"lap {number}", lambda inner=inner, loop=loop: loop.inside(
+                inner, lambda: loop.launch(*FORWARD)
+            ))  # fmt: skip
+    assert Study(maker.trace()).candidates[0].name == marker
+
+
+def test_a_number_glued_to_a_letter_is_a_name_where_it_comes_back():
+    loop = Loop()
+    for _ in range(5):
+        for stage in range(3):
+            loop.inside(f"h{stage}", lambda: loop.launch(*FORWARD))
+    assert {c.name for c in Study(loop.maker.trace()).candidates} >= {"h0", "h1", "h2"}
+    assert "h#" not in {c.name for c in Study(loop.maker.trace()).candidates}
 
 
 @pytest.mark.parametrize("adam", ["FusedAdamMathFunctor", "BinaryOpListAlphaFunctor"])

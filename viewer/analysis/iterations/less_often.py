@@ -73,7 +73,7 @@ def less_often(keys: Int64, lengths_ns: Int64, begins: Indices) -> Slower | None
 def _every(guessed: Indices, count: int) -> int:
     """Return k if an operation comes in every k-th of the guessed iterations, 1 if in most or in no order."""
     # In more than every second one it is a part of each, with gaps: no evidence of a longer iteration.
-    if len(guessed) < 2 or len(guessed) > 0.6 * count:
+    if len(guessed) < 2:
         return 1
     distances = np.diff(guessed)
     every = int(np.median(distances))
