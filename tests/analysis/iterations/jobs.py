@@ -65,6 +65,7 @@ class Names:
 def training(
     names, steps=8, micro_batches=1, warm_up=0, evaluate_every=0, maker=None, process=0, first=0,
     optimizer=ADAM, layers=1, backward_domain=None, start=0,
+    backward_thread=MAIN,
 ):  # fmt: skip
     """Make a job that trains: each step copies a batch, runs micro-batches, then the optimizer."""
     loop = Loop(process, maker or TraceMaker(), start, 1000 if start else 0)
@@ -81,7 +82,7 @@ def training(
 
         def both():
             loop.inside(_text(names.forward, **text), forward)
-            loop.inside(_text(names.backward, **text), backward)
+            loop.inside(_text(names.backward, **text), backward, tid=backward_thread)
 
         loop.inside(_text(names.micro, **text), both)
 

@@ -244,3 +244,10 @@ def test_times_that_are_damaged_make_no_iterations():
         job.maker.call(100 * number + 10, 100 * number + 11, correlation=job.identity)
         job.maker.kernel(5000, 5000 + 10 * (number == 3), "k", correlation=job.identity)
     assert Study(job.maker.trace()).iterations() is None
+
+
+def test_page_migrations_take_no_share_of_the_gpu_time():
+    job = steps([10, 10, 10])
+    for number in range(20):
+        job.maker.copy(100 + number, 200 + number, bytes=65_536, copy_kind=11 + number % 2)
+    assert job.named("step #").gpu_share == 1.0

@@ -138,8 +138,13 @@ def test_an_epoch_is_no_iteration(text):
 
 def test_a_marker_in_a_domain_of_its_own_with_backward_on_another_thread():
     names = Names("Iteration {step}", domain="MyTrainer", layer="TransformerLayer {layer}")
-    study = Study(training(names, micro_batches=2).trace())
+    study = Study(training(names, micro_batches=2, backward_thread=AUTOGRAD).trace())
     assert (study.candidates[0].name, study.candidates[0].domain) == ("Iteration #", "MyTrainer")
+    # What autograd launches inside ranges of its own, in the default domain, belongs to the iteration.
+    launched = study.projection("process").set_index("range")["ops"]
+    nvtx = study.trace.nvtx
+    ops = [launched[row] for row in launched.index if study.trace.names[nvtx.name_id[row]].startswith("Iter")]
+    assert ops == [1 + 2 * (6 + 12) + 4] * 8
     assert study.iterations().count == 8
     assert study.iterations().starts[0, :-1].tolist() == batches(study)
 

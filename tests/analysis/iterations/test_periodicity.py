@@ -156,3 +156,41 @@ def test_the_span_is_from_the_first_to_the_last_one():
     late = np.append(np.arange(200, 230), spaced(20, 20, tail=9))
     assert [r.span for r in rhythms(late)] == [40 / 80]
     assert rhythms(np.append(np.arange(200, 231), spaced(20, 20, tail=9))) == []
+
+
+def optimized(steps=6, kernels=20, migrations=False):
+    """Make steps of some kernels and an optimizer, without any launch record."""
+    maker, at = TraceMaker(), 0
+    for _ in range(steps):
+        for number in range(kernels):
+            if migrations:
+                maker.copy(at + 12, at + 14, bytes=65_536, copy_kind=11)
+            maker.kernel(at, at + 10, f"op {number}")
+            at += 20
+        for _ in range(3):
+            maker.kernel(at, at + 10, "multi_tensor_apply_kernel<FusedAdamMathFunctor>")
+            at += 20
+    return Study(maker.trace())
+
+
+@pytest.mark.parametrize("migrations", [False, True])
+def test_without_launches_the_optimizers_kernels_cut_the_iterations(migrations):
+    study = optimized(migrations=migrations)
+    iterations = study.iterations()
+    assert (iterations.count, iterations.doubt, study.candidates[0].tested) == (6, "guess", True)
+    assert iterations.starts[0, :-1].tolist() == [460 * step for step in range(6)]
+
+
+def test_a_recording_that_begins_in_the_middle_has_no_whole_first_iteration():
+    # Of the first iteration four of twenty kernels, and the optimizer, are recorded.
+    study = optimized(steps=5)
+    trace = study.trace
+    late = TraceMaker()
+    for start, end, name in zip(
+        trace.kernels.start_ns, trace.kernels.end_ns, trace.kernels.name_id, strict=True
+    ):
+        if start >= 320:
+            late.kernel(int(start), int(end), trace.names[name])
+    iterations = Study(late.trace()).iterations()
+    assert iterations.count == 4
+    assert iterations.starts[0, 0] == 460

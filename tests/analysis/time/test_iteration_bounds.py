@@ -89,6 +89,11 @@ def test_three_perfectly_steady_ones_are_steady():
     assert iterations_of([100, 100, 90]).steady is None
 
 
+def test_a_steady_last_one_counts_among_those_of_which_half_must_be():
+    assert iterations_of([50, 60, 100, 100, 150, 160, 97]).steady is None
+    assert iterations_of([50, 60, 100, 100, 150, 97]).steady.indices == (2, 3, 5)
+
+
 @pytest.mark.parametrize(
     ("durations", "said"),
     [

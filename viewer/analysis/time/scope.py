@@ -193,9 +193,9 @@ def left_out(
     first, last = iterations.starts[:, 0], iterations.starts[:, -1]
     rest = tuple(whole - within for within in scope.within)
     pieces = (
-        ("before the first iteration", [window(*_ordered(whole.start_ns[0], first[g])) for g in gpus]),
-        (_others(iterations, scope), [rest[g] & window(*_ordered(first[g], last[g])) for g in gpus]),
-        ("after the last one", [window(*_ordered(last[g], whole.end_ns[0])) for g in gpus]),
+        ("before the first iteration", [window(int(whole.start_ns[0]), int(first[g])) for g in gpus]),
+        (_others(iterations, scope), [rest[g] & window(int(first[g]), int(last[g])) for g in gpus]),
+        ("after the last one", [window(int(last[g]), int(whole.end_ns[0])) for g in gpus]),
     )
     means = [(text, sum(time.total() for time in times) / len(gpus)) for text, times in pieces]
     if not (total := sum(ns for _, ns in means)):
@@ -206,10 +206,6 @@ def left_out(
         f"Left out: {100 * total / whole.total():.1f} % of the recording ({said}), "
         f"idle {100 * idle / max(sum(time.total() for time in rest), 1):.1f} %."
     )
-
-
-def _ordered(start_ns: int, end_ns: int) -> tuple[int, int]:
-    return int(start_ns), max(int(start_ns), int(end_ns))
 
 
 def _others(iterations: Iterations, scope: Scope) -> str:
