@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.demo.load import operations, sweep
-from viewer.analysis.collectives.late_ranks import compare_ranks
+from viewer.analysis.collectives.rank_comparison import compare_ranks
 from viewer.analysis.study import Study
 from viewer.analysis.summary.summary import summary
 from viewer.demo import DemoOptions, ground_truth, job

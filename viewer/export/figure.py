@@ -20,9 +20,9 @@ from viewer.drawing.ticks import ticks
 from viewer.export import footer
 from viewer.export.figure_layout import FigureLayout
 from viewer.export.figure_rows import lane_middles, paint_names
-from viewer.export.lanes import paint_lanes, paint_lengths
 from viewer.export.page import check_size
 from viewer.export.paint_notes import paint_notes
+from viewer.export.picture_lanes import paint_lanes, paint_lengths
 from viewer.export.picture_view import View
 from viewer.timeline.notes.measurement_lines import paint_dimensions
 from viewer.timeline.paint import marks

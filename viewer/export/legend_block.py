@@ -31,7 +31,7 @@ _KERNEL_ROWS = (RowKind.KERNELS, RowKind.STREAM, RowKind.FAMILY, RowKind.KERNEL_
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LegendEntry:
     """A colour, with a pattern over it, and what it stands for. A heading has none."""
 
     text: str
@@ -39,7 +39,7 @@ class Entry:
     pattern: QImage | None = None
 
 
-def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry]:
+def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[LegendEntry]:
     """Return what the rows show: the categories where a state lane has them, the classes where kernels stand.
 
     Either has a heading where both are there.
@@ -49,22 +49,28 @@ def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[Entry
     return found if len(headings) > 1 else [entry for entry in found if entry.argb is not None]
 
 
-def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[Entry]:
+def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[LegendEntry]:
     theme = view.theme
     gpus = {band.gpu for _, band in bands_in(placed, StateBand)}
     if gpus:
-        yield Entry("GPU state")
+        yield LegendEntry("GPU state")
         spent_ns = sum(view.study.parts[gpu].totals(*view.window_ns) for gpu in gpus)
         parts = np.flatnonzero(spent_ns).tolist()
-        yield from (Entry(*entry) for entry in states_shown(theme, view.overlays, view.study, parts))
+        yield from (LegendEntry(*entry) for entry in states_shown(theme, view.overlays, view.study, parts))
     if any(band.row.kind in _KERNEL_ROWS for _, band in bands_in(placed, EventBand)):
-        yield Entry("Kernels")
+        yield LegendEntry("Kernels")
         for name in classes_shown(view.study):
-            yield Entry(CLASS_LABELS.get(name, name), scene.palette.class_colour(name, theme))
+            yield LegendEntry(CLASS_LABELS.get(name, name), scene.palette.class_colour(name, theme))
 
 
 def legend_block(
-    found: Sequence[Entry], theme: Theme, width: float, pixels: float, left: float, *, has_rule: bool = True
+    found: Sequence[LegendEntry],
+    theme: Theme,
+    width: float,
+    pixels: float,
+    left: float,
+    *,
+    has_rule: bool = True,
 ) -> Block | None:
     """Return the legend in lines from `left` to `width`, None for no entries.
 
@@ -88,9 +94,9 @@ def legend_block(
     return Block(ceil((len(lines) * _LINE + 2 * _PAD) * pixels), paint)
 
 
-def _lines(found: Sequence[Entry], pixels: float, room: float) -> list[list[tuple[Entry, float]]]:
+def _lines(found: Sequence[LegendEntry], pixels: float, room: float) -> list[list[tuple[LegendEntry, float]]]:
     """Return the entries in lines no wider than `room`, each with its x."""
-    lines: list[list[tuple[Entry, float]]] = [[]]
+    lines: list[list[tuple[LegendEntry, float]]] = [[]]
     x = 0.0
     for number, entry in enumerate(found):
         needed = entry_width(entry, pixels)
@@ -105,7 +111,7 @@ def _lines(found: Sequence[Entry], pixels: float, room: float) -> list[list[tupl
     return lines
 
 
-def legend_width(found: Sequence[Entry], pixels: float, count: int) -> float:
+def legend_width(found: Sequence[LegendEntry], pixels: float, count: int) -> float:
     """Return how wide a legend of at most `count` lines is."""
     widths = [entry_width(entry, pixels) + _APART * pixels for entry in found]
     width = max(sum(widths) / count, max(widths, default=0.0))
@@ -115,13 +121,13 @@ def legend_width(found: Sequence[Entry], pixels: float, count: int) -> float:
     return max((x + entry_width(entry, pixels) for line in lines for entry, x in line), default=0.0)
 
 
-def entry_width(entry: Entry, pixels: float) -> float:
+def entry_width(entry: LegendEntry, pixels: float) -> float:
     """Return how wide an entry is, swatch and text."""
     swatch = _SWATCH * pixels * 1.5 if entry.argb is not None else 0.0
     return swatch + advance(entry.text, pixels)
 
 
-def _paint(painter: QPainter, entry: Entry, corner: QPointF, pixels: float, theme: Theme) -> None:
+def _paint(painter: QPainter, entry: LegendEntry, corner: QPointF, pixels: float, theme: Theme) -> None:
     """Paint one entry whose line begins at `corner`."""
     x, ink = corner.x(), theme.text_soft
     if entry.argb is not None:

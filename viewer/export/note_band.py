@@ -67,7 +67,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class NoteLabel:
     """A label and where it stands; its arrow leads to the tip of its mark over `path`."""
 
     text: Text
@@ -110,7 +110,7 @@ class NoteBand:
         self.marks = sorted((self._mark(spot) for spot in spots), key=lambda mark: mark.tip.x())
         rows = self._rows([self._text(mark) for mark in self.marks if mark.spot.note.text.strip()])
         self.left_out = sum(len(row) for row in rows[most_rows:])
-        self.labels: list[Label] = []
+        self.labels: list[NoteLabel] = []
         top = self.bottom + TOP * text_px
         for row in rows[:most_rows]:
             self.labels += self._placed(row, top)
@@ -158,7 +158,7 @@ class NoteBand:
                 return rows
         return []
 
-    def _placed(self, row: Sequence[Text], top: float) -> Iterator[Label]:
+    def _placed(self, row: Sequence[Text], top: float) -> Iterator[NoteLabel]:
         """Put labels beside each other, each as near below its mark as its neighbours let it."""
         gap, lefts, edge = GAP * self.text_px, [], self.left
         for text in row:
@@ -171,7 +171,7 @@ class NoteBand:
             edge = lefts[number] - gap
         for text, left in zip(row, lefts, strict=True):
             box = QRectF(left, top, text.width, text.height)
-            yield Label(text, box, self._path(text.mark.tip, box))
+            yield NoteLabel(text, box, self._path(text.mark.tip, box))
 
     def _path(self, tip: QPointF, box: QRectF) -> tuple[QPointF, ...]:
         """Return an arrow that crosses the rows straight up, at the time of its mark, and so hides least."""

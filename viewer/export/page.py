@@ -18,11 +18,11 @@ from viewer.drawing.scene import Scene
 from viewer.export import footer
 from viewer.export.blocks import MARGIN, Block, beside
 from viewer.export.heading import heading_block
-from viewer.export.lanes import paint_lanes, paint_lengths
 from viewer.export.legend_block import entries, legend_block
 from viewer.export.note_band import NoteBand
 from viewer.export.number_blocks import card_block, measurements_block
 from viewer.export.paint_notes import paint_notes
+from viewer.export.picture_lanes import paint_lanes, paint_lengths
 from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.headers.header_values import figures_in, shares_basis, stream_names

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from viewer.drawing.format import format_count
 from viewer.drawing.theme import Theme
-from viewer.export.note_band import HEAD, LINE, PAD, Label, Mark, NoteBand, Shape
+from viewer.export.note_band import HEAD, LINE, PAD, Mark, NoteBand, NoteLabel, Shape
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import REGULAR
 
@@ -67,7 +67,7 @@ def _paint_time(painter: QPainter, mark: Mark, colour: QColor, stroke: float) ->
         painter.fillRect(QRectF(x - stroke / 2, box.top(), stroke, box.height()), colour)
 
 
-def _paint_arrow(painter: QPainter, label: Label, theme: Theme, px: float) -> None:
+def _paint_arrow(painter: QPainter, label: NoteLabel, theme: Theme, px: float) -> None:
     *path, tip = label.path
     base = tip + QPointF(0, HEAD * px)
     colour, half = QColor(label.text.mark.spot.note.colour), HEAD * px * 0.42
@@ -82,7 +82,7 @@ def _paint_arrow(painter: QPainter, label: Label, theme: Theme, px: float) -> No
     painter.drawPolygon(QPolygonF([tip, base + QPointF(half, 0), base - QPointF(half, 0)]))
 
 
-def _paint_label(painter: QPainter, label: Label, theme: Theme, px: float) -> None:
+def _paint_label(painter: QPainter, label: NoteLabel, theme: Theme, px: float) -> None:
     box, half = label.box, STROKE * px / 2
     painter.setPen(QPen(QColor(label.text.mark.spot.note.colour), 2 * half))
     painter.setBrush(QColor(theme.panel))

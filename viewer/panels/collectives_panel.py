@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout
 
+from viewer.analysis.collectives.collective_tables import MIN_SHARE
 from viewer.analysis.collectives.match import Collectives
-from viewer.analysis.collectives.tables import MIN_SHARE
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import FrameTable, TableColumn

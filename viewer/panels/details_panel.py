@@ -14,7 +14,7 @@ from viewer.analysis.kernels.name_stats import neighbour
 from viewer.drawing.theme import Theme
 from viewer.panels.panel import Panel
 from viewer.panels.selection_details import (
-    Section,
+    DetailSection,
     SelectionDetails,
     details_of_event,
     details_of_ranges,
@@ -211,7 +211,7 @@ def html_of(details: SelectionDetails, theme: Theme) -> str:
     return "".join([*parts, *(_section(section, soft) for section in details.sections)])
 
 
-def _section(section: Section, soft: str) -> str:
+def _section(section: DetailSection, soft: str) -> str:
     title = ""
     if section.title:
         title = f"<p style='margin:12px 0 2px 0'><b>{escape(section.title)}</b></p>"

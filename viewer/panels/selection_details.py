@@ -30,7 +30,7 @@ _PART_HEADS = ("compute", "hidden", "exposed", "copy", "idle")
 
 
 @dataclass(frozen=True)
-class Section:
+class DetailSection:
     """A heading ("" for the first), and lines of (label, value); `grid` is a table with a header row."""
 
     title: str
@@ -44,7 +44,7 @@ class SelectionDetails:
 
     title: str
     subtitle: str
-    sections: tuple[Section, ...]
+    sections: tuple[DetailSection, ...]
 
     @property
     def text(self) -> str:
@@ -77,18 +77,18 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
     events = trace.events[ref.kind]
     name_id = int(events.name_id[ref.index])
     name = trace.names[name_id]
-    sections = [Section("", facts.lines)]
+    sections = [DetailSection("", facts.lines)]
     if ref.kind in GPU_KINDS:
         sections += _statistics(study, name_id, ref.kind)
     if ref.kind in (Kind.MEMCPY, Kind.MEMSET):
-        sections.append(Section("Could it hide?", tuple(_hiding(study, ref))))
+        sections.append(DetailSection("Could it hide?", tuple(_hiding(study, ref))))
     if ref.kind is Kind.NVTX:
         sections += _on_gpu(study, ref)
     if ref.kind is Kind.API and (chain := call_chain(study.trace, ref.index)):
-        sections.append(Section("Called from", tuple((str(i), frame) for i, frame in enumerate(chain))))
+        sections.append(DetailSection("Called from", tuple((str(i), frame) for i, frame in enumerate(chain))))
     title = short_name(name) if ref.kind is Kind.KERNEL else facts.title
     if title != name and name:
-        sections.append(Section("Full name", (("", name),)))
+        sections.append(DetailSection("Full name", (("", name),)))
     return SelectionDetails(title, facts.subtitle, tuple(sections))
 
 
@@ -103,7 +103,7 @@ def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails
     )
     (_, what), *rest = facts
     return SelectionDetails(
-        what, f"Stall of {rest[0][1]}" if rest else "Stall", (Section("", (*when, *rest)),)
+        what, f"Stall of {rest[0][1]}" if rest else "Stall", (DetailSection("", (*when, *rest)),)
     )
 
 
@@ -121,7 +121,9 @@ def details_of_ranges(
     try:
         numbers = study.measure_all(ranges, iterations)
     except ValueError:
-        return SelectionDetails(title, subtitle, (Section("", (*lines, ("", "Nothing was recorded then."))),))
+        return SelectionDetails(
+            title, subtitle, (DetailSection("", (*lines, ("", "Nothing was recorded then."))),)
+        )
     if numbers.clipped:
         lines.append(("Recorded", f"{format_ns(numbers.length_ns)} of it; the numbers are of this part"))
     if numbers.iteration is not None:
@@ -129,7 +131,7 @@ def details_of_ranges(
     lines += [("Kernels", format_count(numbers.kernels)), ("Launches", format_count(numbers.launches))]
     gpus = max(len(numbers.parts_ns), 1)
     time = max(numbers.length_ns * gpus, 1)
-    of_all = Section(
+    of_all = DetailSection(
         "All GPUs" if gpus > 1 else "GPU",
         tuple(
             (label, f"{format_ns(int(ns))}, {format_share(int(ns) / time)}")
@@ -141,9 +143,11 @@ def details_of_ranges(
         (name, *(format_share(int(parts[part]) / max(numbers.length_ns, 1)) for part in shown))
         for name, parts in zip(gpu_names(study.trace), numbers.parts_ns, strict=True)
     )
-    by_gpu = Section("By GPU, of the range", grid=(("GPU", *(_PART_HEADS[part] for part in shown)), *rows))
+    by_gpu = DetailSection(
+        "By GPU, of the range", grid=(("GPU", *(_PART_HEADS[part] for part in shown)), *rows)
+    )
     return SelectionDetails(
-        title, subtitle, (Section("", tuple(lines)), of_all, *([by_gpu] if len(rows) > 1 else []))
+        title, subtitle, (DetailSection("", tuple(lines)), of_all, *([by_gpu] if len(rows) > 1 else []))
     )
 
 
@@ -156,7 +160,7 @@ def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:
         yield "Host memory", "pageable: its call waits for it; pinned memory would let it run beside"
 
 
-def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
+def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[DetailSection]:
     stats = study.name_stats(name_id, kind)
     lines = [
         ("Count", format_count(stats.count)),
@@ -165,7 +169,7 @@ def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
     ]
     if kind is Kind.KERNEL:
         lines += _beside(study, stats, name_id)
-    yield Section("All of this name", tuple(lines))
+    yield DetailSection("All of this name", tuple(lines))
     if len(stats.per_gpu) > 1:
         rows = [
             (
@@ -175,7 +179,7 @@ def _statistics(study: Study, name_id: int, kind: Kind) -> Iterator[Section]:
             )
             for r in stats.per_gpu.to_dict("records")
         ]
-        yield Section("By GPU", grid=(("GPU", "count", "together", "mean", "longest"), *rows))
+        yield DetailSection("By GPU", grid=(("GPU", "count", "together", "mean", "longest"), *rows))
 
 
 def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
@@ -193,17 +197,17 @@ def _beside(study: Study, stats: NameStats, name_id: int) -> Iterator[Line]:
         yield "Price of overlap", f"{sign}{abs(stats.price) * 100:.1f} % longer beside {other} than alone"
 
 
-def _on_gpu(study: Study, ref: EventRef) -> Iterator[Section]:
+def _on_gpu(study: Study, ref: EventRef) -> Iterator[DetailSection]:
     """Yield a range's GPU time by both projections, and the five categories inside the wider one."""
     for mode, what in (("thread", "GPU projection, own thread"), ("process", "GPU projection, all threads")):
         table = study.projection(mode)  # type: ignore[arg-type]
         rows = table[table["range"] == ref.index]
         if not len(rows):
-            yield Section(what, (("", "no operations"),))
+            yield DetailSection(what, (("", "no operations"),))
             continue
         row = rows.iloc[0]
         start, end = int(row["start_ns"]), int(row["end_ns"])
-        yield Section(
+        yield DetailSection(
             what,
             (
                 ("From", f"{format_instant(start)} to {format_instant(end)}"),
@@ -215,7 +219,7 @@ def _on_gpu(study: Study, ref: EventRef) -> Iterator[Section]:
             yield _parts(study, ref, start, end)
 
 
-def _parts(study: Study, ref: EventRef, start: int, end: int) -> Section:
+def _parts(study: Study, ref: EventRef, start: int, end: int) -> DetailSection:
     trace = study.trace
     process = trace.threads[trace.tracks[trace.nvtx.owner_of(ref.index)].thread].process
     rows = []
@@ -227,4 +231,4 @@ def _parts(study: Study, ref: EventRef, start: int, end: int) -> Section:
     if len({r[0].split(":")[0] for r in rows}) == 1:
         rows = [(label.partition(": ")[2], value) for label, value in rows]
     assert len(CATEGORY_TITLES) == len(CATEGORIES)
-    return Section("Inside, on the GPU", tuple(rows))
+    return DetailSection("Inside, on the GPU", tuple(rows))

@@ -12,8 +12,8 @@ from viewer.drawing.hit import HitResult
 from viewer.state import Hover, ViewState, Window
 from viewer.state.selections import END, START, with_range
 from viewer.timeline.key_letters import letter_of
-from viewer.timeline.snapping import Snapping
 from viewer.timeline.strip import TimeStrip, guard
+from viewer.timeline.strip_snapping import Snapping
 
 NOTCH = 1.25
 SNAP_PX = 8

@@ -23,7 +23,7 @@ def announce(source: QObject, text: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(source, text))
 
 
-class Strips(Protocol):
+class DescribedStrips(Protocol):
     """The widgets that are described; the canvas is another one after OpenGL has failed."""
 
     @property
@@ -37,7 +37,7 @@ class Strips(Protocol):
 class Spoken(QObject):
     """Keeps names and descriptions of the painted strips true, and announces what the keyboard chooses."""
 
-    def __init__(self, state: ViewState, strips: Strips, parent: QObject) -> None:
+    def __init__(self, state: ViewState, strips: DescribedStrips, parent: QObject) -> None:
         super().__init__(parent)
         self._state, self._strips = state, strips
         strips.ruler.setAccessibleName("Time and iterations")

@@ -23,9 +23,9 @@ from viewer.timeline.headers.row_headers import RowHeaders
 from viewer.timeline.notes.controller import NoteController
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.selection_links import SelectionLinks
-from viewer.timeline.snapping import Snapping
 from viewer.timeline.spoken import Spoken
 from viewer.timeline.strip import TimeStrip, log
+from viewer.timeline.strip_snapping import Snapping
 from viewer.timeline.strips import overview, ruler
 from viewer.timeline.strips.canvas import Canvas
 from viewer.timeline.strips.empty_text import no_gpu_text, no_row_text

@@ -9,7 +9,7 @@ from tests.timeline.test_gestures import LEFT, NONE, move
 from viewer.rows import RowKind
 from viewer.state import Note
 from viewer.timeline.cards.card import SHADOW
-from viewer.timeline.cards.places import around, clear_left, corner
+from viewer.timeline.cards.card_places import around, clear_left, corner
 from viewer.timeline.timeline import Timeline
 
 BOUNDS = QRect(300, 100, 1000, 400)

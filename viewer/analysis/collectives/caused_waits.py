@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.collectives.kinds import ROOTED
+from viewer.analysis.collectives.collective_kinds import ROOTED
 from viewer.analysis.collectives.match import CollectiveGroup, Collectives
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.trace import GPU_KINDS, Trace

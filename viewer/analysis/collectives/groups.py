@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from viewer.analysis.collectives.collective_kinds import collective_kind
 from viewer.analysis.collectives.common_sets import common_sets, partitions
-from viewer.analysis.collectives.kinds import collective_kind
 from viewer.analysis.collectives.pairs import KernelSequence, PairFit, PairFits, nearest_of
 from viewer.analysis.collectives.payloads import Payloads
 from viewer.analysis.collectives.sets import MISSING, sets_of, spread_of_ends

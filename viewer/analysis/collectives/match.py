@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.collectives.collective_kinds import ROOTED, CollectiveKind, collective_kind
 from viewer.analysis.collectives.groups import FoundGroup, How, find_groups, sequences
-from viewer.analysis.collectives.kinds import ROOTED, CollectiveKind, collective_kind
 from viewer.analysis.collectives.pairs import KernelSequence
 from viewer.analysis.collectives.peers import find_peers, stages
 from viewer.analysis.collectives.rooted import with_roots
@@ -143,22 +143,22 @@ class Collectives:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Return one row per GPU, over the whole trace; see `viewer.analysis.collectives.tables.ranks`."""
-        from viewer.analysis.collectives.tables import rank_rows
+        """Return one row per GPU, over the whole trace; see `collective_tables.rank_rows`."""
+        from viewer.analysis.collectives.collective_tables import rank_rows
 
         return rank_rows(self)
 
     @cached_property
     def groups_table(self) -> pd.DataFrame:
-        """Return one row per group, over the whole trace; see `viewer.analysis.collectives.tables`."""
-        from viewer.analysis.collectives.tables import group_rows
+        """Return one row per group, over the whole trace; see `collective_tables.group_rows`."""
+        from viewer.analysis.collectives.collective_tables import group_rows
 
         return group_rows(self)
 
     @cached_property
     def sets_table(self) -> pd.DataFrame:
-        """Return one row per set, by `start_ns`; see `viewer.analysis.collectives.tables`."""
-        from viewer.analysis.collectives.tables import set_rows
+        """Return one row per set, by `start_ns`; see `collective_tables.set_rows`."""
+        from viewer.analysis.collectives.collective_tables import set_rows
 
         return set_rows(self)
 

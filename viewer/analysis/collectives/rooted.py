@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from viewer.analysis.collectives.collective_kinds import ROOTED, collective_kind
 from viewer.analysis.collectives.groups import FoundGroup
-from viewer.analysis.collectives.kinds import ROOTED, collective_kind
 from viewer.analysis.collectives.pairs import KernelSequence
 from viewer.analysis.collectives.sets import sets_of
 from viewer.trace import Trace

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewer.analysis.collectives.kinds import CollectiveKind
+from viewer.analysis.collectives.collective_kinds import CollectiveKind
 from viewer.trace.events import Int64
 
 UNKNOWN = -1

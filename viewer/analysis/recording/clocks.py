@@ -124,7 +124,7 @@ def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
     on_gpu = ops.gpu == gpu.index
     # The start of the call and not its end: a kernel may well start before the call that launched it has
     # returned.
-    lower = Bounds(ops.call_start_ns[on_gpu], ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu])
+    lower = OffsetBounds(ops.call_start_ns[on_gpu], ops.call_start_ns[on_gpu] - ops.start_ns[on_gpu])
     upper = _upper(trace, ops, gpu, on_gpu)
     least = int(lower.ns.max()) if len(lower.ns) else None
     most = int(upper.ns.min()) if len(upper.ns) else None
@@ -137,20 +137,20 @@ def _clock(trace: Trace, ops: LaunchedOperations, gpu: Gpu) -> Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
-    """Bounds on what must be added to a GPU's times, each at its own moment; shape (bounds,) each."""
+class OffsetBounds:
+    """OffsetBounds on what must be added to a GPU's times, each at its own moment; shape (bounds,) each."""
 
     time_ns: Int64
     ns: Int64
 
 
-def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> Bounds:
+def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> OffsetBounds:
     """Return the times from the end of the last operation launched before a sync to its return."""
     sync = trace.events[Kind.SYNC]
     rows = sync.of(gpu.process)
     none = np.empty(0, np.int64)
     if rows.stop == rows.start or not on_gpu.any():
-        return Bounds(none, none)
+        return OffsetBounds(none, none)
     names = sync.name_id[rows]
     context, stream = sync.columns["context"][rows], sync.columns["stream_id"][rows]
     start, end = sync.start_ns[rows], sync.end_ns[rows]
@@ -175,10 +175,10 @@ def _upper(trace: Trace, ops: LaunchedOperations, gpu: Gpu, on_gpu: Mask) -> Bou
         if syncs
     ]
     times = np.concatenate([none, *(piece.time_ns for piece in pieces)])
-    return Bounds(times, np.concatenate([none, *(piece.ns for piece in pieces)]))
+    return OffsetBounds(times, np.concatenate([none, *(piece.ns for piece in pieces)]))
 
 
-def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | None:
+def _drift(lower: OffsetBounds, upper: OffsetBounds, window: tuple[int, int]) -> Drift | None:
     """Return the growing offset that satisfies all bounds, None if no straight line does."""
     low, high = (_tightest(bounds, window, sign) for bounds, sign in ((lower, 1), (upper, -1)))
     middle, length = sum(window) / 2, max(window[1] - window[0], 1)
@@ -208,14 +208,14 @@ def _drift(lower: Bounds, upper: Bounds, window: tuple[int, int]) -> Drift | Non
     return Drift(round((least + most) / 2), round(growth))
 
 
-def _tightest(bounds: Bounds, window: tuple[int, int], sign: int) -> Bounds:
+def _tightest(bounds: OffsetBounds, window: tuple[int, int], sign: int) -> OffsetBounds:
     """Return the largest bound (sign 1) or the least (-1) of each short piece of the window."""
     # A few hundred bounds instead of one for each operation: only the tightest in a piece can matter.
     piece = (bounds.time_ns - window[0]) * _PIECES // max(window[1] - window[0], 1)
     order = np.lexsort((sign * bounds.ns, piece))
     # Sorted by piece, then by the bound: the last of a piece is its tightest.
     last = np.concatenate((piece[order][1:] != piece[order][:-1], [True]))
-    return Bounds(bounds.time_ns[order[last]], bounds.ns[order[last]])
+    return OffsetBounds(bounds.time_ns[order[last]], bounds.ns[order[last]])
 
 
 def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
@@ -225,7 +225,7 @@ def _is_named(trace: Trace, name_id: UInt32, calls: tuple[str, ...]) -> Mask:
     return np.asarray(is_named[code])
 
 
-def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> Bounds:
+def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end: Int64) -> OffsetBounds:
     """Return the times from the end of the work before each sync to its return; of those with work before."""
     # By when they were launched, as that is what a synchronisation waits for: the last to be launched need
     # not be the last to end.
@@ -235,7 +235,7 @@ def _slack(ops: LaunchedOperations, order: Indices, sync_start: Int64, sync_end:
     known = before >= 0
     # A synchronisation waits for every operation launched before it: the last end of all of them bounds it.
     latest = np.maximum.accumulate(ops.end_ns[order]) if len(order) else order
-    return Bounds(sync_end[known], sync_end[known] - latest[before[known]])
+    return OffsetBounds(sync_end[known], sync_end[known] - latest[before[known]])
 
 
 def _stream_of(trace: Trace, ops: LaunchedOperations) -> Int64:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from viewer.analysis.collectives.late_ranks import RankComparison, compare_ranks
+from viewer.analysis.collectives.rank_comparison import RankComparison, compare_ranks
 from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.iterations.phase_table import phase_table
 from viewer.analysis.iterations.phases import Phases

@@ -12,7 +12,7 @@ import numpy as np
 
 from viewer.analysis.collectives.caused_waits import CausedWaits, caused_waits
 from viewer.analysis.collectives.differences import Differences, find_differences
-from viewer.analysis.collectives.late_ranks import RankComparison, compare_stages
+from viewer.analysis.collectives.rank_comparison import RankComparison, compare_stages
 from viewer.analysis.core.units import share_text
 from viewer.analysis.summary.late_verdicts import (
     MIN_COST,

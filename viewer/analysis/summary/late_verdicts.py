@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from viewer.analysis.collectives.caused_waits import REASONS, CausedWaits
 from viewer.analysis.collectives.differences import Differences
-from viewer.analysis.collectives.late_ranks import RankComparison
+from viewer.analysis.collectives.rank_comparison import RankComparison
 from viewer.analysis.core.intervals import union
 from viewer.analysis.core.units import share_text
 from viewer.trace.events import Int64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from viewer.analysis.collectives.late_ranks import RankComparison
+from viewer.analysis.collectives.rank_comparison import RankComparison
 from viewer.analysis.core.units import duration_text, share_text
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.late_verdicts import Verdict, names

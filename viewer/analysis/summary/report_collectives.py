@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewer.analysis.collectives.tables import group_rows, rank_rows
+from viewer.analysis.collectives.collective_tables import group_rows, rank_rows
 from viewer.analysis.core.intervals import window
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from viewer.analysis.collectives.late_ranks import rank_table
+from viewer.analysis.collectives.rank_comparison import rank_table
 from viewer.analysis.kernels.kernel_tables import class_table, top_kernels
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.summary import registry

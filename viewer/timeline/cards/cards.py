@@ -14,9 +14,9 @@ from viewer.analysis.study import Study
 from viewer.drawing.hit import HitResult
 from viewer.state import ViewState, Window
 from viewer.timeline.background_results import BackgroundResults
+from viewer.timeline.cards.card_places import around, clear_left, corner, hovered_rect
 from viewer.timeline.cards.hit_text import has_text
 from viewer.timeline.cards.hover_card import HoverCard
-from viewer.timeline.cards.places import around, clear_left, corner, hovered_rect
 from viewer.timeline.cards.selection_card import SelectionCard
 from viewer.timeline.cards.stall_hits import Lines, stall_about, stall_at
 from viewer.timeline.selection_links import SelectionLinks
@@ -37,7 +37,7 @@ _LOW_PX = 320
 """A canvas lower than that has no room for a card."""
 
 
-class Strips(Protocol):
+class CardStrips(Protocol):
     """The strips over which cards lie; the canvas is another one after OpenGL has failed."""
 
     canvas: Canvas | GlCanvas
@@ -67,7 +67,7 @@ class Cards(QObject):
     def __init__(
         self,
         state: ViewState,
-        strips: Strips,
+        strips: CardStrips,
         results: BackgroundResults,
         links: SelectionLinks,
         parent: QWidget,

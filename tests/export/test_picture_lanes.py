@@ -15,8 +15,8 @@ from viewer.export import lanes
 from viewer.export.figure import FigurePage
 from viewer.export.figure_style import PAPER, TIMELINE
 from viewer.export.first_view import first_view
-from viewer.export.lanes import ink_over
 from viewer.export.picture import page_of, picture
+from viewer.export.picture_lanes import ink_over
 from viewer.rows import build_rows
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.collectives.late_ranks import (
+from viewer.analysis.collectives.rank_comparison import (
     RankComparison,
     compare_ranks,
     compare_stages,

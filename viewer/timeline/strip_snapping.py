@@ -26,7 +26,7 @@ class RowStrip(Protocol):
     def span_ns(self, pixels: float) -> int: ...
 
 
-class Strips(Protocol):
+class SnappedStrips(Protocol):
     """The strips of rows; the canvas is another one after OpenGL has failed."""
 
     @property
@@ -38,7 +38,7 @@ class Strips(Protocol):
 class Snapping:
     """Finds what a selection snaps to."""
 
-    def __init__(self, state: ViewState, strips: Strips) -> None:
+    def __init__(self, state: ViewState, strips: SnappedStrips) -> None:
         self._state, self._strips = state, strips
 
     def near(self, placed: PlacedRow | None, time_ns: int, tolerance_ns: int) -> int | None:
