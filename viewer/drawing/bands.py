@@ -22,15 +22,18 @@ NESTED, PREVIEW, CURVE = Size(12, 12, 20), Size(9, 9, 9), Size(36, 36, 96)
 PAD, GAP, LINE = Size(2, 3, 4), Size(1, 2, 3), Size(1, 1, 1)
 FOLDED_PAD = Size(2, 4, 6)
 
-MIN_HEIGHT = {
-    RowKind.PROCESS: 22,
-    RowKind.GPU: 20,
-    RowKind.FAMILY: 17,
-    RowKind.KERNEL_NAME: 17,
-    RowKind.MEMORY_KIND: 17,
-    RowKind.CPU: 17,
+_SLIM = Size(17, 17, 17)
+LEAST_HEIGHT = {
+    RowKind.PROCESS: Size(19, 22, 22),
+    RowKind.GPU: Size(19, 20, 20),
+    RowKind.STREAM: Size(15, 18, 18),
+    RowKind.FAMILY: _SLIM,
+    RowKind.KERNEL_NAME: _SLIM,
+    RowKind.MEMORY_KIND: _SLIM,
+    RowKind.CPU: _SLIM,
 }
-_MIN_HEIGHT, _HALF_HEIGHT = 18, 13
+"""Of a row, so that its name can be read."""
+_LEAST, _LEAST_HALF = Size(18, 18, 18), Size(11, 13, 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +87,22 @@ class RowShape:
         Not placed yet.
     sizes : tuple of Size
         A gap and a height for each band in turn, from the top, and the gap below the last.
-    least : int
-        The row is at least so high, logical pixels.
+    least : Size
+        The row is at least so high.
     """
 
     bands: tuple[Band, ...]
     sizes: tuple[Size, ...]
-    least: int
+    least: Size
 
     def height(self, sizes: LaneSizes) -> int:
         """Return how high the row is, logical pixels."""
-        return max(sum(sizes.of(size) for size in self.sizes), self.least)
+        return max(sum(sizes.of(size) for size in self.sizes), sizes.of(self.least))
 
     def placed(self, sizes: LaneSizes) -> tuple[Band, ...]:
         """Return the bands where they lie; what the row is higher than its bands need is above and below."""
         heights = [sizes.of(size) for size in self.sizes]
-        spare = max(self.least - sum(heights), 0) // 2
+        spare = max(sizes.of(self.least) - sum(heights), 0) // 2
         placed: list[Band] = []
         y = spare
         for number, band in enumerate(self.bands):
@@ -134,9 +137,9 @@ def shape_of(row: Row, expanded: bool) -> RowShape:
     is_process = row.kind is RowKind.PROCESS and not expanded
     pad = FOLDED_PAD if is_process else PAD
     gap = GAP if is_process else LINE
-    least = MIN_HEIGHT.get(row.kind, _MIN_HEIGHT)
+    least = LEAST_HEIGHT.get(row.kind, _LEAST)
     if row.role is Role.COMMUNICATION:
-        pad, least = LINE, _HALF_HEIGHT
+        pad, least = LINE, _LEAST_HALF
     sizes: list[Size] = []
     for number, (_, size) in enumerate(stack):
         sizes += (gap if number else pad, size)

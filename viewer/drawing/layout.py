@@ -112,7 +112,8 @@ class _Heights:
 
     def __call__(self, sizes: LaneSizes) -> int:
         return sum(
-            count * max(sum(map(sizes.of, lanes)), least) for (lanes, least), count in self._counts.items()
+            count * max(sum(map(sizes.of, lanes)), sizes.of(least))
+            for (lanes, least), count in self._counts.items()
         )
 
 

@@ -130,7 +130,7 @@ def _others(study: Study, sums: StreamSums, rows: list[Row]) -> list[Row]:
         Row(
             f"{parent.key}/other-streams",
             RowKind.OTHER_STREAMS,
-            f"{len(rest):,} more streams",
+            f"{len(rest):,} more stream{'s' * (len(rest) > 1)}",
             "",
             parent,
             parent.gpu,
