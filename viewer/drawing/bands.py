@@ -14,7 +14,7 @@ from viewer.rows.row import Role, Row
 
 MAX_LANES = 8
 MAX_MIXED_LANES = 4
-RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 128, True), Size(14, 26, 128, True)
+RANGES, STATE, OPEN_STATE = Size(8, 14, 20), Size(13, 36, 200, True), Size(14, 26, 160, True)
 """Of a process: its outline, the state of its GPU while it is folded, and while it is unfolded."""
 BAR, HALF_BAR, SMALL_BAR, THIN_BAR = Size(12, 16, 64), Size(9, 11, 28), Size(11, 11, 24), Size(3, 4, 8)
 """Of a row of one lane, of a stream that communicates, of one of several lanes, of several such streams."""
