@@ -152,6 +152,11 @@ def test_markers_of_real_traces(real_study, name):
     assert (iterations.marker, iterations.count, iterations.guess) == REAL[name]
 
 
+def test_a_guess_that_comes_as_often_as_layers_says_so(real_study):
+    why = real_study("torchrun-2xh100-nccl").iterations().by.why
+    assert "_forward (blocks.#._checkpoint_wrapped_module) does, which comes as often" in why
+
+
 def test_a_trace_without_iterations_has_none(real_study):
     assert real_study("jacobi-1process-2gpus").iterations() is None
 

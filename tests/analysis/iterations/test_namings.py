@@ -136,6 +136,21 @@ def test_an_epoch_is_no_iteration(text):
     assert list(offered.values()) == ["the optimizer runs 5 times in each of them"]
 
 
+def test_steps_that_pytorchs_profiler_marks_carry_an_operators_arguments():
+    for names, kind in (
+        (Names("ProfilerStep#{step}, op_id = 9{step}"), "named"),
+        (
+            Names(forward=None, backward=None, optimizer="Optimizer.step#AdamW.step, op_id = 7{step}"),
+            "derived",
+        ),
+        (Names("aten::step_{step}, op_id = 9{step}", None, None, None), "guess"),
+    ):
+        iterations = Study(training(names, micro_batches=4).trace()).iterations()
+        assert (iterations.count, iterations.by.kind) == (8, kind)
+        if kind == "named":
+            assert iterations.names[:2] == ("ProfilerStep#0", "ProfilerStep#1")
+
+
 def test_a_marker_in_a_domain_of_its_own_with_backward_on_another_thread():
     names = Names("Iteration {step}", domain="MyTrainer", layer="TransformerLayer {layer}")
     study = Study(training(names, micro_batches=2, backward_thread=AUTOGRAD).trace())

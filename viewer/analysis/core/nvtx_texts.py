@@ -23,6 +23,11 @@ PHASES = {
 # Hooks around a phase, both phases in one range, and functions of a library are no phase.
 _NO_PHASE = r"(?i)(?:pre|post)[_ -]?(?:forward|backward)|zero_?grad|forward.*backward|backward.*forward|::"
 
+_PROFILED_STEP = (
+    r"(?i)(?:^[^:,]*(?:step|iter)[^:,]*|(?:blocks?|layers?)\.\d+[^,]*), (?:seq|op_id|sizes|input_op_ids) = "
+)
+_NO_STEP = r"(?i)^enumerate|zero_?grad"
+
 CHECKPOINT = (
     r"(?i)(?:save|write|store|dump)[\W_a-z]{0,24}(?:checkpoint|ckpt)"
     r"|(?:checkpoint|ckpt)[\W_]*(?:sav|writ|dump|io)"
@@ -68,6 +73,15 @@ def users_own(names: Names, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_
     """Return which texts are the user's: not empty, no operator's, no library's; shape (len(ids),)."""
     # Id 0 is the empty text: a range without one says nothing of its owner.
     return np.asarray((ids != 0) & ~matching(names, ids, _libraries()[1]))
+
+
+def users_or_profilers(names: Names, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return which texts are the user's, or steps and layers that PyTorch marks; shape (len(ids),).
+
+    With `emit_nvtx` each `record_function` carries an operator's arguments: ``ProfilerStep#12, op_id = 7``.
+    """
+    step = matching(names, ids, _PROFILED_STEP) & ~matching(names, ids, _NO_STEP)
+    return np.asarray(users_own(names, ids) | ((ids != 0) & step))
 
 
 def in_phase(names: Names, ids: npt.NDArray[np.uint32], phase: str) -> npt.NDArray[np.bool_]:

@@ -20,6 +20,7 @@ from viewer.analysis.launches.launches import Launches
 from viewer.analysis.time.iteration_bounds import Iterations, Marker, make_iterations
 from viewer.trace import Trace
 from viewer.trace.events import Int64
+from viewer.trace.names import strip_arguments
 
 
 def find_iterations(
@@ -98,7 +99,7 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
             for p, of_process in marker.instances.items()
         }
     else:
-        texts = {p: trace.names.take(of_process.name_ids) for p, of_process in marker.instances.items()}
+        texts = {p: _texts(trace, of_process) for p, of_process in marker.instances.items()}
     lead = next(iter(texts.values()))
     if all(t == lead for t in texts.values()):
         # The common case: all ranks ran the same loop, and nothing is to be matched.
@@ -118,9 +119,13 @@ def _aligned(trace: Trace, marker: Candidate) -> tuple[list[str], dict[int, Inst
     fewest = next(i for i in marker.instances.values() if len(i) == count)
     picked = {process: _beside(fewest, instances) for process, instances in marker.instances.items()}
     wrong.append(f"iterations are {count} of each rank, matched by their times")
-    name_ids = next(iter(picked.values())).name_ids
-    names = trace.names.take(name_ids) if marker.what == "range" else lead[:count]
+    names = _texts(trace, next(iter(picked.values()))) if marker.what == "range" else lead[:count]
     return names, picked, wrong
+
+
+def _texts(trace: Trace, instances: Instances) -> list[str]:
+    """Return the texts of instances, without the arguments that PyTorch adds."""
+    return [strip_arguments(text) for text in trace.names.take(instances.name_ids)]
 
 
 def _beside(fewest: Instances, instances: Instances) -> Instances:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from viewer.analysis.core.classify import CLASSES, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.analysis.core.nvtx_texts import is_library_domain, users_own
+from viewer.analysis.core.nvtx_texts import is_library_domain, users_or_profilers
 from viewer.analysis.iterations.launch_times import LaunchTimes
 from viewer.analysis.iterations.marker_texts import is_optimizer
 from viewer.analysis.launches.attribution import Indices, Mask, ranges_of
@@ -267,7 +267,7 @@ def _optimizer_texts(trace: Trace) -> Indices:
     """
     groups = np.full(len(trace.names), -1, np.int64)
     used = np.flatnonzero(np.bincount(trace.nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
-    own = used[users_own(trace.names, used)]
+    own = used[users_or_profilers(trace.names, used)]
     numbers: dict[str, int] = {}
     for name_id, text in zip(own.tolist(), trace.names.take(own), strict=True):
         normalised = normalise_numbers(text)

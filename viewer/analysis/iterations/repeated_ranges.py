@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.core.nvtx_texts import is_library_domain, users_own
+from viewer.analysis.core.nvtx_texts import is_library_domain, users_or_profilers
 from viewer.analysis.iterations.candidate import Instances
 from viewer.analysis.iterations.launch_times import LaunchTimes
 from viewer.analysis.iterations.marker_texts import is_numbered_step, is_part
@@ -138,7 +138,7 @@ class _Texts:
         times = np.bincount(trace.nvtx.name_id, minlength=len(trace.names))
         # Texts of NVTX alone: the names of kernels and calls are in the same table.
         used = np.flatnonzero(times).astype(np.uint32)
-        own = used[users_own(trace.names, used)]
+        own = used[users_or_profilers(trace.names, used)]
         group_of: dict[str, int] = {}
         self._group = np.full(len(trace.names), -1, np.int64)
         normalised = [normalise_numbers(text) for text in trace.names.take(own)]
