@@ -78,6 +78,21 @@ def test_tab_goes_everywhere_and_comes_back(at_canvas, title, qtbot):
     assert set(backwards) == set(seen)
 
 
+@pytest.mark.parametrize("title", ["Events", "Summary", "Stalls", "Measurements", "Iterations"])
+def test_the_focus_is_seen_wherever_it_is(at_canvas, title, qtbot):
+    window = at_canvas
+    with_content(window, title, qtbot)
+    for widget in walked(window):
+        pictures = []
+        for has_focus in (True, False):
+            target = widget if has_focus else window.centralWidget()
+            window.centralWidget().setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            target.setFocus(Qt.FocusReason.TabFocusReason)
+            QApplication.processEvents()
+            pictures.append(widget.grab().toImage())
+        assert pictures[0] != pictures[1], f"{widget} {said(widget)} looks the same with the focus"
+
+
 def test_tables_are_no_traps(window):
     for table in window.findChildren(QTableView):
         assert not table.tabKeyNavigation(), table.accessibleName()

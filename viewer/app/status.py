@@ -77,6 +77,7 @@ class StatusBar(QStatusBar):
             self.badge.setToolTip(tip(f"{worst.title}\n{worst.meaning}"))
             self.badge.setStyleSheet(
                 f"QToolButton {{ border: 0; color: {css(colour)}; padding: 2px {_PADDING}px; }}"
+                " QToolButton:focus { text-decoration: underline; }"
             )
 
     def _show_length(self) -> None:

@@ -86,7 +86,7 @@ class ThemeManager(QObject):
         for effect in _EFFECTS:
             self._app.setEffectEnabled(effect, not self.is_still)
         self._app.setPalette(palette(theme))
-        self._app.setStyleSheet(style_sheet(theme) + (_STILL if self.is_still else ""))
+        self._app.setStyleSheet(style_sheet(theme, self.text_px) + (_STILL if self.is_still else ""))
         self.changed.emit(theme)
 
 
@@ -131,7 +131,7 @@ def css(argb: int) -> str:
     return f"#{argb & 0xFFFFFF:06x}"
 
 
-def style_sheet(theme: Theme) -> str:
+def style_sheet(theme: Theme, text_px: int = TEXT_PX) -> str:
     """Return the style sheet of the frame: calm buttons, pills that can be on, tabs that are underlined."""
     panel, line, text = css(theme.panel), css(theme.line), css(theme.text)
     soft, faint, accent = css(theme.text_soft), css(theme.text_faint), css(theme.accent)
@@ -148,7 +148,7 @@ def style_sheet(theme: Theme) -> str:
     QMainWindow::separator:horizontal {{ border-top: 1px solid {line}; }}
     QMainWindow::separator:vertical {{ border-left: 1px solid {line}; }}
     QMainWindow::separator:hover {{ background: {line}; }}
-    QMenuBar {{ background: {panel}; padding: 1px 2px 0 2px; max-height: 25px; }}
+    QMenuBar {{ background: {panel}; padding: 1px 2px 0 2px; max-height: {text_px + 12}px; }}
     QMenuBar::item {{ background: transparent; padding: 3px 9px; border-radius: 4px; }}
     QMenuBar::item:selected {{ background: {pressed}; }}
     QMenu {{ background: {panel}; border: 1px solid {line}; padding: 5px; }}
@@ -213,10 +213,15 @@ def style_sheet(theme: Theme) -> str:
         background: {panel}; color: {soft}; border: 0; border-bottom: 1px solid {line}; padding: 4px 8px;
     }}
     QTableView {{
-        border: 0; background: {css(theme.background)};
+        border: 1px solid transparent; background: {css(theme.background)};
         selection-background-color: {on}; selection-color: {text}; outline: 0;
     }}
     QTableView::item {{ padding: 0 5px; }}
+    QTableView:focus, QTextBrowser:focus, QScrollArea:focus {{ border: 1px solid {accent}; }}
+    QCheckBox:focus, QSpinBox:focus, QDoubleSpinBox:focus {{ color: {accent}; }}
+    QToolBar QToolButton#pill:focus {{ border: 2px solid {accent}; padding: 1px 10px; }}
+    QToolBar #iteration QToolButton:focus, #dockTitle QToolButton:focus, #notice QToolButton:focus,
+    QToolButton#link:focus {{ background: {on}; color: {accent}; border-radius: 4px; }}
     QScrollBar {{ background: {panel}; border: 0; }}
     QScrollBar:vertical {{ width: 11px; }}
     QScrollBar:horizontal {{ height: 11px; }}
@@ -248,6 +253,7 @@ def style_sheet(theme: Theme) -> str:
     #sections::item {{ padding: 2px 4px 2px 10px; border-radius: 4px; margin: 0 4px; color: {soft}; }}
     #sections::item:hover {{ background: {hover}; color: {text}; }}
     #sections::item:selected {{ background: {on}; color: {text}; }}
+    #sections:focus {{ border: 1px solid {accent}; }}
     #emptyState {{ color: {soft}; }}
     #dropHint {{
         background: {on}; color: {text}; border: 2px dashed {accent}; border-radius: 8px; font-weight: 600;

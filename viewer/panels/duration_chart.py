@@ -54,6 +54,7 @@ class DurationChart(pg.PlotWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, axisItems={"bottom": DurationAxis("bottom")})
         self.setAccessibleName("How long the events are")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the field of durations has the same by keys
         self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
         self.hideButtons()

@@ -28,6 +28,7 @@ class IterationChart(pg.PlotWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Length of each iteration")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the table beside it has the same by keys
         self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
         self.hideButtons()
