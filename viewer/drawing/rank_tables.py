@@ -24,7 +24,7 @@ def verdict_table(summary: Summary) -> SpecTable:
     """Return what late ranks cost, what costs most first; one row that says "none" where there are none."""
     late = summary.late_ranks
     heads = (
-        Head("Late ranks", "Who makes others wait, or computes longer", number=False),
+        Head("Late ranks", "Who makes others wait, or computes longer", number=False, key="late_ranks"),
         Head("GPUs", number=False),
         Head("cost", "What all other GPUs together wait for them, per iteration"),
         Head("of the time", "Share of the time of all GPUs"),
