@@ -48,6 +48,10 @@ def starts(on):
     return np.flatnonzero(on & ~np.concatenate(([False], on[:-1])))
 
 
+LEAST_PX = 80
+"""In a lower strip the sides of the square at the cut are longer than what is left of the cut itself."""
+
+
 class Picture:
     """The window as it is on the screen."""
 
@@ -85,8 +89,11 @@ class Picture:
         scene = self.timeline.scene
         name = scene.study.trace.kernels.name_id[0]
         colour = scene.palette.argb(LIGHT)[scene.palette.index[name]]
+        # The rank at the top lies over the first rows.
+        sticky = self.timeline.sticky
+        top = sticky.header.height() if sticky.row is not None and canvas is self.timeline.canvas else 0
         for placed in canvas.placed:
-            if placed.row.kind in BARS and placed.y >= 0 and placed.y + placed.height <= canvas.height():
+            if placed.row.kind in BARS and placed.y >= top and placed.y + placed.height <= canvas.height():
                 lane = self.of(canvas, placed.y, placed.y + placed.height)
                 yield starts((lane == colour).sum(axis=0) > lane.shape[0] // 3)
 
@@ -170,6 +177,8 @@ class Sweep:
 
         for strip in shown[1:]:
             tall = 15 if strip is timeline.ruler else None
+            if tall is None and strip.height() < LEAST_PX:
+                continue
             self.check("cut", strip, picture.cut(strip, tall), column(CUT_MS))
         for ms in BEGINS_MS:
             self.check(f"tick {ms}", timeline.ruler, picture.ticks(), column(ms))

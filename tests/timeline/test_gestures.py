@@ -107,7 +107,7 @@ def test_tag_on_the_ruler_moves_the_selection_as_a_whole(open_timeline):
     timeline.state.select((1000 * MS, 1400 * MS))
     timeline.ruler.grab()
     x = round(timeline.ruler.x_of(1200 * MS))
-    drag(timeline.ruler, QPoint(x, 8), QPoint(x + 50, 8))
+    drag(timeline.ruler, QPoint(x, 27), QPoint(x + 50, 27))
     low, high = timeline.state.selection
     assert high - low == 400 * MS
     assert low == pytest.approx(1000 * MS + timeline.ruler.time_at(50) - timeline.ruler.time_at(0), abs=2)

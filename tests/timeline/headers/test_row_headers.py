@@ -66,7 +66,7 @@ def placed_of(headers, key):
 
 def pin_point(placed, width):
     rect = QRect(0, placed.y, width, placed.height)
-    return pin_rect(label_line(placed, rect)).center()
+    return pin_rect(placed, label_line(placed, rect)).center()
 
 
 def test_visible_rows_are_where_the_view_paints_them(headers):

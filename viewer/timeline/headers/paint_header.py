@@ -71,15 +71,18 @@ class HeaderStyle:
     names: tuple[str, str] = ("", "")
 
 
-def pin_rect(line: QRect) -> QRect:
-    """Return where the pin of a header is, from the line that its label stands in."""
-    x = line.right() + 1 - RIGHT - COLUMN - PIN_SIZE - GAP
+def pin_rect(placed: PlacedRow, line: QRect) -> QRect:
+    """Return where the pin of a header is, from the line that its label stands in: left of its figures."""
+    is_gpu = placed.row.kind in (RowKind.PROCESS, RowKind.GPU)
+    columns = 2 if is_gpu and not _has_two_lines(placed) else 1
+    x = line.right() + 1 - RIGHT - columns * COLUMN - PIN_SIZE - GAP
+    x = max(x, line.left() + ARROW)
     return QRect(x, line.top() + (line.height() - PIN_SIZE) // 2, PIN_SIZE, PIN_SIZE)
 
 
-def sign_rect(line: QRect) -> QRectF:
+def sign_rect(placed: PlacedRow, line: QRect) -> QRectF:
     """Return where the sign to the other end stands, left of the pin's place."""
-    pin = pin_rect(line)
+    pin = pin_rect(placed, line)
     return QRectF(pin.left() - GAP - 12, line.center().y() - 5.5, 12, 12)
 
 
@@ -122,7 +125,7 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
     row = placed.row
     line = label_line(placed, rect)
     left = text_left(row, rect, style.as_path)
-    two = _has_two_lines(placed) and not style.as_path
+    two = _has_two_lines(placed)
     _paint_ground(painter, row, rect, theme, style)
     if style.foldable and not style.as_path:
         _paint_arrow(painter, left - 11, line.center().y() + 0.5, placed.expanded, theme)
@@ -135,14 +138,14 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
         )
         room = line.right() + 1 - RIGHT
     if style.hovered or style.pinned:
-        pin = pin_rect(line)
+        pin = pin_rect(placed, line)
         _paint_pin(painter, QRectF(pin), style.pinned, theme)
         room = min(room, pin.left() - GAP // 2)
     if style.warning:
         marks.paint_warning(painter, QRectF(room - 13, line.center().y() - 6, 13, 13), theme)
         room -= 13 + GAP // 2
     if style.sign:
-        sign = sign_rect(line)
+        sign = sign_rect(placed, line)
         marks.paint_sign(painter, sign, style.sign, theme)
         room = min(room, round(sign.left()) - GAP // 2)
     for is_marked, column, colour in ((style.own, 0, theme.event), (style.other, 1, theme.link)):

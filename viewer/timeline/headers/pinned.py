@@ -147,7 +147,7 @@ class PinnedHeaders(QWidget):
         placed = self._row_under(pos)
         if event.button() != Qt.MouseButton.LeftButton or placed is None:
             return
-        if pin_rect(label_line(placed, self._rect(placed))).contains(pos):
+        if pin_rect(placed, label_line(placed, self._rect(placed))).contains(pos):
             self.state.rows.set_pinned(placed.row.key, False)
         else:
             self._pressed = placed.row.key, pos

@@ -323,7 +323,7 @@ class RowHeaders(QTreeView):
             return False
         rect = self._row_rect(row)
         placed = self._placed(row, rect.top(), rect.height())
-        return sign_rect(label_line(placed, rect)).contains(QPointF(pos))
+        return sign_rect(placed, label_line(placed, rect)).contains(QPointF(pos))
 
     def drawBranches(
         self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
@@ -343,7 +343,7 @@ class RowHeaders(QTreeView):
     def _pin_of(self, row: Row) -> QRect:
         rect = self._row_rect(row)
         placed = self._placed(row, rect.top(), rect.height())
-        return pin_rect(label_line(placed, rect))
+        return pin_rect(placed, label_line(placed, rect))
 
     def _set_hovered(self, row: Row | None) -> None:
         if row is not self.pointed_row:

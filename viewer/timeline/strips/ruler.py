@@ -32,7 +32,7 @@ _CHIP_TOP, _CHIP_HEIGHT = 3, 15
 _TICK, _SMALL_TICK = 6, 3
 _TEXT, _CHIP_PAD, _EDGE = 11, 7, 2
 _CUT_TOP = 20
-"""Where the pointer's time stands: beside the ticks, below the iterations."""
+"""Where the lengths of selections and the pointer's time stand: on the ticks, below the iterations."""
 _LABEL_ROOM, _MOST_STEP = 40, 10**9
 _HEAD, _NOTE, _NOTE_LINE = 11, 9.5, 14
 
@@ -159,8 +159,8 @@ def paint_length(
     ends = (0.0, float(scale.width))
     left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
     text = format_ns(selection[1] - selection[0])
-    middle = (left + right) / 2
-    return marks.paint_tag(painter, text, middle, dpr, ends, theme.accent, theme.accent_text, dpr, margin=9)
+    middle, top = (left + right) / 2, _CUT_TOP * dpr
+    return marks.paint_tag(painter, text, middle, top, ends, theme.accent, theme.accent_text, dpr, margin=9)
 
 
 @dataclass(frozen=True, slots=True)
