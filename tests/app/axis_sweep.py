@@ -48,7 +48,7 @@ def starts(on):
     return np.flatnonzero(on & ~np.concatenate(([False], on[:-1])))
 
 
-LEAST_PX = 80
+LEAST_PX = 120
 """In a lower strip the sides of the square at the cut are longer than what is left of the cut itself."""
 
 
