@@ -164,11 +164,12 @@ def test_what_the_keyboard_chooses_is_announced(window, monkeypatch):
 def test_rows_have_names_and_values(window):
     model = window.timeline.headers.model()
     for root in window.state.rows.roots:
-        text = model.data(
-            window.timeline.headers._rows.index_of(root.key), Qt.ItemDataRole.AccessibleTextRole
-        )
+        index = window.timeline.headers._rows.index_of(root.key)
+        text = model.data(index, Qt.ItemDataRole.AccessibleTextRole)
         assert text.startswith(root.text_path)
         assert "%" in text, "how busy its GPU is"
+        about = model.data(index, Qt.ItemDataRole.AccessibleDescriptionRole)
+        assert "busy" in about
 
 
 def test_pinned_rows_are_walked_moved_and_unpinned_by_keys(at_canvas):

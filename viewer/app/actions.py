@@ -252,7 +252,7 @@ _VIEW = (
             _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
     Action("card", "Show or hide the card", "View", lambda w: w.timeline.cards.switch(), ("C",), _trace,
             group="cards"),
-    Action("card-form", "Cards in full, in short, by the key alone", "View", next_card, ("Shift+C",), _trace,
+    Action("card-form", "Cards: full, short, by key", "View", next_card, ("Shift+C",), _trace,
             group="cards"),
     Action("legend", "Legend", "View", lambda w: w.timeline.set_legend_shown(w.timeline.legend.isHidden()),
             ("Shift+L",), _trace, lambda w: not w.timeline.legend.isHidden(), group="overlays"),

@@ -41,18 +41,20 @@ PLACES: tuple[tuple[str, str], ...] = (
     ("W, S", "Zoom in, out at the pointer"),
     ("A, D", "Move left, right along the time"),
     ("Shift + W, A, S, D", "The same, faster"),
-    ("← →", "Move the selection's broad edge by a pixel; without a selection along the time"),
-    ("Shift + ← →", "Move the edge to the next event or iteration"),
+    ("← →", "Nudge the selection's edge, else pan"),
+    ("Shift + ← →", "Nudge to the next event or iteration"),
     ("↑ ↓, Page up, Page down", "Move the rows"),
-    ("Tab", "Go on to the tree, the docks, the tool bar"),
-    ("↑ ↓, Alt + ↑ ↓, Del", "In the pinned rows: choose, move, unpin"),
+    ("Tab", "Go on to tree, docks, tool bar"),
+    ("↑ ↓, Alt + ↑ ↓, Del", "Pinned rows: choose, move, unpin"),
 )
 NUMBERED = {
     "Go/Bookmarks": ("1 … 9", "Go to a bookmark"),
     "Go/Set bookmark": ("Ctrl+1 … Ctrl+9", "Set a bookmark"),
 }
 """Menus whose commands differ only by a number."""
-COLUMNS = 4
+MOST_COLUMNS = 4
+_BESIDE = 64
+"""What the margins and a scroll bar take of the width."""
 SHARE_OF_SCREEN = 0.94
 
 
@@ -75,22 +77,11 @@ class KeySheet(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Keys and gestures")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        page = QWidget()
-        columns = QHBoxLayout(page)
-        columns.setContentsMargins(0, 0, 0, 0)
-        columns.setSpacing(32)
-        groups = key_groups()
-        whole = sum(len(keys) + 2 for _, keys in groups)
-        column, filled = QVBoxLayout(), 0
-        for heading, keys in groups:
-            if filled + (len(keys) + 2) / 2 > whole / COLUMNS and columns.count() < COLUMNS - 1:
-                column.addStretch()
-                columns.addLayout(column)
-                column, filled = QVBoxLayout(), 0
-            column.addLayout(_table(heading, keys))
-            filled += len(keys) + 2
-        column.addStretch()
-        columns.addLayout(column)
+        room = self.screen().availableSize() * SHARE_OF_SCREEN
+        for count in range(MOST_COLUMNS, 0, -1):
+            page = _page(count)
+            if page.sizeHint().width() + _BESIDE <= room.width():
+                break
         scroll = QScrollArea(widgetResizable=True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidget(page)
@@ -101,8 +92,29 @@ class KeySheet(QDialog):
         whole_page.addWidget(scroll)
         whole_page.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
         bar = scroll.verticalScrollBar().sizeHint().width()
-        wanted = page.sizeHint() + QSize(48 + bar, 52 + bar + close.sizeHint().height())
-        self.resize(wanted.boundedTo(self.screen().availableSize() * SHARE_OF_SCREEN))
+        wanted = page.sizeHint() + QSize(_BESIDE + bar, 52 + bar + close.sizeHint().height())
+        self.resize(wanted.boundedTo(room))
+
+
+def _page(count: int) -> QWidget:
+    """Return the page of all keys, in so many columns of about the same height."""
+    page = QWidget()
+    columns = QHBoxLayout(page)
+    columns.setContentsMargins(0, 0, 0, 0)
+    columns.setSpacing(24)
+    groups = key_groups()
+    whole = sum(len(keys) + 2 for _, keys in groups)
+    column, filled = QVBoxLayout(), 0
+    for heading, keys in groups:
+        if filled + (len(keys) + 2) / 2 > whole / count and columns.count() < count - 1:
+            column.addStretch()
+            columns.addLayout(column)
+            column, filled = QVBoxLayout(), 0
+        column.addLayout(_table(heading, keys))
+        filled += len(keys) + 2
+    column.addStretch()
+    columns.addLayout(column)
+    return page
 
 
 def _table(heading: str, keys: list[tuple[str, str]]) -> QGridLayout:

@@ -141,6 +141,7 @@ def style_sheet(theme: Theme, text_px: int = TEXT_PX) -> str:
         return css(int(mix(np.array([theme.panel], np.uint32), argb, 0.14)[0]))
 
     on = tint(theme.accent)
+    check = Path(str(asset("icons/check.svg"))).as_posix()
     down, up = (Path(str(asset(f"icons/arrow-{side}.svg"))).as_posix() for side in ("down", "up"))
     return f"""
     QMainWindow, QMainWindow::separator {{ background: {panel}; }}
@@ -218,6 +219,12 @@ def style_sheet(theme: Theme, text_px: int = TEXT_PX) -> str:
     }}
     QTableView::item {{ padding: 0 5px; }}
     QTableView:focus, QTextBrowser:focus, QScrollArea:focus {{ border: 1px solid {accent}; }}
+    QCheckBox::indicator {{
+        width: 14px; height: 14px; border: 1px solid {faint}; border-radius: 4px; background: {control};
+    }}
+    QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url("{check}"); }}
+    QCheckBox::indicator:disabled {{ border-color: {line}; background: {panel}; }}
+    QCheckBox::indicator:checked:disabled {{ background: {faint}; border-color: {faint}; }}
     QCheckBox:focus, QSpinBox:focus, QDoubleSpinBox:focus {{ color: {accent}; }}
     QToolBar QToolButton#pill:focus {{ border: 2px solid {accent}; padding: 1px 10px; }}
     QToolBar #iteration QToolButton:focus, #dockTitle QToolButton:focus, #notice QToolButton:focus,

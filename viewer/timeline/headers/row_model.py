@@ -107,8 +107,9 @@ class RowModel(QAbstractItemModel):
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{row.text_path}, {spoken(row, figures(self.state, row))}".rstrip(", ")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip("\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row)))))
+        if role in (Qt.ItemDataRole.AccessibleDescriptionRole, Qt.ItemDataRole.ToolTipRole):
+            about = "\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row))))
+            return tip(about) if role == Qt.ItemDataRole.ToolTipRole else about
         return None
 
     def _size(self, row: Row, expanded: bool) -> QSize:
