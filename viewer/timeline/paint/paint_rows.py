@@ -223,8 +223,7 @@ def paint_ground(painter: QPainter, frame: Frame) -> None:
     painter.fillRect(0, 0, width, frame.height, background)
     line = marks.line_width(frame.dpr)
     for row, top, bottom in frame.rows:
-        # By process, not by row: what belongs together has one ground, and the alternation shows where it
-        # ends.
+        # By process, not by row: the alternation shows where what belongs together ends.
         if (row.process or 0) % 2:
             painter.fillRect(0, top, width, bottom - top, alternate)
     for span in frame.marked:
