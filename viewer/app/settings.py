@@ -120,5 +120,5 @@ class Settings:
         return tuple(p for t in self.get(RECENT) if (p := Path(t)).exists())
 
     def shape_of(self, path: Path) -> str:
-        """Return what was told about a recent file when it was opened last, "" for nothing."""
+        """Return the line on a recent file from when it was opened last, "" for nothing."""
         return self.get(RECENT_SHAPES).get(str(path.absolute()), "")

@@ -147,13 +147,13 @@ class MarkerButton(QToolButton):
     def refresh(self) -> None:
         """Show why the iterations are in doubt; nothing where they are not."""
         iterations = self.state.iterations
-        said = [] if iterations is None else [iterations.doubt_text, *iterations.warnings]
-        said = [text for text in said if text]
-        self.setVisible(bool(said))
-        if iterations is not None and said:
+        messages = [] if iterations is None else [iterations.doubt_text, *iterations.warnings]
+        messages = [text for text in messages if text]
+        self.setVisible(bool(messages))
+        if iterations is not None and messages:
             self.setText(iterations.doubt or "unsure")
             self.setAccessibleName(f"Iterations {self.text()}: choose what marks them")
-            self.setToolTip(tip("\n".join([*said, "Click to choose what marks the iterations."])))
+            self.setToolTip(tip("\n".join([*messages, "Click to choose what marks the iterations."])))
 
     def _fill(self) -> None:
         menu = self.menu()

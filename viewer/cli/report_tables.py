@@ -140,10 +140,10 @@ def _five_categories(
         name = f"{_name(gpu)} !" if doubt else _name(gpu)
         spinning = [_length(gpu["spinning_ns"], length_ns)] * spins
         rows.append([name, times[0], *spinning, *times[1:], format_count(gpu["launches"])])
-    for board in facts["shared_boards"]:
-        times = [_length(board[f"{category}_ns"], length_ns) for category in CATEGORIES]
-        no_kernel = _length(board["copy_only_ns"] + board["idle_ns"], length_ns)
-        name = f"physical GPU {board['physical']}, all processes"
+    for physical in facts["shared_boards"]:
+        times = [_length(physical[f"{category}_ns"], length_ns) for category in CATEGORIES]
+        no_kernel = _length(physical["copy_only_ns"] + physical["idle_ns"], length_ns)
+        name = f"physical GPU {physical['physical']}, all processes"
         rows.append([name, times[0], *[""] * spins, *times[1:], no_kernel, ""])
     first, *rest = CATEGORY_TITLES.values()
     heads = ("GPU", first, *["of it spinning"] * spins, *rest, "no kernel running", "launches")

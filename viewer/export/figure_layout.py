@@ -211,12 +211,12 @@ class FigureLayout:
 
     def _caption(self) -> Block:
         view, style = self.view, self.style
-        told = list(footer.state_definitions(view))
+        notes = list(footer.state_definitions(view))
         if self.table and self.table.left_out:
-            told.append(f"in no column, mean: {self.table.left_out}")
+            notes.append(f"in no column, mean: {self.table.left_out}")
         if self.cut:
-            told.append(f"not shown: {counted(self.cut, 'more row')}")
-        return footer.caption_block(view, self.width, told, style.small, style.margin)
+            notes.append(f"not shown: {counted(self.cut, 'more row')}")
+        return footer.caption_block(view, self.width, notes, style.small, style.margin)
 
     def _spots(self, lane_scale: float, rows_px: int) -> list[NoteSpot]:
         d = self.dpr * lane_scale

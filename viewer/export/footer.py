@@ -80,8 +80,8 @@ def caption_block(
     """Return the caption: the source of the picture, what is not sure of it, what its numbers mean."""
     theme = view.theme
     texts = [("  ·  ".join(caption(view)), theme.text), ("; ".join(definitions) + ".", theme.text_soft)]
-    if told := list(doubts(view)):
-        texts.insert(1, (f"Not sure: {' '.join(told)}", theme.warning))
+    if messages := list(doubts(view)):
+        texts.insert(1, (f"Not sure: {' '.join(messages)}", theme.warning))
     lines = [
         (line, ink)
         for text, ink in texts

@@ -307,8 +307,12 @@ def _iterations(facts: ReportFacts) -> str:
     more = (
         f" The first {MOST_ITERATIONS} of {iterations.count:,}." if iterations.count > MOST_ITERATIONS else ""
     )
-    said = [f"Marked by {iterations.marker}.", iterations.doubt_text, *(f"{n}." for n in iterations.notes)]
-    by = " ".join([*(text for text in said if text), f"The categories are means over the GPUs.{more}"])
+    sentences = [
+        f"Marked by {iterations.marker}.",
+        iterations.doubt_text,
+        *(f"{n}." for n in iterations.notes),
+    ]
+    by = " ".join([*(text for text in sentences if text), f"The categories are means over the GPUs.{more}"])
     return html.section(
         "Iterations", "iterations", f'<p class="soft">{html.escaped(by)}</p>', html.table(frame)
     )
@@ -337,7 +341,9 @@ def _diagnostics(facts: ReportFacts) -> str:
 def _finding(finding: Finding) -> str:
     title = html.escaped(without_people(finding.title))
     meaning = html.escaped(without_people(finding.meaning))
-    return f'<div class="said {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
+    return (
+        f'<div class="finding {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
+    )
 
 
 def _definitions(facts: ReportFacts) -> str:

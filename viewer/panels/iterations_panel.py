@@ -221,12 +221,12 @@ class IterationsPanel(Panel):
             return
         by_hand = state.steady_choice is not None
         self.by_rule.setVisible(by_hand)
-        said = [
+        sentences = [
             iterations.doubt_text.rstrip("."),
             steady_text(iterations, state.steady, by_hand),
             *(text.rstrip(".") for text in state.study.known_bounds.texts),
         ]
-        self.steady.setText(". ".join([text for text in said if text] + [*iterations.notes]))
+        self.steady.setText(". ".join([text for text in sentences if text] + [*iterations.notes]))
         self.steady.setToolTip(tip(self.steady.text()))
         which = self.which.currentText()
         shown = [c for c in COLUMNS if which != MEAN or c.key != "gpu"]

@@ -152,10 +152,10 @@ def _window_of(arrivals: _Arrivals, starts_ns: Int64, ends_ns: Int64) -> tuple[I
     when, of = arrivals.start_ns.max(axis=0), arrivals.gpus[latest]
     window, inside = np.zeros(len(when), np.int64), np.zeros(len(when), bool)
     for gpu in np.unique(of).tolist() if starts_ns.shape[1] else ():
-        mine = of == gpu
-        at = np.searchsorted(starts_ns[gpu], when[mine], side="right") - 1
-        inside[mine] = (at >= 0) & (when[mine] < ends_ns[gpu][np.maximum(at, 0)])
-        window[mine] = np.maximum(at, 0)
+        of_gpu = of == gpu
+        at = np.searchsorted(starts_ns[gpu], when[of_gpu], side="right") - 1
+        inside[of_gpu] = (at >= 0) & (when[of_gpu] < ends_ns[gpu][np.maximum(at, 0)])
+        window[of_gpu] = np.maximum(at, 0)
     return window, inside
 
 

@@ -222,16 +222,16 @@ def _judged(found: _Found) -> Candidate:
     """Return a candidate with what its name and the optimizer say of it."""
     candidate, each_holds = found.candidate, found.steps_each or 0.0
     if found.is_micro:
-        said = f"the optimizer runs once in every {1 / each_holds:.3g} of them"
+        frequency = f"the optimizer runs once in every {1 / each_holds:.3g} of them"
     elif found.holds_several:
-        said = f"the optimizer runs {each_holds:.3g} times in each of them"
+        frequency = f"the optimizer runs {each_holds:.3g} times in each of them"
     else:
-        said = ""
+        frequency = ""
     if not found.part and (found.numbered or not found.is_micro):
-        return replace(candidate, warning=said)
+        return replace(candidate, warning=frequency)
     if not found.part:
-        return replace(candidate, kind="guess", unit="micro-batch", why=f"{said}: they are parts of one")
-    because = said or ("the optimizer runs once in each" if each_holds else _NO_OPTIMIZER)
+        return replace(candidate, kind="guess", unit="micro-batch", why=f"{frequency}: they are parts of one")
+    because = frequency or ("the optimizer runs once in each" if each_holds else _NO_OPTIMIZER)
     unit = candidate.name.replace("#", "").strip() or candidate.name
     return replace(
         candidate, kind="guess", unit=unit, why=f"{candidate.name} is a part of an iteration, and {because}"

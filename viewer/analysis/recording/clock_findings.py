@@ -21,8 +21,8 @@ def clock_findings(launches: Launches, classes: KernelClasses, clocks: Sequence[
     # A drift of 10 µs is seen by the ends of collectives; to the bounds it is a shift, or a contradiction.
     shifted = [clock for clock in clocks if clock.gpu not in drifting or clock.drift is not None]
     yield from _shifted(trace, shifted, offsets(shifted, launches, classes))
-    said = {clock.gpu for clock in shifted if clock.is_shifted}
-    yield from _apart(trace, [end for end in ends if end.gpu not in said])
+    shifted_gpus = {clock.gpu for clock in shifted if clock.is_shifted}
+    yield from _apart(trace, [end for end in ends if end.gpu not in shifted_gpus])
     yield from _contradictions(trace, [clock for clock in clocks if clock.gpu not in drifting])
 
 

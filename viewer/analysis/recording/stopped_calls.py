@@ -68,10 +68,10 @@ def _repeats_without(
     )
     kind = kind_of_name[code.reshape(-1)]
     # Any thread's calls count: a range may wait for a worker that launches.
-    held = np.searchsorted(calls, nvtx.end_ns[rows]) > np.searchsorted(calls, nvtx.start_ns[rows])
+    holds_calls = np.searchsorted(calls, nvtx.end_ns[rows]) > np.searchsorted(calls, nvtx.start_ns[rows])
     in_gap = np.bincount(kind[inside], minlength=len(texts))
     outside = np.bincount(kind[~inside], minlength=len(texts))
-    with_calls = np.bincount(kind[~inside & held], minlength=len(texts))
+    with_calls = np.bincount(kind[~inside & holds_calls], minlength=len(texts))
     goes_on = (in_gap >= _LEAST_WITHOUT) & (outside >= _LEAST_BEFORE) & (with_calls >= _WITH_CALLS * outside)
     # A loop that has nothing to do turns faster: only ranges as long as before show that work went on.
     length = nvtx.end_ns[rows] - nvtx.start_ns[rows]

@@ -267,12 +267,12 @@ def _idle_by_place(
     for of_gpu, since, until in (arrivals[:3], arrivals[3:]):
         by_place: dict[tuple[str, str], int] = {}
         for one in np.unique(of_gpu).tolist():
-            rows, mine = idle[idle["gpu"] == one], of_gpu == one
+            rows, of_one = idle[idle["gpu"] == one], of_gpu == one
             for (inside, cause), same in rows.groupby(["inside", "cause"], observed=True):
                 # Only the part of a stall that lies between the two arrivals counts, which is why it is cut
                 # and not summed.
                 when = union(same["start_ns"].to_numpy(), same["end_ns"].to_numpy())
-                ns = int(when.covered(since[mine], until[mine]).sum())
+                ns = int(when.covered(since[of_one], until[of_one]).sum())
                 text = normalise_numbers(trace.names[int(trace.nvtx.name_id[inside])]) if inside >= 0 else ""
                 by_place[text, str(cause)] = by_place.get((text, str(cause)), 0) + ns
         results.append(by_place)

@@ -89,7 +89,7 @@ def trace_facts(
     """
     trace = study.trace
     start, end, what, notes = _window(study, window, iteration)
-    boards = {
+    physical_numbers = {
         gpu: _categories(physical_gpu, start, end)
         for physical_gpu in study.shared_gpus
         for gpu in physical_gpu.gpus
@@ -108,7 +108,7 @@ def trace_facts(
             {
                 **_gpu_facts(trace, gpu, start, end),
                 **numbers,
-                "board": boards.get(gpu.index),
+                "board": physical_numbers.get(gpu.index),
                 "bounds": _bounds(study, gpu.index),
             }
             for gpu, numbers in zip(trace.gpus, _gpu_numbers(study, start, end), strict=True)

@@ -55,18 +55,18 @@ def _idle(inputs: MetricInputs) -> Result:
 
 def _physical_idle(inputs: MetricInputs) -> Result | None:
     """Return the idle time of the physical GPU beside each that shares one; None where none is shared."""
-    board_of = {gpu: board for board in inputs.study.shared_gpus for gpu in board.gpus}
-    if not board_of:
+    physical_of = {gpu: physical for physical in inputs.study.shared_gpus for gpu in physical.gpus}
+    if not physical_of:
         return None
     per_gpu: list[int | None] = []
     for gpu, within in enumerate(inputs.scope.within):
-        if (board := board_of.get(gpu)) is None:
+        if (physical := physical_of.get(gpu)) is None:
             per_gpu.append(None)
             continue
-        totals = board.parts.totals(within.start_ns, within.end_ns)
+        totals = physical.parts.totals(within.start_ns, within.end_ns)
         per_gpu.append(int(totals[..., IDLE].sum()))
     # Each physical GPU once, by the first of its processes.
-    firsts = [board.gpus[0] for board in inputs.study.shared_gpus]
+    firsts = [physical.gpus[0] for physical in inputs.study.shared_gpus]
     return Result(value=sum(per_gpu[gpu] or 0 for gpu in firsts), per_gpu=tuple(per_gpu), is_sum=True)
 
 

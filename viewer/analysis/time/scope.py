@@ -201,9 +201,9 @@ def left_out(
     if not (total := sum(ns for _, ns in means)):
         return ""
     idle = int(replace(scope, within=rest).parts(breakdowns)[:, IDLE].sum())
-    said = "; ".join(f"{text} {duration_text(ns)}" for text, ns in means if ns >= 1)
+    parts = "; ".join(f"{text} {duration_text(ns)}" for text, ns in means if ns >= 1)
     return (
-        f"Left out: {100 * total / whole.total():.1f} % of the recording ({said}), "
+        f"Left out: {100 * total / whole.total():.1f} % of the recording ({parts}), "
         f"idle {100 * idle / max(sum(time.total() for time in rest), 1):.1f} %."
     )
 
