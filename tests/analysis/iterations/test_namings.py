@@ -1,5 +1,7 @@
 """Which range marks the iterations, for the ways in which jobs name them."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analysis.iterations.jobs import ADAM, AUTOGRAD, BACKWARD, FORWARD, Loop, Names, training
@@ -373,6 +375,14 @@ def test_one_stray_kernel_of_an_optimizer_says_nothing():
     loop.launch(*ADAM)
     training(names, optimizer=["other"], maker=loop.maker, first=0, start=loop.time)
     assert Study(loop.maker.trace()).iterations().by.kind == "named"
+
+
+def test_a_rank_without_an_optimizer_says_nothing_about_the_others():
+    names = Names(forward=None, backward=None, micro="train_batch")
+    maker = training(names)
+    training(replace(names, optimizer=None), optimizer=["other"], maker=maker, process=1)
+    iterations = Study(maker.trace()).iterations()
+    assert (iterations.count, iterations.by.kind, iterations.warnings) == (8, "named", ())
 
 
 def test_ranks_that_disagree_are_said():

@@ -43,8 +43,8 @@ _NO_OPTIMIZER = "no optimizer tells how many make one"
 class _Found:
     """A candidate by ranges, and what the optimizer says of it.
 
-    `steps_each` is how many of the optimizer's steps begin in one instance on average, None without any in
-    the whole trace. `owns` says whether its own threads launch anything inside it.
+    `steps_each` is how many of the optimizer's steps begin in one instance on average, None without any on
+    its processes. `owns` says whether its own threads launch anything inside it.
     """
 
     candidate: Candidate
@@ -195,17 +195,15 @@ def _merged(
             disagreement=disagreement(trace, counts),
             instances={process: r.instances for process, r in used.items()},
         )
-        each_holds = [_steps_each(r, steps.get(process)) for process, r in used.items() if steps]
+        each_holds = [_steps_each(r, steps[process]) for process, r in used.items() if process in steps]
         steps_each = float(np.median(each_holds)) if each_holds else None
         owns = any(r.owns for r in used.values())
         merged.append(_Found(candidate, one.numbered, one.part, steps_each, owns))
     return merged
 
 
-def _steps_each(of_track: RepeatedRange, steps: OptimizerSteps | None) -> float:
+def _steps_each(of_track: RepeatedRange, steps: OptimizerSteps) -> float:
     """Return how many of the optimizer's steps there are for each instance, 0.0 where none runs meanwhile."""
-    if steps is None:
-        return 0.0
     # By where steps begin: one that runs over the end of an instance still belongs to it.
     begin = of_track.instances.start_ns
     # The step of the last instance may begin after its end, as that of a forward pass does.
