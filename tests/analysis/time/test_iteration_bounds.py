@@ -56,6 +56,12 @@ def test_flags_say_why():
     assert iterations.basis == iterations.steady.indices
 
 
+def test_of_two_that_differ_neither_is_an_outlier():
+    assert iterations_of([100, 180]).flags == (None, None)
+    assert iterations_of([180, 100]).flags == (None, "last")
+    assert iterations_of([100, 180, 100, 100]).flags == (None, "outlier", None, None)
+
+
 def test_without_a_steady_state_the_basis_is_all_after_the_warm_up():
     iterations = iterations_of([900, 100, 200, 300, 150, 250, 120])
     assert iterations.steady is None

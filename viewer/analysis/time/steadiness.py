@@ -72,12 +72,14 @@ def steadiness(durations_ns: Int64, special: Mapping[int, Reason] | None = None)
             reasons[iteration] = (WARM_UP, f"{duration / max(median, 1):.2f} times the median of the rest")
         elif special and iteration in special:
             reasons[iteration] = special[iteration]
-        elif not _within(duration, median):
-            reasons[iteration] = (
-                (OUTLIER, _deviation(duration, median))
-                if iteration < known
-                else (LAST, f"{_deviation(duration, median)}: nothing says when the next one would begin")
-            )
+        elif _within(duration, median):
+            continue
+        elif iteration >= known:
+            text = f"{_deviation(duration, median)}: nothing says when the next one would begin"
+            reasons[iteration] = (LAST, text)
+        elif known - warm >= LEAST_STEADY:
+            # Of two that differ neither is the usual one.
+            reasons[iteration] = (OUTLIER, _deviation(duration, median))
     numbers = range(len(durations_ns))
     return Steadiness(
         tuple(reasons[number][0] if number in reasons else None for number in numbers),
