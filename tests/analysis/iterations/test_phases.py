@@ -67,6 +67,20 @@ def test_what_backward_computes_again_is_backward():
     assert (phases.forward_ns, phases.backward_ns) == (100, 200)
 
 
+def test_a_phase_that_one_rank_alone_has_is_a_phase():
+    maker = TraceMaker()
+    for number in range(4):
+        iteration(maker, 1000 * number, 1 + 10 * number)
+        maker.range(1000 * number, 1000 * number + 900, f"step {1000 * number}", process=1)
+        maker.range(1000 * number + 10, 1000 * number + 100, "forward", process=1)
+        maker.call(1000 * number + 20, 1000 * number + 25, process=1, correlation=500 + number)
+        begin = 1000 * number + 1000
+        maker.kernel(begin, begin + 100, "gemm", process=1, correlation=500 + number)
+    phases = Study(maker.trace()).phases()
+    assert phases.compute_ns["forward"].tolist() == [[200] * 4, [100] * 4]
+    assert phases.medians_ns("optimizer") == (40, None)
+
+
 def test_a_second_thread_without_any_forward_is_not_autograd():
     maker = TraceMaker()
     for number in range(4):

@@ -121,10 +121,12 @@ def test_an_aligned_clock_is_said_with_its_sign():
 
 
 def test_the_worst_come_first_and_others_keep_their_order():
-    maker = TraceMaker().graph(0, 100 * MS)
+    # An aligned clock is looked for before events outside the session, and is less bad.
+    maker = TraceMaker(session_ns=2 * S).graph(0, 100 * MS).kernel(5 * S, 5 * S + 10)
     for number in range(8):
         maker.call(10 * number, 10 * number + 1, correlation=100 + number)
     trace = maker.trace()
+    trace = replace(trace, gpus=(replace(trace.gpus[0], aligned_ns=5),))
     severities = [f.severity for f in Study(trace, Rules.builtin()).findings]
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
     assert set(severities) == {"error", "warning", "info"}
@@ -187,3 +189,16 @@ def test_guessed_ranks_are_counted(processes, title):
     guessed = tuple(replace(process, rank_from=GUESSED_RANK) for process in trace.processes)
     assert one(replace(trace, processes=guessed), "guessed-ranks").title == title
     assert not found(trace, "guessed-ranks")
+
+
+@pytest.mark.parametrize(
+    ("notes", "unread", "meanings"),
+    [
+        (("a row",), {}, ["Nothing else is left out."]),
+        (("a row", "another"), {}, ["", ""]),
+        (("a row",), {"OTHER_TABLE": 3}, [""]),
+    ],
+)
+def test_a_note_says_that_it_is_the_only_one(notes, unread, meanings):
+    trace = replace(TraceMaker().kernel(0, 10).trace(), notes=notes, unread=unread)
+    assert [finding.meaning for finding in found(trace, "reader-note")] == meanings

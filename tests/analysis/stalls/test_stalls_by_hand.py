@@ -7,7 +7,7 @@ from tests.analysis.small_job import RANKS, STEPS, US, small_job
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.stalls.causes import SHARES
 from viewer.analysis.study import Study
-from viewer.trace import Kind
+from viewer.trace import GPU_KINDS, Kind
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +141,14 @@ def test_the_largest_share_is_the_cause(stall, cause):
     row = one_gap(**stall)
     assert row["cause"] == cause
     assert sum(row[share] for share in SHARES) == row["duration_ns"] == 300 * US
+
+
+@pytest.mark.parametrize(("set_end", "kind"), [(250, Kind.MEMCPY), (290, Kind.MEMSET)])
+def test_of_a_copy_and_a_set_the_one_with_most_of_the_stall_is_named(set_end, kind):
+    maker = TraceMaker().kernel(0, 100 * US).kernel(300 * US, 400 * US)
+    maker.copy(100 * US, 180 * US, bytes=1 << 20, copy_kind=1)
+    maker.memset(180 * US, set_end * US, bytes=4096)
+    table = Study(maker.trace(), Rules.builtin()).stalls().table
+    (stall,) = table[table["kind"] == "copy_only"].to_dict("records")
+    assert GPU_KINDS[stall["copy_kind"]] is kind
+    assert (stall["copies"], stall["bytes"]) == (2, (1 << 20) + 4096)
