@@ -138,7 +138,7 @@ def arrival_verdicts(
     # would be named twice.
     host = shares[:, :, _HOST].sum(axis=2)
     every = list(range(len(host)))
-    late = [gpu for gpu in every if _stands_out(host, gpu, every, float(uncertain[gpu]))]
+    late = [gpu for gpu in every if stands_out(host, gpu, every, float(uncertain[gpu]))]
     causes = "; ".join(_cause(study, caused, gpu, is_host=True) for gpu in late)
     # Two iterations in which a rank is late may be chance; that is said rather than a cost that does not
     # persist.
@@ -174,7 +174,7 @@ def _unsure_verdicts(
     for gpu in every:
         # The clock is not taken off here, but asked about below: here it decides between two sentences, not
         # whether to speak.
-        if gpu in named or not _stands_out(shares, gpu, every, 0.0):
+        if gpu in named or not stands_out(shares, gpu, every, 0.0):
             continue
         if uncertain[gpu] >= float(caused.root_ns[gpu].sum() / total.sum()) / 2:
             why = (
@@ -193,7 +193,7 @@ def _unsure_verdicts(
     return verdicts
 
 
-def _stands_out(shares: Float, gpu: int, among: list[int], uncertain: float) -> bool:
+def stands_out(shares: Float, gpu: int, among: list[int], uncertain: float) -> bool:
     """Return whether a GPU causes more waiting than others do, again and again, by enough to matter.
 
     `shares` has shape (gpus, iterations), of the time of all GPUs; `uncertain` is what a clock may explain.
