@@ -48,10 +48,6 @@ def starts(on):
     return np.flatnonzero(on & ~np.concatenate(([False], on[:-1])))
 
 
-LEAST_PX = 120
-"""In a lower strip the sides of the square at the cut are longer than what is left of the cut itself."""
-
-
 class Picture:
     """The window as it is on the screen."""
 
@@ -75,8 +71,11 @@ class Picture:
         return nearest(widget.mapTo(self.window, QPoint()).x() * self.dpr)
 
     def cut(self, widget, bottom=None):
-        """The column of the dotted line."""
-        return int(np.argmax((self.of(widget, 0, bottom) == LIGHT.cursor).sum(axis=0)))
+        """The column of the dotted line: the one with the most dots, for the squares that stand on it have
+        sides of its colour too.
+        """
+        dots = self.of(widget, 0, bottom) == LIGHT.cursor
+        return int(np.argmax((dots[1:] & ~dots[:-1]).sum(axis=0)))
 
     def ticks(self):
         """The columns in which ticks of the ruler begin."""
@@ -164,8 +163,8 @@ class Sweep:
     def look(self):
         """Compare the strips with each other, and with where things belong."""
         timeline, picture = self.timeline, Picture(self.window)
-        strips = [timeline.ruler, timeline.pinned, timeline.canvas]
-        shown = [s for s in (timeline.overview, *strips) if s.height()]
+        strips = [timeline.ruler, timeline.pinned, timeline.sticky.strip, timeline.canvas]
+        shown = [s for s in (timeline.overview, *strips) if s.isVisible() and s.height()]
         low, high = self.state.axis.limits
         columns = nearest(self.right_px()) - picture.left(timeline.canvas)
         self.with_bar += timeline.scroll_bar.isVisible()
@@ -177,8 +176,6 @@ class Sweep:
 
         for strip in shown[1:]:
             tall = 15 if strip is timeline.ruler else None
-            if tall is None and strip.height() < LEAST_PX:
-                continue
             self.check("cut", strip, picture.cut(strip, tall), column(CUT_MS))
         for ms in BEGINS_MS:
             self.check(f"tick {ms}", timeline.ruler, picture.ticks(), column(ms))
