@@ -89,7 +89,8 @@ def states_shown(
             ("exposed, waiting for a rank", exposed) if is_marked else ("waiting for a rank", hidden)
         )
         entries.append((2, (name, ground, paint_rows.stripes(theme.waiting, 1.0))))
-    hatch = paint_rows.hatch_image(theme, 1.0) if "idle" in overlays else None
+    # Stronger than the hatch of the lanes, of which a swatch would hold a single pale line.
+    hatch = paint_rows.stripes(theme.text_faint, 1.0, thin=True) if "idle" in overlays else None
     entries += [(3, ("copy only", copy, None)), (4, ("idle", idle, hatch))]
     return [entry for part, entry in entries if part in parts]
 
