@@ -191,7 +191,7 @@ def warm_up(opened: LoadedTrace, cancelled: IsCancelled) -> None:
                 opened.scene.prepare(row)
 
 
-class _Job(QThread):
+class _LoadJob(QThread):
     progress = Signal(str, float)
     shown = Signal(object)
     loaded = Signal(object)
@@ -272,8 +272,8 @@ class TraceLoader(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job: _Job | None = None
-        self._running: set[_Job] = set()
+        self._job: _LoadJob | None = None
+        self._running: set[_LoadJob] = set()
         self._warmer = Worker(self)
 
     @property
@@ -316,7 +316,7 @@ class TraceLoader(QObject):
 
     def _start(self, work: Callable[[Progress, IsCancelled, Show], LoadedTrace], name: str) -> None:
         self._interrupt()
-        job = self._job = _Job(work, name)
+        job = self._job = _LoadJob(work, name)
         self._running.add(job)
         job.progress.connect(self._on_progress)
         job.shown.connect(self._on_shown)
@@ -363,6 +363,6 @@ class TraceLoader(QObject):
 
     def _on_finished(self) -> None:
         job = self.sender()
-        if isinstance(job, _Job):
+        if isinstance(job, _LoadJob):
             job.wait()
             self._running.discard(job)

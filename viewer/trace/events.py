@@ -73,6 +73,8 @@ class Events:
 
     def of(self, owner: int) -> slice:
         """Return the rows of one owner as a slice."""
+        # A slice, not indices: it gives views of the arrays, and so costs nothing however many rows there
+        # are.
         return slice(int(self.offsets[owner]), int(self.offsets[owner + 1]))
 
     def rows_of(self, owners: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -99,15 +101,19 @@ class Events:
 
     def migrations(self) -> npt.NDArray[np.bool_]:
         """Return which events are page migrations of unified memory, shape (n,)."""
+        # Sets and kernels have no such column; for them all is False, so that the caller need not ask for the
+        # kind.
         kinds = self.columns.get("copy_kind")
         return np.zeros(len(self), bool) if kinds is None else np.isin(kinds, MIGRATIONS)
 
     def owners(self) -> npt.NDArray[np.int32]:
         """Return the owner of every event, shape (n,)."""
+        # Made anew when asked for: kept for every table it would take four bytes for each event of the trace.
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
 
     @classmethod
     def empty(cls, kind: Kind, owners: int = 0) -> Events:
         """Return a table without rows."""
+        # With all offsets, so that asking for an owner's rows works on a table that was not recorded.
         none = np.empty(0, np.int64)
         return cls(kind, none, none, np.empty(0, np.uint32), np.zeros(owners + 1, np.int64))

@@ -84,8 +84,12 @@ def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
         for side in ("before", "after")
         if int(row[f"{side}_index"]) >= 0
     ]
+    # In the order of how much they explain, as the first of them is where the arrow leads.
     columns = ("drained_by", "blocking_call", "other_call", "awaited", "launch")
+    # A dict keeps the order and each call once: the call that blocked is often the one that drained the
+    # queue.
     calls = dict.fromkeys(int(row[name]) for name in columns if int(row[name]) >= 0)
+    # Whose time was taken is who explains the stall, also where another thread launched.
     thread = int(row["followed"]) if int(row["followed"]) >= 0 else int(row["thread"])
     others = [EventRef(Kind.API, call) for call in calls]
     if int(row["os_call"]) >= 0:
@@ -112,6 +116,7 @@ def _ends(
     stall_ns: Window | None = None,
     thread: int | None = None,
 ) -> Ends:
+    # Rows are found now and not when painting: what is selected changes seldom, a frame is painted often.
     homes = [[home_row(state, e.kind, e.index) for e in side] for side in (own, others)]
     windows = [event_window(state, e) for e in others]
     return Ends(
@@ -129,11 +134,13 @@ def _ends(
 
 
 def _above(rows: Iterable[Row | None]) -> frozenset[str]:
+    # With all above: a folded row shows that something of it is linked.
     return frozenset(above.key for row in rows if row is not None for above in row.path())
 
 
 def linked_events(study: Study, event: EventRef) -> tuple[EventRef, ...]:
     """Return the other ends of the launch that an event belongs to, the first `MAX_LINKED`."""
+    # A graph launches thousands of kernels; curves to all of them would be a filled area.
     ends = study.other_ends(event.kind, event.index)
     return tuple(EventRef(kind, index) for kind, index in ends[:MAX_LINKED])
 
@@ -144,6 +151,8 @@ def position_of(study: Study, row: Row, event: EventRef) -> int | None:
     if events is None or not len(events):
         return None
     start = int(study.trace.events[event.kind].start_ns[event.index])
+    # By its start, then by identity among those that start together. They are few; a row in which more start
+    # at once than are looked at shows no box rather than taking time for each frame.
     first = int(np.searchsorted(events.start_ns, start))
     for position in range(first, min(first + _SAME_START, len(events))):
         if events.start_ns[position] != start:
@@ -174,6 +183,7 @@ def _boxes(
     grid: DeviceGrid,
     ends: Ends | None,
 ) -> Iterator[tuple[PlacedRow, QRect]]:
+    # Of what is selected the positions are remembered; what is hovered is another event each time.
     find = position_of if ends is None else ends.position
     for row, band in bands_in(placed, EventBand):
         position = find(study, band.row, event)
@@ -182,6 +192,8 @@ def _boxes(
             continue
         lane = 0 if events.depth is None else int(events.depth[position])
         left, right = (marks.column_of(scale, int(t[position])) for t in (events.start_ns, events.end_ns))
+        # Clipped columns lie just outside the strip on either side, so that this is enough to leave out what
+        # is not in view.
         if lane == band.lane and right >= 0 and left <= scale.width:
             top, bottom = (grid.row(row.y + band.y + h) for h in (0, band.height))
             yield row, QRect(left, top, max(right - left, 1), bottom - top)

@@ -54,11 +54,14 @@ def paint_selections(
     painter: QPainter, scale: Scale, selections: Selections, height: int, theme: Theme, dpr: float
 ) -> None:
     """Paint all selected ranges; the edge that the arrow keys move is the broader one."""
+    # Those out of view are left out before their edges are clipped, or all of them would crowd at the border.
     for window in selections.items:
         if window[1] >= scale.start_ns and window[0] <= scale.end_ns:
             paint_selection(painter, scale, window, height, theme, dpr)
     if selections.current is not None:
         width = 3 * line_width(dpr)
+        # Over the edges that are drawn already, so that the one which the keys move is seen among several
+        # ranges.
         x = column_of(scale, selections.current[selections.edge])
         painter.fillRect(x - width // 2, 0, width, height, QColor(theme.selection_edge))
 
@@ -83,6 +86,8 @@ def paint_outside(
     painter: QPainter, scale: Scale, within: Intervals, top: int, bottom: int, ground: int
 ) -> None:
     """Veil the time outside a filter with the background colour."""
+    # What is out of view is cut off first: a filter may have a million pieces, of which few are to be
+    # painted.
     inside = within.clip(scale.start_ns, scale.end_ns)
     # What lies outside is the complement: from each end inside to the next start.
     left = np.floor(scale.to_px(np.append(scale.start_ns, inside.end_ns)) + 0.5).astype(int)
@@ -108,6 +113,7 @@ def paint_boundaries(
     All lines are one tile as wide as the window, repeated downwards: drawn one by one they take seven
     times as long.
     """
+    # One more nanosecond, so that a boundary at the very end of the view is drawn.
     first, last = np.searchsorted(times_ns, (scale.start_ns, scale.end_ns + 1))
     seen = times_ns[first:last]
     # The median of all of them, not of those in view: panning must not make the lines fade and come back.
@@ -121,6 +127,7 @@ def paint_boundaries(
     colour.setAlpha(round(strength * 4) * 255 // 4)
     if not len(seen):
         return
+    # Three parts of five are drawn: the tile's height is one dash and one gap.
     tile = QImage(scale.width, 5 * width, QImage.Format.Format_ARGB32_Premultiplied)
     tile.fill(Qt.GlobalColor.transparent)
     dashing = QPainter(tile)
@@ -155,6 +162,7 @@ def paint_tag(
     """Draw a filled label centred at x = `middle`, pushed inside `limits`; return where it is."""
     face = font(TEXT_PX * dpr, MEDIUM)
     width = metrics(TEXT_PX * dpr, MEDIUM).horizontalAdvance(text) + 2 * margin * dpr
+    # The left limit wins: of a label that fits nowhere the beginning is read.
     left = max(limits[0], min(middle - width / 2, limits[1] - width))
     rect = QRectF(left, top, width, 15 * dpr)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -169,6 +177,8 @@ def paint_tag(
 
 def text_baseline(top: float, height: float, pixels: float) -> float:
     """Return the baseline that centres text of this size in a band."""
+    # By the height of capitals, not of the font: with room for accents and tails the text would stand too
+    # high.
     measure = metrics(pixels)
     return top + (height + measure.capHeight()) / 2
 
@@ -222,6 +232,7 @@ def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: fl
     painter.setBrush(Qt.BrushStyle.NoBrush)
     width = line_width(dpr)
     for grown, argb in ((2 * width, halo), (width, colour)):
+        # Outside of the bar: a frame inside would hide a bar that is two pixels wide.
         frame = box.adjusted(-grown, -grown, grown, grown)
         for edge in (
             QRect(frame.left(), frame.top(), frame.width(), width),
@@ -234,6 +245,7 @@ def paint_outline(painter: QPainter, box: QRect, colour: int, halo: int, dpr: fl
 
 def paint_ring(painter: QPainter, width: int, height: int, theme: Theme, dpr: float) -> None:
     """Draw the frame inside the edges of a widget that has the keyboard."""
+    # Four rectangles instead of a pen, whose line would lie half outside and half inside of the edge.
     thick, colour = 2 * line_width(dpr), QColor(theme.accent)
     for edge in (
         QRect(0, 0, width, thick),
@@ -260,6 +272,7 @@ def paint_link(
         near = min(own, key=lambda box: abs(box.center().y() - other.center().y()))
         begin = QPointF(near.left(), near.center().y())
         end = QPointF(other.left(), other.center().y())
+        # It leaves and arrives upright: between rows far apart it is a line that can be followed down.
         bend = QPointF(0, (end.y() - begin.y()) / 2)
         path = QPainterPath(begin)
         path.cubicTo(begin + bend, end - bend, end)
@@ -294,6 +307,7 @@ def paint_sample_marks(
 
 def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: float, text: str = "") -> None:
     """Put a warning and its reason at the left end of the state lane of a GPU with unreliable data."""
+    # Never higher than the lane, which is folded to a few pixels where there are many GPUs.
     side = min(11 * dpr, float(bottom - top))
     box = QRectF(3 * dpr, (top + bottom - side) / 2, side, side)
     pixels = DOUBT_PX * dpr
@@ -342,6 +356,7 @@ def paint_state_tick(
 def paint_sign(painter: QPainter, box: QRectF, sign: str, theme: Theme) -> None:
     """Paint the arrow to the other end: left, right, above, below or folded."""
     cx, cy, r = box.center().x(), box.center().y(), box.width() / 2 - 1
+    # Below and folded both point down; folded has a bar more.
     turned = {"left": (-1, 0), "right": (1, 0), "above": (0, -1)}
     dx, dy = turned.get(sign, (0, 1))
     tip = QPointF(cx + dx * r, cy + dy * r)
