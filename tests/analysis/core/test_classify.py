@@ -116,11 +116,16 @@ def test_the_hash_is_that_of_the_rules_alone():
 
 def test_the_users_own_table_is_taken_where_there_is_one():
     assert Rules.current().origin == "builtin"
-    path = Rules.user_copy()
-    assert Rules.current().origin == str(path) == str(Rules.user_path())
+    assert Rules.current_text() == Rules.builtin_text()
+    path = Rules.user_path()
+    Rules.keep_text(f"# mine\n{Rules.builtin_text()}")
+    assert Rules.current().origin == str(path)
     assert Rules.current().hash == BUILTIN.hash
-    path.write_text("[optimizer]\ngemm\n", "utf-8")
-    assert Rules.user_copy() == path
+    Rules.keep_text(Rules.builtin_text())
+    assert not path.exists(), "a table equal to the built-in one is none of one's own"
+    Rules.keep_text("[optimizer]\ngemm\n")
+    assert Rules.current_text() == "[optimizer]\ngemm\n"
+    assert [file.name for file in path.parent.iterdir() if "classes" in file.name] == [path.name]
     trace = TraceMaker().kernel(0, 10, "gemm").trace()
     assert Study(trace).classes.class_name(trace.kernels.name_id[0]) == "optimizer"
     assert Study(trace, BUILTIN).classes.class_name(trace.kernels.name_id[0]) == "matrix multiply"
