@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from viewer.analysis.study import Study
 
 SCHEMA = 1
+# As a window, where none was asked for: the window of a trace is empty where all lies at one instant.
+_ALL_TIMES = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 WHOLE_TRACE = ("trace", "counts", "unread", "recording", "marker", "iterations", "steady")
 """The keys that are of the whole trace, whatever the window."""
 
@@ -89,6 +91,7 @@ def trace_facts(
     """
     trace = study.trace
     start, end, what, notes = _window(study, window, iteration)
+    asked = None if window is None and iteration is None else (start, end)
     physical_numbers = {
         gpu: _categories(physical_gpu, start, end)
         for physical_gpu in study.shared_gpus
@@ -106,7 +109,7 @@ def trace_facts(
         },
         "gpus": [
             {
-                **_gpu_facts(trace, gpu, start, end),
+                **_gpu_facts(trace, gpu, asked),
                 **numbers,
                 "board": physical_numbers.get(gpu.index),
                 "bounds": _bounds(study, gpu.index),
@@ -123,7 +126,7 @@ def trace_facts(
         "notes": list(notes),
         "whole_trace": list(WHOLE_TRACE),
         **iteration_facts(study, report_scope(study, window, iteration)),
-        **collective_facts(study, None if window is None and iteration is None else (start, end)),
+        **collective_facts(study, asked),
         "rules": study.rules.hash,
     }
 
@@ -151,10 +154,11 @@ def _name_of_all(trace: Trace) -> str:
     return "first to last event" if any(map(len, trace.events.values())) else "the session"
 
 
-def _gpu_facts(trace: Trace, gpu: Gpu, start_ns: int, end_ns: int) -> dict[str, Any]:
-    """Return who a GPU is, and what of its operations touches [start, end)."""
+def _gpu_facts(trace: Trace, gpu: Gpu, window: tuple[int, int] | None) -> dict[str, Any]:
+    """Return who a GPU is, and what of its operations touches [start, end) of a window, None for all."""
     process = trace.processes[gpu.process]
     rows = {kind: rows_of_gpu(trace, kind, gpu.index) for kind in GPU_KINDS}
+    start_ns, end_ns = window or _ALL_TIMES
     for kind, of_kind in rows.items():
         start, end = trace.events[kind].start_ns[of_kind], trace.events[kind].end_ns[of_kind]
         touches = (start < end_ns) & (np.maximum(end, start + 1) > start_ns)
