@@ -130,6 +130,22 @@ def test_one_that_ends_together_with_a_partner_of_its_own_is_sound():
     assert apart(ranks(maker_lags, (ALL_REDUCE, ALL_GATHER), partners=[(0, 1), (2, 3)])) == {}
 
 
+def test_a_group_in_step_that_seems_to_drift_hides_no_shift():
+    maker = TraceMaker(session_ns=10**9)
+    # Of six sets alone, the second pair's come later and later by chance, with 2 µs around a straight line.
+    later = [2_000, 4_000, 14_000, 16_000, 26_000, 28_000]
+    for number, more in enumerate(later):
+        for rank in range(4):
+            clock = 30_000 if rank == 3 else 0
+            end = number * 1_000_000 + 100_000 + clock + 100 * ((number + rank) % 3)
+            own = end + more * (rank > 1)
+            maker.kernel(own - 100_000, own, ALL_GATHER, stream=20, process=rank)
+            maker.kernel(end + 300_000, end + 400_000, ALL_REDUCE, stream=21, process=rank)
+    (end,) = apart(Study(maker.trace(), Rules.builtin())).values()
+    assert (end.gpu, end.is_drift) == (3, False)
+    assert end.offset_ns == pytest.approx(30_000, abs=500)
+
+
 def test_sends_and_receives_are_no_evidence():
     names = ("ncclDevKernel_SendRecv", "ncclDevKernel_SendRecv_2")
     assert apart(ranks([0, 0, 0, 30_000], names)) == {}

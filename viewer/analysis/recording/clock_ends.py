@@ -26,6 +26,8 @@ _OVERLAPPING = 0.9
 _ALIKE = 0.2
 _CLASSES = 2
 _NEXT_SIZE = 1.5
+_TIMES_STEADIEST, _ENOUGH_STEADY_NS = 3, 1_000
+"""The GPUs of one group vary against each other by no more than these allow."""
 
 Float = npt.NDArray[np.float64]
 
@@ -62,13 +64,15 @@ class EndOffset:
 class _Edge:
     """Two GPUs whose collectives of one kind and size end steadily apart: the first less the second, ns.
 
-    The offset is that in the middle of the trace's window, the drift its growth over the window.
+    The offset is that in the middle of the trace's window, the drift its growth over it; `unsteady_ns`
+    is by how much both leave the single ends off (median).
     """
 
     other: int
     kind: tuple[int, int]
     offset_ns: float
     drift_ns: float
+    unsteady_ns: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +94,8 @@ def end_offsets(trace: Trace, classes: KernelClasses) -> tuple[EndOffset, ...]:
     for name, samples in _samples(trace, classes):
         for first, second, edge in _edges(name, samples, trace.window_ns):
             edges[first].append(edge)
-            edges[second].append(_Edge(first, edge.kind, -edge.offset_ns, -edge.drift_ns))
+            edges[second].append(_Edge(first, edge.kind, -edge.offset_ns, -edge.drift_ns, edge.unsteady_ns))
+    edges = _among_partners(edges)
     result: dict[int, EndOffset] = {}
     # The GPU that is off most is taken out before the next is judged, so that it spoils no other's evidence.
     while True:
@@ -106,6 +111,26 @@ def end_offsets(trace: Trace, classes: KernelClasses) -> tuple[EndOffset, ...]:
             return tuple(result[gpu] for gpu in sorted(result))
         most = max(found, key=lambda o: (abs(o.offset_ns) + abs(o.drift_ns), o.gpu))
         result[most.gpu] = most
+
+
+def _among_partners(edges: dict[int, list[_Edge]]) -> dict[int, list[_Edge]]:
+    """Return the edges between GPUs of one group.
+
+    Another group of the same kind that runs in step overlaps too, and over few samples it may seem to drift.
+    Its ends vary far more than those of a GPU's partners, which one last arriver sets.
+    """
+    steadiest: dict[tuple[int, tuple[int, int]], float] = {}
+    for gpu, of_gpu in edges.items():
+        for edge in of_gpu:
+            key = gpu, edge.kind
+            steadiest[key] = min(edge.unsteady_ns, steadiest.get(key, edge.unsteady_ns))
+
+    def is_of_group(gpu: int, edge: _Edge) -> bool:
+        # By both ends: of a GPU without any partner a stranger is the steadiest.
+        least = min(steadiest[gpu, edge.kind], steadiest[edge.other, edge.kind])
+        return edge.unsteady_ns <= max(_TIMES_STEADIEST * least, _ENOUGH_STEADY_NS)
+
+    return {gpu: [e for e in of_gpu if is_of_group(gpu, e)] for gpu, of_gpu in edges.items()}
 
 
 def _samples(trace: Trace, classes: KernelClasses) -> Iterator[tuple[int, list[_Sample]]]:
@@ -166,8 +191,11 @@ def _sizes(shortest: Int64) -> Int64:
     return size
 
 
-def _fit(times: Int64, apart: Int64, window: tuple[int, int]) -> tuple[float, float] | None:
-    """Return the offset in the middle of a window and its growth over it, ns; None if it is unsteady."""
+def _fit(times: Int64, apart: Int64, window: tuple[int, int]) -> tuple[float, float, float] | None:
+    """Return the offset in the middle of a window, its growth over it, and what varies; None if unsteady.
+
+    All three in ns.
+    """
     # Medians of the first and the last third: a slope by least squares would follow a few outliers.
     third = max(len(times) // 3, 1)
     between = float(np.median(times[-third:]) - np.median(times[:third]))
@@ -183,7 +211,7 @@ def _fit(times: Int64, apart: Int64, window: tuple[int, int]) -> tuple[float, fl
     drift = rate * (window[1] - window[0])
     if unsteady[-1] > _STEADY_NS or np.abs(apart).max() > _MOST_NS:
         return None
-    return middle, drift
+    return middle, drift, unsteady[-1]
 
 
 def _judged(gpu: int, edges: list[_Edge], every: dict[int, list[_Edge]]) -> EndOffset | None:
