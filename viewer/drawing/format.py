@@ -66,13 +66,14 @@ def _digits(value: float) -> str:
 
 
 def format_instant(ns: int, resolution_ns: float = 1.0) -> str:
-    """Return an instant, exact to `resolution_ns`: "2 s 296.901 ms".
+    """Return an instant in whole ms, µs or ns, the coarsest as fine as `resolution_ns`: "2 s 296.901 ms".
 
-    The whole seconds stand apart, as on the ruler.
+    The whole seconds stand apart, as on the ruler. Decimals come in threes: instants read at nearby zooms
+    stand beside each other with as many digits.
     """
     sign, size = (MINUS if ns < 0 else ""), abs(int(ns))
     seconds, rest = divmod(size, 1_000_000_000)
-    decimals = next((d for d in range(6) if resolution_ns >= 10 ** (6 - d)), 6)
+    decimals = next((d for d in (0, 3) if resolution_ns >= 10 ** (6 - d)), 6)
     head = f"{seconds:,} s " if seconds else ""
     step = 10 ** (6 - decimals)
     ms, fraction = divmod(rest // step * step, 1_000_000)
