@@ -238,6 +238,14 @@ def test_two_optimizers_that_take_turns_make_one_iteration(text):
     assert Study(loop.maker.trace()).iterations().count == 8
 
 
+@pytest.mark.parametrize("step", ["train step {step}", None])
+def test_an_evaluation_after_every_second_step_is_no_second_optimizer(step):
+    names = Names(step=step, evaluation="eval step {step}")
+    study = Study(training(names, evaluate_every=2).trace())
+    assert study.iterations().count == 8
+    assert not any(c.warning for c in study.candidates if c.kind == "named" and c.qualifies)
+
+
 def test_two_optimizers_in_a_row_are_one_step():
     loop = Loop()
     for _ in range(8):

@@ -15,9 +15,10 @@ import pandas as pd
 
 from viewer.analysis.core.classify import CLASSES, KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
+from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.core.nvtx_texts import is_library_domain, users_or_profilers
 from viewer.analysis.iterations.launch_times import LaunchTimes
-from viewer.analysis.iterations.marker_texts import is_optimizer
+from viewer.analysis.iterations.marker_texts import EVALUATION, is_optimizer, part_of_run
 from viewer.analysis.launches.attribution import Indices, Mask, ranges_of
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import Kind, Trace
@@ -79,13 +80,23 @@ class OptimizerFinder:
         self._ops[projected["range"]] = projected["ops"]
         self._group = _optimizer_texts(self._trace)
         self._named = self._group >= 0
+        self._is_evaluation = _evaluation_texts(self._trace)
 
     def steps(self, process: int, times: LaunchTimes) -> OptimizerSteps | None:
         """Return the steps of a process, None where nothing names the optimizer or is its kernel."""
         # Ranges first: they were named by people. Kernels only tell that weights changed, not where the step
         # began.
         by_range = self._by_range(process)
-        return _together(by_range, times) if by_range is not None else self._by_kernels(process, times)
+        steps = _together(by_range, times) if by_range is not None else self._by_kernels(process, times)
+        return folded(steps, times, self._evaluations(process)) if steps is not None else None
+
+    def _evaluations(self, process: int) -> Intervals:
+        """Return when the process evaluates, by its ranges."""
+        nvtx = self._trace.nvtx
+        tracks = [ranges_of(self._trace, track.index) for track in _tracks(self._trace, process)]
+        rows = np.concatenate([*tracks, np.empty(0, np.int64)])
+        rows = rows[self._is_evaluation[nvtx.name_id[rows]]]
+        return union(nvtx.start_ns[rows], nvtx.end_ns[rows])
 
     def _by_range(self, process: int) -> OptimizerSteps | None:
         """Return the ranges of the track on which the optimizer launches most, the outermost ones."""
@@ -147,7 +158,7 @@ class OptimizerFinder:
         kernels, calls, positions = kernels[of_steps], calls[of_steps], positions[of_steps]
         first, last = runs_of(positions, close)
         name_id = int(trace.kernels.name_id[kernels[-1]])
-        steps = OptimizerSteps(
+        return OptimizerSteps(
             short_name(trace.names[name_id]),
             True,
             api.owner_of(int(calls[-1])),
@@ -156,7 +167,6 @@ class OptimizerFinder:
             api.end_ns[calls[last]],
             name_id,
         )
-        return folded(steps, times)
 
 
 def updates(trace: Trace, name_ids: UInt32, positions: Indices, close: int) -> Mask:
@@ -215,13 +225,18 @@ def _together(steps: OptimizerSteps, times: LaunchTimes) -> OptimizerSteps:
     # In operations: two optimizers with a pause of the host between them are still one step.
     gaps = times.position(steps.start_ns[1:]) - times.position(steps.end_ns[:-1])
     parts = ~_are_small(gaps)
-    joined = _picked(steps, np.append(True, parts), np.append(parts, True))
-    return folded(joined, times)
+    return _picked(steps, np.append(True, parts), np.append(parts, True))
 
 
-def folded(steps: OptimizerSteps, times: LaunchTimes) -> OptimizerSteps:
-    """Return every p-th step where p optimizers take turns, as a discriminator's and a generator's do."""
-    period = alternation(np.diff(times.position(steps.end_ns)))
+def folded(steps: OptimizerSteps, times: LaunchTimes, evaluations: Intervals) -> OptimizerSteps:
+    """Return every p-th step where p optimizers take turns, as a discriminator's and a generator's do.
+
+    What is launched in `evaluations` counts for none: one after every second step is no second optimizer.
+    """
+    # Before each step; none ends within an evaluation, so whole ones are enough.
+    evaluated = np.concatenate(([0], np.cumsum(times.count(evaluations.start_ns, evaluations.end_ns))))
+    before = times.position(steps.end_ns) - evaluated[np.searchsorted(evaluations.start_ns, steps.end_ns)]
+    period = alternation(np.diff(before))
     if period == 1:
         return steps
     # The last recorded step is the last of its turn: what comes before the first whole turn is cut off.
@@ -258,6 +273,16 @@ def _picked(
 def _tracks(trace: Trace, process: int) -> Iterator:  # type: ignore[type-arg]
     for thread in trace.threads_of(process):
         yield from (t for t in trace.tracks_of(thread.index) if not is_library_domain(t.domain))
+
+
+def _evaluation_texts(trace: Trace) -> Mask:
+    """Return which names are texts of a user's range that say evaluation; shape (names,)."""
+    result = np.zeros(len(trace.names), bool)
+    used = np.flatnonzero(np.bincount(trace.nvtx.name_id, minlength=len(trace.names))).astype(np.uint32)
+    own = used[users_or_profilers(trace.names, used)]
+    texts = trace.names.take(own)
+    result[own] = [part_of_run(normalise_numbers(text)) == EVALUATION for text in texts]
+    return result
 
 
 def _optimizer_texts(trace: Trace) -> Indices:
