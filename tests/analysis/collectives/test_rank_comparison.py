@@ -103,6 +103,23 @@ def test_a_stage_that_does_other_work_is_not_compared():
     assert alone.gpus == (2,)
 
 
+def test_one_whose_peers_are_not_known_is_compared_with_the_stage_that_is_as_it_is():
+    maker = TraceMaker()
+    # The ends of the model alone tell the stages apart: 1 of 41 kernels.
+    ends = ["embedding", "embedding", "embedding", "head", "head", "head", "between"]
+    for number in range(4):
+        for process, end in enumerate(ends):
+            at = number * 10_000
+            maker.range(at, at + 9_000, f"step {number}", process=process)
+            for place, name in enumerate([end, *["layer"] * 40]):
+                identity, low = 1 + number * 100 + place, at + 100 + 100 * place
+                maker.call(low - 90, low - 85, process=process, correlation=identity)
+                maker.kernel(low, low + 50, name, process=process, correlation=identity)
+    study = Study(maker.trace())
+    groups = same_work(study.trace, study.iterations(), ((0, 1), (3, 4)))
+    assert groups == [(0, 1, 2), (3, 4, 5), (6,)]
+
+
 def test_a_real_pair(real_study):
     study = real_study("torchrun-2xh100-nccl")
     found = study.collectives

@@ -158,22 +158,41 @@ def same_work(
 ) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that run the same kernels by family, as often, in an iteration.
 
-    GPUs of different stages of a pipeline do not do the same work.
+    GPUs of different stages of a pipeline do not do the same work. One whose peers are not known belongs to
+    the stage that is nearest to it by its kernels, or is left alone.
     """
     # One row per GPU: its kernels by family. A GPU joins the first group whose first member is like it.
     prints = np.array([_fingerprint(trace, iterations, g.index) for g in trace.gpus])
-    stage_of = {gpu: number for number, stage in enumerate(stages) for gpu in stage}
+    stage_of = _stage_of_each(prints, stages)
     groups: list[list[int]] = []
     for gpu in range(len(prints)):
         total = max(int(prints[gpu].sum()), 1)
         for group in groups:
             is_alike = np.abs(prints[gpu] - prints[group[0]]).sum() <= SAME_WORK * total
-            if is_alike and stage_of.get(gpu) == stage_of.get(group[0]):
+            if is_alike and stage_of[gpu] == stage_of[group[0]]:
                 group.append(gpu)
                 break
         else:
             groups.append([gpu])
     return [tuple(group) for group in groups]
+
+
+def _stage_of_each(prints: Int64, stages: tuple[tuple[int, ...], ...]) -> list[int]:
+    """Return the stage of each GPU; those of which it is not known have numbers of their own.
+
+    `prints` has shape (gpus, names).
+    """
+    known = {gpu: number for number, stage in enumerate(stages) for gpu in stage}
+    result = []
+    for gpu, own in enumerate(prints):
+        if not stages or gpu in known:
+            result.append(known.get(gpu, 0))
+            continue
+        # Stages may be so alike that any would pass for the same work, so only the single nearest one counts.
+        apart = [min(int(np.abs(own - prints[g]).sum()) for g in stage) for stage in stages]
+        nearest = int(np.argmin(apart))
+        result.append(nearest if apart.count(apart[nearest]) == 1 else len(stages) + gpu)
+    return result
 
 
 def _compared(members: tuple[int, ...], compute: Int64, waiting: Int64 | None) -> RankComparison:
