@@ -11,7 +11,7 @@ from viewer.drawing.colour import channels, contrast
 from viewer.drawing.palette import Palette
 from viewer.drawing.scale import Scale
 from viewer.drawing.theme import DARK, LIGHT
-from viewer.export import lanes
+from viewer.export import picture_lanes
 from viewer.export.figure import FigurePage
 from viewer.export.figure_style import PAPER, TIMELINE
 from viewer.export.first_view import first_view
@@ -76,12 +76,12 @@ def test_tags_of_close_selections_stand_beside_each_other(qapp, monkeypatch):
         tags.append(real(*arguments, **more))
         return tags[-1]
 
-    real = lanes.marks.paint_tag
-    monkeypatch.setattr(lanes.marks, "paint_tag", paint_tag)
+    real = picture_lanes.marks.paint_tag
+    monkeypatch.setattr(picture_lanes.marks, "paint_tag", paint_tag)
     image = QImage(900, 40, QImage.Format.Format_RGB32)
     painter = QPainter(image)
     selections = [(500, 510), (480, 490), (520, 600), (100, 101)]
-    lanes.paint_lengths(painter, Scale(0, 1000, 900), selections, 10, LIGHT, 1.0)
+    picture_lanes.paint_lengths(painter, Scale(0, 1000, 900), selections, 10, LIGHT, 1.0)
     painter.end()
     assert len(tags) == 4
     for left, right in pairwise(tags):
