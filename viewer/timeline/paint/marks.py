@@ -148,6 +148,16 @@ def _dashes(argb: int, on: int, off: int) -> QBrush:
     return QBrush(tile)
 
 
+def tag_rect(
+    text: str, middle: float, top: float, limits: tuple[float, float], dpr: float, margin: float = 7.0
+) -> QRectF:
+    """Return where `paint_tag` puts a label, in device pixels."""
+    width = metrics(TEXT_PX * dpr, MEDIUM).horizontalAdvance(text) + 2 * margin * dpr
+    # The left limit wins: of a label that fits nowhere the beginning is read.
+    left = max(limits[0], min(middle - width / 2, limits[1] - width))
+    return QRectF(left, top, width, 15 * dpr)
+
+
 def paint_tag(
     painter: QPainter,
     text: str,
@@ -161,10 +171,7 @@ def paint_tag(
 ) -> QRectF:
     """Draw a filled label centred at x = `middle`, pushed inside `limits`; return where it is."""
     face = font(TEXT_PX * dpr, MEDIUM)
-    width = metrics(TEXT_PX * dpr, MEDIUM).horizontalAdvance(text) + 2 * margin * dpr
-    # The left limit wins: of a label that fits nowhere the beginning is read.
-    left = max(limits[0], min(middle - width / 2, limits[1] - width))
-    rect = QRectF(left, top, width, 15 * dpr)
+    rect = tag_rect(text, middle, top, limits, dpr, margin)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(fill))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ _TICK, _SMALL_TICK = 6, 3
 _TEXT, _CHIP_PAD, _EDGE = 11, 7, 2
 _CUT_TOP = 20
 """Where the lengths of selections and the pointer's time stand: on the ticks, below the iterations."""
+_LABEL_GAP, _LENGTH_MARGIN = 4, 9.0
 _LABEL_ROOM, _MOST_STEP = 40, 10**9
 _HEAD, _NOTE, _NOTE_LINE = 11, 9.5, 14
 
@@ -57,12 +58,18 @@ def paint_ruler(
         high, ink = round(length * dpr), QColor(colour)
         for t in times:
             painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
-    baseline = bottom - 5 * dpr
+    baseline = _label_baseline(height, dpr)
     for t, label in marked.major:
-        marks.paint_text(painter, label, scale.x(t) + 4 * dpr, baseline, _TEXT * dpr, theme.text_soft)
+        marks.paint_text(
+            painter, label, scale.x(t) + _LABEL_GAP * dpr, baseline, _TEXT * dpr, theme.text_soft
+        )
     if iterations is not None:
         _paint_iterations(painter, scale, theme, dpr, iterations, iteration)
     painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
+
+
+def _label_baseline(height: int, dpr: float) -> float:
+    return height - 1 - 5 * dpr
 
 
 def _paint_iterations(
@@ -84,10 +91,14 @@ def _paint_iterations(
     room_each = float(np.median(np.diff(edges))) / scale.ns_per_px / dpr
     step = iteration_step(room_each)
     labelled = range(-(-first // step) * step, last, step)
+    text_end = -1.0
     for iteration in range(first, last) if room_each >= _SMALL_TICK else labelled:
         left, right = (
             marks.column_of(scale, int(t)) for t in edges[[iteration, min(iteration + step, len(edges) - 1)]]
         )
+        if iteration not in labelled and left < text_end:
+            # Iterations are of any length: the mark of a short one would cross the number before it.
+            continue
         if step == 1:
             painter.fillRect(left, top, max(right - left, 1), high, QColor(theme.accent_ground))
             if iteration == current:
@@ -105,7 +116,10 @@ def _paint_iterations(
             if is_named
             else _number(iterations, iteration)
         )
-        if text:
+        measure = metrics(_TEXT * dpr, STRONG if iteration == current else MEDIUM)
+        taken = _CHIP_PAD * dpr + measure.horizontalAdvance(text)
+        if text and (is_named or taken <= room):
+            text_end = start + taken
             x, ink = start + _CHIP_PAD * dpr, theme.boundary_text
             marks.paint_text(
                 painter, text, x, base, _TEXT * dpr, ink, STRONG if iteration == current else MEDIUM
@@ -150,17 +164,51 @@ def _number(iterations: Iterations, iteration: int) -> str:
     return f"{iteration}{'?' if iterations.doubt else ''}"
 
 
-def paint_length(
-    painter: QPainter, scale: Scale, selection: Window | None, theme: Theme, dpr: float
-) -> QRectF:
-    """Paint the length of the selected range as a tag in device pixels; return where it is."""
-    if selection is None or selection[1] <= scale.start_ns or selection[0] >= scale.end_ns:
+def length_tag(scale: Scale, selection: Window, dpr: float) -> QRectF:
+    """Return where the length of a selected range stands, in device pixels; empty where it is out of view."""
+    if selection[1] <= scale.start_ns or selection[0] >= scale.end_ns:
         return QRectF()
     ends = (0.0, float(scale.width))
     left, right = (min(max(scale.x(t), 0.0), ends[1]) for t in selection)
-    text = format_ns(selection[1] - selection[0])
-    middle, top = (left + right) / 2, _CUT_TOP * dpr
-    return marks.paint_tag(painter, text, middle, top, ends, theme.accent, theme.accent_text, dpr, margin=9)
+    text, middle = format_ns(selection[1] - selection[0]), (left + right) / 2
+    return marks.tag_rect(text, middle, _CUT_TOP * dpr, ends, dpr, _LENGTH_MARGIN)
+
+
+def beside(tag: QRectF, others: Sequence[QRectF], ends: tuple[float, float]) -> QRectF:
+    """Return a tag moved to the nearest place along the axis where it meets none of the others.
+
+    It stays where it is if there is no such place inside `ends`.
+    """
+    met = [other for other in others if not other.isEmpty()]
+    lefts = [tag.left(), *(x for other in met for x in (other.right(), other.left() - tag.width()))]
+    for left in sorted(lefts, key=lambda x: abs(x - tag.left())):
+        moved = QRectF(left, tag.top(), tag.width(), tag.height())
+        if ends[0] <= left and moved.right() <= ends[1] and not any(moved.intersects(o) for o in met):
+            return moved
+    return tag
+
+
+def clear_cut_labels(
+    painter: QPainter, scale: Scale, height: int, theme: Theme, dpr: float, tags: Sequence[QRectF]
+) -> None:
+    """Remove the ticks' labels that a tag would cover in part: the rest of a number is another number."""
+    measure, baseline = metrics(_TEXT * dpr), _label_baseline(height, dpr)
+    for t, label in ticks(scale.start_ns, scale.end_ns, scale.width / dpr).major:
+        x, width = scale.x(t) + _LABEL_GAP * dpr, measure.horizontalAdvance(label)
+        box = QRectF(x - dpr, baseline - measure.ascent(), width + 2 * dpr, measure.ascent() + dpr)
+        if any(tag.intersects(box) for tag in tags):
+            painter.fillRect(box, QColor.fromRgba(theme.panel))
+
+
+def paint_length(painter: QPainter, scale: Scale, selection: Window, theme: Theme, dpr: float) -> None:
+    """Paint the length of the selected range as a tag in device pixels."""
+    tag = length_tag(scale, selection, dpr)
+    if not tag.isEmpty():
+        text, ends = format_ns(selection[1] - selection[0]), (0.0, float(scale.width))
+        marks.paint_tag(
+            painter, text, tag.center().x(), tag.top(), ends, theme.accent, theme.accent_text, dpr,
+            margin=_LENGTH_MARGIN,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,23 +302,28 @@ class Ruler(Strip):
     def paint_marks(self, painter: QPainter, grid: DeviceGrid) -> None:
         """Paint kept ranges, the selection with its length, and the pointer's time."""
         theme, d, scale = self.theme, grid.dpr, self.scale()
-        kept = self.state.measurements.items
-        marks.paint_measurements(painter, scale, kept, grid.rows, d)
-        selections = self.state.selections
-        marks.paint_selections(painter, scale, selections, grid.rows, theme, d)
         ends = (0.0, float(grid.columns))
-        if (hover := self.state.hover) is not None:
-            x = marks.column_of(scale, hover.time_ns)
-            marks.paint_cut(painter, x, grid.rows, theme, d)
-            text = format_instant(hover.time_ns, scale.ns_per_px)
-            marks.paint_tag(painter, text, x, _CUT_TOP * d, ends, theme.cursor, theme.background, d)
-        self._tags = [(window, self._paint_length(painter, grid, window)) for window in selections.items]
-
-    def _paint_length(self, painter: QPainter, grid: DeviceGrid, window: Window) -> QRectF:
-        """Paint the tag of a selection; return where it is, in logical pixels."""
-        d = grid.dpr
-        tag = paint_length(painter, self.scale(), window, self.theme, d)
-        return QRectF(grid.axis.logical_x(tag.left()), tag.top() / d, tag.width() / d, tag.height() / d)
+        lengths = [(window, length_tag(scale, window, d)) for window in self.state.selections.items]
+        hover = self.state.hover
+        cut = marks.column_of(scale, hover.time_ns) if hover is not None else 0
+        time = format_instant(hover.time_ns, scale.ns_per_px) if hover is not None else ""
+        pointed = QRectF()
+        if time:
+            pointed = beside(marks.tag_rect(time, cut, _CUT_TOP * d, ends, d), [r for _, r in lengths], ends)
+        clear_cut_labels(painter, scale, grid.rows, theme, d, [pointed, *(rect for _, rect in lengths)])
+        marks.paint_measurements(painter, scale, self.state.measurements.items, grid.rows, d)
+        marks.paint_selections(painter, scale, self.state.selections, grid.rows, theme, d)
+        if time:
+            marks.paint_cut(painter, cut, grid.rows, theme, d)
+            marks.paint_tag(
+                painter, time, pointed.center().x(), pointed.top(), ends, theme.cursor, theme.background, d
+            )
+        for window, _ in lengths:
+            paint_length(painter, scale, window, theme, d)
+        self._tags = [
+            (window, QRectF(grid.axis.logical_x(r.left()), r.top() / d, r.width() / d, r.height() / d))
+            for window, r in lengths
+        ]
 
 
 class RulerCorner(QWidget):
