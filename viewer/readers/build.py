@@ -273,6 +273,6 @@ def _note_hidden(reading: ReadContext, on_cpu: RawEvents, identity: Owners) -> N
     shown = {process.global_pid for process in identity.processes}
     others = {key[0] & PROCESS_MASK for key in on_cpu.owners} - shown
     if others:
-        reading.notes.append(
-            f"not shown, with nothing but context switches: {counted(len(others), 'process', 'processes')}"
-        )
+        have, are = ("has", "is") if len(others) == 1 else ("have", "are")
+        who = counted(len(others), "process", "processes")
+        reading.notes.append(f"{who} that {have} nothing but context switches {are} not shown")
