@@ -1,4 +1,4 @@
-"""BackgroundResults: collectives, findings and stalls, computed after a trace opens."""
+"""BackgroundResults: collectives, findings, stalls and late ranks, computed after a trace opens."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from viewer.analysis.recording.finding import Finding
 from viewer.analysis.recording.findings import lost_gpus
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
+from viewer.drawing.late_notes import LateNote, late_notes_of
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 
 
 class BackgroundResults(QObject):
-    """Collectives, findings and stalls of the open trace, each None or empty until computed.
+    """Collectives, findings, stalls and late ranks of the open trace, each None or empty until computed.
 
     Signals
     -------
@@ -36,15 +37,19 @@ class BackgroundResults(QObject):
         self.stream_uses: Mapping[int, StreamUse] = {}
         self.stalls: Stalls | None = None
         self.doubts = Doubts()
+        self._late_notes: Mapping[int, LateNote] = {}
         self._marker = 0
-        self._worker = Worker(self)
+        self._steady: frozenset[int] | None = None
+        self._worker, self._late_worker = Worker(self), Worker(self)
         state.study_changed.connect(self.restart)
-        state.iterations_changed.connect(self._follow_marker)
+        state.iterations_changed.connect(self._follow_iterations)
         self.restart()
 
     def restart(self) -> None:
         """Drop all results, and compute those of the open trace."""
         self._worker.cancel()
+        self._late_worker.cancel()
+        self._late_notes = {}
         self.collectives = self.stalls = None
         self.stream_uses = {}
         self.doubts = Doubts()
@@ -62,10 +67,14 @@ class BackgroundResults(QObject):
             self.changed.emit()
             self._find_stalls(study, background=True)
 
-    def _follow_marker(self) -> None:
+    def _follow_iterations(self) -> None:
         study = self.state.study
-        if study is not None and self.stalls is not None and self._marker != self.state.marker:
+        if study is None or self.stalls is None:
+            return
+        if self._marker != self.state.marker:
             self._find_stalls(study, background=self.state.is_restoring)
+        elif self._steady != self.state.steady_choice:
+            self._find_late(study)
 
     def _find_stalls(self, study: Study, background: bool) -> None:
         marker = self._marker = self.state.marker
@@ -74,6 +83,25 @@ class BackgroundResults(QObject):
     def _take_stalls(self, stalls: Stalls) -> None:
         self.stalls = stalls
         self.changed.emit()
+        if self.state.study is not None:
+            self._find_late(self.state.study)
+
+    def _find_late(self, study: Study) -> None:
+        marker, steady = self.state.marker, self.state.steady_choice
+        self._steady = steady
+        self._late_worker.start(
+            lambda _: late_notes_of(study, marker, steady), self._take_late, background=True
+        )
+
+    def _take_late(self, notes: Mapping[int, LateNote]) -> None:
+        self._late_notes = notes
+        self.changed.emit()
+
+    def late_note(self, row: Row) -> LateNote | None:
+        """Return what makes the GPU of a row, or the only one of a process, late; None where nothing does."""
+        if row.kind not in (RowKind.GPU, RowKind.PROCESS) or row.gpu is None:
+            return None
+        return self._late_notes.get(row.gpu)
 
     def warning(self, row: Row) -> str:
         """Return why the row of a GPU or a process is doubtful or empty; "" where it is neither."""

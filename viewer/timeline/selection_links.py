@@ -141,13 +141,20 @@ class SelectionLinks(QObject):
 
     def tip_of(self, row: Row) -> str:
         """Return further lines for a header's tooltip: warnings, and the place of the other end."""
-        lines = [self.background_results.warning(row)]
+        late = self.background_results.late_note(row)
+        why = f"{late.why[:1].upper()}{late.why[1:]}" if late else ""
+        lines = [self.background_results.warning(row), why]
         ends = self.ends
         if ends is not None and row.key in ends.own_rows and ends.homes[1] is not None:
             sign = self.sign(row, lambda _: "")
             where = f", {_SIGNS[sign]}" if sign else ""
             lines.append(f"The other end: {ends.homes[1].text_path}{where} (L goes there)")
         return "\n".join(line for line in lines if line)
+
+    def note(self, row: Row) -> str:
+        """Return the note in a header on a rank that is late or computes longer, "" for none."""
+        late = self.background_results.late_note(row)
+        return late.text if late else ""
 
     @property
     def doubtful(self) -> frozenset[int]:

@@ -241,8 +241,8 @@ class Timeline(QWidget):
         if self.scene is not None and self.scene.study is self.state.study:
             self.scene.collectives = self.background_results.collectives
         self._refresh_rows()
-        self.headers.viewport().update()
-        self.pinned_headers.update()
+        for headers in (self.headers.viewport(), self.pinned_headers, self.sticky.header):
+            headers.update()
         self.cards.place_selection()
 
     def _refresh_rows(self) -> None:

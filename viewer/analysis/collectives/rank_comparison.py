@@ -66,6 +66,13 @@ class RankComparison:
         is_longer = (self.excess_ns > MIN_EXCESS * base) & (self.excess_ns > TIMES_NOISE * self.noise_ns)
         return tuple(gpu for gpu, longer in zip(self.gpus, is_longer, strict=True) if longer)
 
+    def excess_share(self, gpu: int) -> float:
+        """Return by which share a GPU of the group computes longer than it would without its excess."""
+        at = self.gpus.index(gpu)
+        excess = int(self.excess_ns[at])
+        # A GPU that did nothing but the excess must not divide by zero.
+        return excess / max(int(self.compute_ns[at]) - excess, 1)
+
     @property
     def spread(self) -> float:
         """(Longest - shortest) / median of the compute time."""

@@ -94,7 +94,7 @@ def longer_verdict(
         for gpu in comparison.longer:
             at = comparison.gpus.index(gpu)
             excess = int(comparison.excess_ns[at])
-            shares.append(excess / max(int(comparison.compute_ns[at]) - excess, 1))
+            shares.append(comparison.excess_share(gpu))
             # Comparable ranks wait for the slowest only, so the costs of several do not add up: the largest
             # is the bound.
             bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))

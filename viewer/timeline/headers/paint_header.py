@@ -52,6 +52,8 @@ class HeaderStyle:
         Where the other end is: left, right, above, below, folded; "" for none.
     names : (str, str)
         Of a stream what it does, and which it is: they stand in place of the row's label and detail.
+    note : str
+        What makes the rank late, in the warning's colour at the right of the first line; "" for nothing.
     as_path : bool
         Painted with its full path and without indentation, as in the pinned area.
     """
@@ -65,24 +67,39 @@ class HeaderStyle:
     pinned: bool = False
     as_path: bool = False
     warning: bool = False
+    note: str = ""
     own: bool = False
     other: bool = False
     sign: str = ""
     names: tuple[str, str] = ("", "")
 
 
-def pin_rect(placed: PlacedRow, line: QRect) -> QRect:
-    """Return where the pin of a header is, from the line that its label stands in: left of its figures."""
+def pin_rect(placed: PlacedRow, line: QRect, note: str = "") -> QRect:
+    """Return where the pin of a header is, from the line of its label: left of its figures and its note."""
     is_gpu = placed.row.kind in (RowKind.PROCESS, RowKind.GPU)
     columns = 2 if is_gpu and not _has_two_lines(placed) else 1
-    x = line.right() + 1 - RIGHT - columns * COLUMN - PIN_SIZE - GAP
+    taken = columns * COLUMN
+    if note and _has_two_lines(placed):
+        taken = max(taken, _note_width(note))
+    elif note:
+        taken += _note_width(_note_text(placed, note)) + GAP
+    x = line.right() + 1 - RIGHT - taken - PIN_SIZE - GAP
     x = max(x, line.left() + ARROW)
     return QRect(x, line.top() + (line.height() - PIN_SIZE) // 2, PIN_SIZE, PIN_SIZE)
 
 
-def sign_rect(placed: PlacedRow, line: QRect) -> QRectF:
+def _note_text(placed: PlacedRow, note: str) -> str:
+    """Return what is shown of a note: beside figures there is room for the last part, "+6.0 %"."""
+    return note if _has_two_lines(placed) else note.rpartition(", ")[2]
+
+
+def _note_width(note: str) -> int:
+    return round(metrics(SMALL_PX).horizontalAdvance(note)) + 1
+
+
+def sign_rect(placed: PlacedRow, line: QRect, note: str = "") -> QRectF:
     """Return where the sign to the other end stands, left of the pin's place."""
-    pin = pin_rect(placed, line)
+    pin = pin_rect(placed, line, note)
     return QRectF(pin.left() - GAP - 12, line.center().y() - 5.5, 12, 12)
 
 
@@ -137,15 +154,21 @@ def paint_header(painter: QPainter, placed: PlacedRow, rect: QRect, theme: Theme
             painter, text, QRectF(left, lower.top(), room - left, lower.height()), DETAIL_PX, theme.text_soft
         )
         room = line.right() + 1 - RIGHT
+    if style.note:
+        note = _note_text(placed, style.note)
+        wide = _note_width(note)
+        box = QRectF(room - wide, line.top(), wide, line.height())
+        marks.paint_line(painter, note, box, SMALL_PX, theme.warning, is_right=True)
+        room -= wide + GAP
     if style.hovered or style.pinned:
-        pin = pin_rect(placed, line)
+        pin = pin_rect(placed, line, style.note)
         _paint_pin(painter, QRectF(pin), style.pinned, theme)
         room = min(room, pin.left() - GAP // 2)
     if style.warning:
         marks.paint_warning(painter, QRectF(room - 13, line.center().y() - 6, 13, 13), theme)
         room -= 13 + GAP // 2
     if style.sign:
-        sign = sign_rect(placed, line)
+        sign = sign_rect(placed, line, style.note)
         marks.paint_sign(painter, sign, style.sign, theme)
         room = min(room, round(sign.left()) - GAP // 2)
     for is_marked, column, colour in ((style.own, 0, theme.event), (style.other, 1, theme.link)):

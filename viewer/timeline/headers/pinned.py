@@ -119,6 +119,7 @@ class PinnedHeaders(QWidget):
                     pinned=True,
                     as_path=True,
                     warning=bool(self.links and self.links.background_results.warning(placed.row)),
+                    note=self._note_of(placed.row),
                     own=own,
                     other=other,
                 )
@@ -139,6 +140,9 @@ class PinnedHeaders(QWidget):
     def _marks_of(self, row: Row) -> tuple[bool, bool]:
         return self.links.marks(row) if self.links else (False, False)
 
+    def _note_of(self, row: Row) -> str:
+        return self.links.note(row) if self.links else ""
+
     def _rect(self, placed: PlacedRow) -> QRect:
         return QRect(0, placed.y, self.width(), placed.height)
 
@@ -147,7 +151,8 @@ class PinnedHeaders(QWidget):
         placed = self._row_under(pos)
         if event.button() != Qt.MouseButton.LeftButton or placed is None:
             return
-        if pin_rect(placed, label_line(placed, self._rect(placed))).contains(pos):
+        line = label_line(placed, self._rect(placed))
+        if pin_rect(placed, line, self._note_of(placed.row)).contains(pos):
             self.state.rows.set_pinned(placed.row.key, False)
         else:
             self._pressed = placed.row.key, pos

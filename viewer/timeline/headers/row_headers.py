@@ -283,6 +283,7 @@ class RowHeaders(QTreeView):
                 current=index == self.currentIndex(),
                 focused=self.hasFocus(),
                 pinned=row.key in self._state.rows.pinned,
+                note=self._note_of(row),
                 **self._location_of(row),
             )
             placed = self._placed(row, rect.top(), rect.height())
@@ -291,8 +292,11 @@ class RowHeaders(QTreeView):
     def set_links(self, links: SelectionLinks) -> None:
         """Show warnings, and where both ends of what is selected are."""
         self.links = links
-        self._rows.more_tip = self._more_tip
+        self._rows.more_tip, self._rows.more_text = self._more_tip, links.note
         links.changed.connect(self.viewport().update)
+
+    def _note_of(self, row: Row) -> str:
+        return self.links.note(row) if self.links else ""
 
     def _more_tip(self, row: Row) -> str:
         if self.links is None:
@@ -323,7 +327,7 @@ class RowHeaders(QTreeView):
             return False
         rect = self._row_rect(row)
         placed = self._placed(row, rect.top(), rect.height())
-        return sign_rect(placed, label_line(placed, rect)).contains(QPointF(pos))
+        return sign_rect(placed, label_line(placed, rect), self._note_of(row)).contains(QPointF(pos))
 
     def drawBranches(
         self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
@@ -343,7 +347,7 @@ class RowHeaders(QTreeView):
     def _pin_of(self, row: Row) -> QRect:
         rect = self._row_rect(row)
         placed = self._placed(row, rect.top(), rect.height())
-        return pin_rect(placed, label_line(placed, rect))
+        return pin_rect(placed, label_line(placed, rect), self._note_of(row))
 
     def _set_hovered(self, row: Row | None) -> None:
         if row is not self.pointed_row:

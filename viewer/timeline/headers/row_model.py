@@ -30,6 +30,7 @@ class RowModel(QAbstractItemModel):
         super().__init__(parent)
         self.state = state
         self.more_tip: Callable[[Row], str] = lambda _: ""
+        self.more_text: Callable[[Row], str] = lambda _: ""
         self.lane_sizes = USUAL
         self._sizes: WeakKeyDictionary[Row, dict[bool, QSize]] = WeakKeyDictionary()
         self._number_rows()
@@ -106,7 +107,8 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.text_path}, {spoken(row, figures(self.state, row))}".rstrip(", ")
+            texts = (row.text_path, self.more_text(row), spoken(row, figures(self.state, row)))
+            return ", ".join(filter(None, texts))
         if role in (Qt.ItemDataRole.AccessibleDescriptionRole, Qt.ItemDataRole.ToolTipRole):
             about = "\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row))))
             return tip(about) if role == Qt.ItemDataRole.ToolTipRole else about

@@ -75,6 +75,7 @@ class StickyHeader(QWidget):
                     figures=figures(self._state, row),
                     foldable=True,
                     warning=bool(self.links and self.links.background_results.warning(row)),
+                    note=self.links.note(row) if self.links else "",
                 )
                 rect = QRect(0, 0, self.width(), self.placed.height)
                 paint_header(painter, self.placed, rect, self.theme, style)
