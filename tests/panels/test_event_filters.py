@@ -147,6 +147,11 @@ def test_a_name_that_no_event_has_lists_nothing(demo_study):
     assert len(gather_named(demo_study, None, Kind.KERNEL, "no such kernel")) == 0
 
 
+def test_no_box_is_seen_before_there_is_something_to_choose(panel):
+    assert panel.filters.group.isHidden()
+    assert panel.filters.stream.isHidden()
+
+
 def test_the_boxes_offer_what_there_is_and_filter(panel, qtbot):
     row = row_of(panel.state, "gpu")
     show(panel, qtbot, row)

@@ -73,6 +73,9 @@ class EventFilters(QWidget):
         state.study_changed.connect(self._follow_iterations)
         self._follow_selection()
         self._follow_iterations()
+        # Until events are known there is nothing to choose.
+        _fill(self.group, ALL_CLASSES, [])
+        _fill(self.stream, ALL_STREAMS, [])
 
     def set_theme(self, theme: Theme) -> None:
         """Set the colours."""
