@@ -246,6 +246,22 @@ def test_an_evaluation_after_every_second_step_is_no_second_optimizer(step):
     assert not any(c.warning for c in study.candidates if c.kind == "named" and c.qualifies)
 
 
+@pytest.mark.parametrize("evaluation", ["evaluate", "eval step {step}", "validation"])
+def test_evaluations_alone_named_mark_no_training(evaluation):
+    names = Names(step=None, evaluation=evaluation)
+    # After every step, so that the evaluations have most of the GPU's time from the first one on.
+    iterations = Study(training(names, evaluate_every=1).trace()).iterations()
+    assert (iterations.count, iterations.by.kind) == (8, "derived")
+
+
+def test_warm_up_steps_alone_named_mark_no_training():
+    names = Names(step=None, warm_up="Warm-up Step {step}")
+    iterations = Study(training(names, warm_up=4).trace()).iterations()
+    assert (iterations.count, iterations.by.kind) == (12, "derived")
+    only = Study(training(names, warm_up=4, steps=0).trace()).iterations()
+    assert (only.count, only.by.kind) == (4, "named")
+
+
 def test_two_optimizers_in_a_row_are_one_step():
     loop = Loop()
     for _ in range(8):

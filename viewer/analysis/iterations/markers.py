@@ -128,18 +128,22 @@ def _lead(launches: Launches, markers: list[_Found], cut: Candidate | None) -> l
 
     A range around several steps of the optimizer (an epoch) marks no iteration, unless there are several
     that are numbered steps, or it is exactly so many copies of one sequence of kernels. Nor does one around
-    none of them, as in an evaluation.
+    none of them, as in an evaluation, nor a warm-up where there are more of them.
     """
     if cut is None:
         return [_judged(marker) for marker in markers]
-    behind = [m for m in markers if not _is_of_training(launches, m)]
+    behind = [m for m in markers if not _is_of_training(launches, m, cut.count)]
     before = [_judged(marker) for marker in markers if marker not in behind]
     return [*before, cut, *(_judged(marker) for marker in behind)]
 
 
-def _is_of_training(launches: Launches, found: _Found) -> bool:
-    """Return whether a marker is one of a run of which the optimizer's steps are known."""
-    if found.steps_each == 0:
+def _is_of_training(launches: Launches, found: _Found, steps: int) -> bool:
+    """Return whether a marker is one of a run of which the optimizer's steps are known, and how many."""
+    part = part_of_run(found.candidate.name)
+    # Steps that lie between two evaluations would count for the first of them.
+    if found.steps_each == 0 or part == EVALUATION:
+        return False
+    if part == WARM_UP and steps > found.candidate.count:
         return False
     is_counted = found.numbered and found.candidate.count > 1
     return is_counted or not found.holds_several or _is_copies(launches, found)
