@@ -20,7 +20,9 @@ class ParallelJob:
     """Ranks are numbered tensor first, then data, then stage: rank = (stage * data + d) * tensor + t.
 
     `slow`, `attention` and `heavy` are factors of compute by rank, of attention by rank, of compute by stage;
-    `late_ms` is how late a rank's host is in its loader, each iteration or, with `late_every`, now and then.
+    `late_ms` is how late a rank's host is in its loader, each iteration or, with `late_every`, now and then;
+    with `late_in_turn` all ranks are, each in an iteration of its own. `shift` is by how many ns a rank's GPU
+    rows are off.
     """
 
     tensor: int = 1
@@ -34,6 +36,8 @@ class ParallelJob:
     heavy: dict[int, float] = field(default_factory=dict)
     late_ms: dict[int, float] = field(default_factory=dict)
     late_every: int = 1
+    late_in_turn: float = 0.0
+    shift: dict[int, int] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
     jitter: float = 0.003
     seed: int = 1
@@ -104,13 +108,15 @@ class ParallelJob:
             return
         self.correlation[rank] += 1
         self.maker.call(start - 8 * US, start - 6 * US, process=rank, correlation=self.correlation[rank])
-        self.maker.kernel(start, end, name, stream, rank, 0, self.correlation[rank])
+        off = self.shift.get(rank, 0)
+        self.maker.kernel(start + off, end + off, name, stream, rank, 0, self.correlation[rank])
 
     def step(self, rank, kind, what):
         now = self.now[rank]
         if kind == "load":
             self.begin[rank] = now
             late = int(self.late_ms.get(rank, 0) * MS) if what % self.late_every == 0 else 0
+            late += int(self.late_in_turn * MS) if what % self.ranks == rank else 0
             self.maker.range(now + 1 * US, now + 30 * US + late, "next(dataloader)", process=rank)
             self.now[rank] = now + 50 * US + late
         elif kind == "compute":

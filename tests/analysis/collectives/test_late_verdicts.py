@@ -6,6 +6,7 @@ import pytest
 from tests.analysis.collectives.parallel_job import MS, P2P, US, ParallelJob
 from tests.analysis.make import TraceMaker
 from viewer.analysis.collectives.caused_waits import REASONS, caused_waits
+from viewer.analysis.collectives.stages import find_stages
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
 from viewer.analysis.summary.report import report
@@ -116,6 +117,46 @@ def test_waits_are_those_of_the_simulation(layout):
     if "stages" in LAYOUTS[layout]:
         size = 8 // LAYOUTS[layout]["stages"]
         assert found.stages == tuple(tuple(range(s, s + size)) for s in range(0, 8, size))
+
+
+@pytest.mark.parametrize("layout", [name for name, options in LAYOUTS.items() if "stages" in options])
+@pytest.mark.parametrize("shift", [40 * US, 110 * US])
+def test_a_clock_that_is_off_makes_nobody_late(layout, shift):
+    late, _ = late_ranks(**LAYOUTS[layout], shift={3: shift})
+    assert {verdict.kind for verdict in late.verdicts} <= {"unsure"}
+    assert not any(verdict.gpus for verdict in late.verdicts)
+
+
+def test_a_rank_without_known_peers_is_of_the_stage_that_runs_its_kernels():
+    def job(shift):
+        maker, random = TraceMaker(), np.random.default_rng(1)
+        for k in range(60):
+            work = 200 * US + int(random.integers(0, 300 * US))
+            for process in range(6):
+                at, stage = k * MS + 50 * US * (process % 3) + shift.get(process, 0), process // 3
+                # The last stage has a kernel more; it waits until the first one sends.
+                maker.kernel(at, at + (work if stage == 0 else 20 * US), "gemm", 7, process)
+                if stage:
+                    maker.kernel(at + 21 * US, at + 30 * US, "loss", 7, process)
+                sent = at + work + 5 * US
+                maker.kernel(sent if stage == 0 else at + 40 * US, sent + 60 * US, P2P, 28, process)
+        return Study(maker.trace(), Rules.builtin()).collectives
+
+    assert job({}).stages == ((0, 1, 2), (3, 4, 5))
+    off = job({1: 20 * MS})
+    assert any("peers are not known" in note for note in off.notes)
+    assert off.stages == ((0, 1, 2), (3, 4, 5))
+
+
+def test_stages_are_unknown_where_it_is_not_known_of_which_one_a_rank_is():
+    maker = TraceMaker()
+    for process in range(4):
+        maker.kernel(0, 10 * US, "gemm", 7, process)
+    trace = maker.trace()
+    assert find_stages(trace, [(0, 2), (1, 3)], {0, 1, 2, 3}) == ((0, 1), (2, 3))
+    assert find_stages(trace, [(0, 2)], {0, 1, 2, 3}) == ()
+    # Both stages run the same: 1 and 3 may be of either.
+    assert find_stages(trace, [(0, 2)], {0, 1, 2}) == ()
 
 
 def test_data_parallel_twins_are_nobodys_peers():

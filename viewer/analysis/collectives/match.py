@@ -15,9 +15,10 @@ import pandas as pd
 from viewer.analysis.collectives.collective_kinds import ROOTED, CollectiveKind, collective_kind
 from viewer.analysis.collectives.groups import FoundGroup, How, find_groups, sequences
 from viewer.analysis.collectives.pairs import KernelSequence
-from viewer.analysis.collectives.peers import find_peers, stages
+from viewer.analysis.collectives.peers import find_peers
 from viewer.analysis.collectives.rooted import with_roots
 from viewer.analysis.collectives.roots import root_waits
+from viewer.analysis.collectives.stages import find_stages
 from viewer.analysis.core.arrays import Whole, narrowed
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
@@ -213,10 +214,11 @@ def find_collectives(
     is_pipeline = any(len({s.gpu for s in same_name}) > 2 for same_name in sends.values()) and not any(
         group.kind == "AllToAll" for group in groups
     )
+    sending = {s.gpu for same_name in sends.values() for s in same_name}
+    stages = find_stages(trace, pipes, sending)
     return Collectives(
-        trace, parts, tuple(groups), narrowed(wait), last, is_bound, tuple(stages(pipes)), is_pipeline,
-        unrecorded, notes,
-    )  # fmt: skip
+        trace, parts, tuple(groups), narrowed(wait), last, is_bound, stages, is_pipeline, unrecorded, notes
+    )
 
 
 def _group(trace: Trace, found: FoundGroup, unrecorded: int) -> CollectiveGroup:

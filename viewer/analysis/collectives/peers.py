@@ -6,7 +6,7 @@ See docs/definitions.md, section 8.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -263,34 +263,3 @@ def _pair_group(
 
 def _member(sequences: list[KernelSequence], gpu: int) -> KernelSequence:
     return next(s for s in sequences if s.gpu == gpu)
-
-
-def stages(pipes: tuple[tuple[int, int], ...]) -> list[tuple[int, ...]]:
-    """Return the stages of a pipeline, the one with the first GPU first: the GPUs as far along their chain.
-
-    [] where the pairs are no chains of one length.
-    """
-    beside: dict[int, set[int]] = defaultdict(set)
-    for first, second in pipes:
-        beside[first].add(second)
-        beside[second].add(first)
-    chains = list(_chains(beside))
-    lengths = {len(chain) for chain in chains}
-    if len(lengths) != 1 or sum(map(len, chains)) != len(beside):
-        return []
-    return [tuple(sorted(chain[k] for chain in chains)) for k in range(lengths.pop())]
-
-
-def _chains(beside: dict[int, set[int]]) -> Iterator[list[int]]:
-    """Yield the chains of a graph, each from the end with the smaller number."""
-    seen: set[int] = set()
-    for gpu in sorted(beside):
-        if gpu in seen or len(beside[gpu]) != 1:
-            continue
-        chain = [gpu]
-        while following := beside[chain[-1]] - set(chain):
-            if len(following) > 1:
-                return
-            chain.append(following.pop())
-        seen.update(chain)
-        yield chain

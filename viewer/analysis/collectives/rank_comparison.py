@@ -19,6 +19,8 @@ from viewer.trace.events import Int64
 
 SAME_WORK = 0.05
 """Ranks whose kernel counts by family differ by no more than this share do the same work."""
+SAME_STAGE = 0.001
+"""The same in a pipeline whose stages are not known: the first and the last one differ by a few kernels."""
 MIN_EXCESS = 0.02
 """A rank computes longer from this share above the lower half of its group on."""
 TIMES_NOISE = 3
@@ -108,7 +110,7 @@ def compare_ranks(
             compute[list(members)],
             waiting[list(members)][:, basis] if waiting is not None else None,
         )
-        for members in same_work(trace, iterations, waits.stages if waits is not None else ())
+        for members in _same_work_of(trace, iterations, waits)
     ]
     return tuple(sorted(compared, key=lambda c: -len(c.gpus)))
 
@@ -160,13 +162,23 @@ def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.Data
     return pd.DataFrame(sorted(rows), columns=columns)
 
 
+def _same_work_of(trace: Trace, iterations: Iterations, waits: Collectives | None) -> list[tuple[int, ...]]:
+    if waits is None or not waits.is_pipeline:
+        return same_work(trace, iterations)
+    return same_work(trace, iterations, waits.stages, SAME_WORK if waits.stages else SAME_STAGE)
+
+
 def same_work(
-    trace: Trace, iterations: Iterations, stages: tuple[tuple[int, ...], ...] = ()
+    trace: Trace,
+    iterations: Iterations,
+    stages: tuple[tuple[int, ...], ...] = (),
+    within: float = SAME_WORK,
 ) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that run the same kernels by family, as often, in an iteration.
 
     GPUs of different stages of a pipeline do not do the same work. One whose peers are not known belongs to
-    the stage that is nearest to it by its kernels, or is left alone.
+    the stage that is nearest to it by its kernels, or is left alone. `within` is the share of its
+    kernels by which a GPU's counts may differ.
     """
     # One row per GPU: its kernels by family. A GPU joins the first group whose first member is like it.
     prints = np.array([_fingerprint(trace, iterations, g.index) for g in trace.gpus])
@@ -175,7 +187,7 @@ def same_work(
     for gpu in range(len(prints)):
         total = max(int(prints[gpu].sum()), 1)
         for group in groups:
-            is_alike = np.abs(prints[gpu] - prints[group[0]]).sum() <= SAME_WORK * total
+            is_alike = np.abs(prints[gpu] - prints[group[0]]).sum() <= within * total
             if is_alike and stage_of[gpu] == stage_of[group[0]]:
                 group.append(gpu)
                 break
