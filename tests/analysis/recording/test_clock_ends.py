@@ -146,6 +146,29 @@ def test_a_group_in_step_that_seems_to_drift_hides_no_shift():
     assert end.offset_ns == pytest.approx(30_000, abs=500)
 
 
+def test_four_sets_tell_a_shift_where_all_of_them_say_the_same():
+    def job(odd):
+        maker = TraceMaker(session_ns=10**9)
+        for number in range(4):
+            for which, name in enumerate((ALL_GATHER, ALL_REDUCE)):
+                for rank in range(3):
+                    clock = 30_000 if rank == 2 else 0
+                    end = (
+                        number * 1_000_000
+                        + which * 400_000
+                        + 100_000
+                        + clock
+                        + odd * (number == 2 and rank == 2)
+                    )
+                    maker.kernel(end - 100_000, end, name, stream=20 + which, process=rank)
+        return apart(Study(maker.trace(), Rules.builtin()))
+
+    (end,) = job(0).values()
+    assert (end.gpu, end.offset_ns, end.kinds) == (2, 30_000, 2)
+    # Three of four alike may be chance.
+    assert job(20_000) == {}
+
+
 def test_sends_and_receives_are_no_evidence():
     names = ("ncclDevKernel_SendRecv", "ncclDevKernel_SendRecv_2")
     assert apart(ranks([0, 0, 0, 30_000], names)) == {}
