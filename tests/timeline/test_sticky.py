@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 
 from tests.timeline.make import pixels, state_of, training
 from viewer.drawing.theme import LIGHT
+from viewer.timeline.headers.row_headers import RowHeaders
 from viewer.timeline.timeline import Timeline
 
 LEFT = Qt.MouseButton.LeftButton
@@ -75,3 +76,30 @@ def test_folded_ranks_need_no_header_at_the_top(on_screen):
     timeline.scroll_bar.setValue(timeline.scroll_bar.maximum() // 2 + 3)
     assert timeline.scroll_bar.maximum() > 0
     assert timeline.sticky.row is None
+
+
+def headers_on_screen(timeline):
+    """What stands on the screen where the headers are, the header of the rank over them with it."""
+    QTest.qWait(30)
+    at, size = timeline.headers.mapTo(timeline, QPoint()), timeline.headers.viewport().size()
+    shown = timeline.screen().grabWindow(timeline.winId(), at.x(), at.y(), size.width(), size.height())
+    return pixels(shown.toImage())
+
+
+def test_scrolled_headers_paint_only_the_rows_that_come_and_look_as_painted_anew(unfolded, monkeypatch):
+    timeline, drawn, last = unfolded, [], 0
+    draw = RowHeaders.drawRow
+    monkeypatch.setattr(RowHeaders, "drawRow", lambda *args: (drawn.append(1), draw(*args))[1])
+    high = timeline.scroll_bar.maximum()
+    there = [high // 8, high // 4, high // 4 + 9, high // 2, high // 2 - 11, high // 6, 9, 0]
+    for value in there:
+        QTest.qWait(30)
+        drawn.clear()
+        before = timeline.sticky.row
+        timeline.scroll_bar.setValue(value)
+        scrolled = headers_on_screen(timeline)
+        if before is not None and before is timeline.sticky.row and abs(value - last) < 20:
+            assert len(drawn) < len(timeline.canvas.placed) // 2
+        last = value
+        timeline.headers.viewport().update()
+        assert np.array_equal(scrolled, headers_on_screen(timeline))

@@ -264,7 +264,7 @@ class Timeline(QWidget):
     def _follow_rows(self) -> None:
         placed = self.headers.visible_rows()
         self.canvas.set_rows(placed)
-        self.sticky.follow(placed, self.headers.y(), self.place)
+        self.headers.covered_px = self.sticky.follow(placed, self.headers.y(), self.place)
         self.ruler_corner.follow()
         study = self.state.study
         self.no_gpu.setText(no_row_text(self.state.rows) or no_gpu_text(study.trace if study else None))

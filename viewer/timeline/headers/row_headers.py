@@ -48,6 +48,8 @@ class RowHeaders(QTreeView):
     ----------
     pointed_row : Row or None
         The row under the pointer, here or on the canvas.
+    covered_px : int
+        How much of the view's upper end the header of the rank in view covers.
 
     Signals
     -------
@@ -63,6 +65,7 @@ class RowHeaders(QTreeView):
         self.theme: Theme = LIGHT
         self.links: SelectionLinks | None = None
         self.pointed_row: Row | None = None
+        self.covered_px = 0
         state.leaving.connect(lambda: self._set_hovered(None))
         self._unfolded: set[str] = set()
         self._is_following = False
@@ -253,8 +256,9 @@ class RowHeaders(QTreeView):
         self.moved.emit()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Move what is painted: Qt itself paints all anew where `dy` is more pixels than there are rows."""
-        self.viewport().scroll(0, dy)
+        """Move what is painted, but for what is covered: Qt would paint all anew, as where `dy` is large."""
+        view = self.viewport()
+        view.scroll(0, dy, view.rect().adjusted(0, self.covered_px, 0, 0))
         if self._points_elsewhere:
             self.viewport().update()
         self.moved.emit()

@@ -127,8 +127,8 @@ class StickyRank:
         """Show warnings, and what is selected."""
         self.header.links = self.strip.links = links
 
-    def follow(self, placed: Sequence[PlacedRow], top: int, place: AxisPlace) -> None:
-        """Show the rank of the rows in view at `top`, logical pixels of the parent."""
+    def follow(self, placed: Sequence[PlacedRow], top: int, place: AxisPlace) -> int:
+        """Show the rank of the rows in view at `top`, and return its height; logical pixels of the parent."""
         stuck = stuck_rank(placed)
         self.header.placed = stuck
         if stuck is not None:
@@ -139,3 +139,4 @@ class StickyRank:
             self.header.update()
         for widget in self.widgets:
             widget.setVisible(stuck is not None)
+        return stuck.height + LINE if stuck is not None else 0
