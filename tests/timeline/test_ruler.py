@@ -77,3 +77,16 @@ def test_no_mark_crosses_the_number_of_an_iteration(painter, monkeypatch):
     for text, x in texts:
         assert not [b for b in bars if x < b < x + measure.horizontalAdvance(text)]
     assert edges[7] in bars
+
+
+@pytest.mark.parametrize(("length", "has_all"), [(12, True), (6, False)])
+def test_marks_of_short_iterations_do_not_fill_the_ruler(painter, monkeypatch, length, has_all):
+    edges = np.arange(0, WIDTH + 1, length)
+    iterations = SimpleNamespace(doubt="", flags=[""] * len(edges))
+    monkeypatch.setattr(marks, "iteration_edges", lambda _: edges)
+    bars = []
+    monkeypatch.setattr(QPainter, "fillRect", lambda _self, *args: bars.append(args[0]))
+    ruler._paint_iterations(painter, Scale(0, WIDTH, WIDTH), LIGHT, 1.0, iterations, None)
+    step = ruler.iteration_step(length)
+    assert set(edges[:-1:step]) <= set(bars)
+    assert (edges[step - 1] in bars) is has_all

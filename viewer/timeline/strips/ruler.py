@@ -35,6 +35,8 @@ _CUT_TOP = 20
 """Where the lengths of selections and the pointer's time stand: on the ticks, below the iterations."""
 _LABEL_GAP, _LENGTH_MARGIN = 4, 9.0
 _LABEL_ROOM, _MOST_STEP = 40, 10**9
+_MARK_ROOM = 10
+"""What a common iteration takes, in logical pixels, where each has its mark; else the labelled ones have."""
 _HEAD, _NOTE, _NOTE_LINE = 11, 9.5, 14
 
 
@@ -92,7 +94,7 @@ def _paint_iterations(
     step = iteration_step(room_each)
     labelled = range(-(-first // step) * step, last, step)
     text_end = -1.0
-    for iteration in range(first, last) if room_each >= _SMALL_TICK else labelled:
+    for iteration in range(first, last) if room_each >= _MARK_ROOM else labelled:
         left, right = (
             marks.column_of(scale, int(t)) for t in edges[[iteration, min(iteration + step, len(edges) - 1)]]
         )
