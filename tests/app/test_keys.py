@@ -328,6 +328,23 @@ def test_what_a_key_cannot_do_is_said(window):
     assert "Point at the row" in status.currentMessage()
 
 
+def test_a_message_goes_with_what_it_is_about(window):
+    status, state = window.status, window.state
+    state.axis.go(*state.axis.limits)
+    press(window, Qt.Key.Key_G)
+    assert "Idle stall 1" in status.currentMessage()
+    press(window, Qt.Key.Key_Escape)
+    assert not status.currentMessage()
+    press(window, Qt.Key.Key_G)
+    state.select((10 * MS, 30 * MS))
+    assert not status.currentMessage()
+    press(window, Qt.Key.Key_Return)
+    assert "Kept" in status.currentMessage()
+    press(window, Qt.Key.Key_Z, CTRL)
+    assert not state.measurements.items
+    assert not status.currentMessage()
+
+
 def test_a_time_outside_the_trace_is_refused(window):
     before = window.state.axis.window
     with pytest.raises(TimeError, match="nothing at that time"):

@@ -113,7 +113,8 @@ class ActionTarget(QObject):
         self._index = None
 
     def do(self, action: Action) -> None:
-        """Run an action of the table."""
+        """Run an action of the table; what an earlier one has said goes."""
+        self.status.clearMessage()
         action.run(self)
         self.done.emit()
 

@@ -51,7 +51,8 @@ class StatusBar(QStatusBar):
         self._theme: Theme = LIGHT
         self._findings: Sequence[Finding] = ()
         state.axis.changed.connect(self._show_length)
-        state.study_changed.connect(self.clearMessage)
+        for changed in (state.study_changed, state.selection_changed):
+            changed.connect(self.clearMessage)
         state.rows.changed.connect(self._show_hidden)
         self._show_hidden()
 
