@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QPushButton
 
-from tests.panels.make import double_click
+from tests.panels.make import double_click, row_of
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.recording.finding import Finding
 from viewer.analysis.study import Study
@@ -21,6 +21,7 @@ from viewer.app.trace_controller import shape_text
 from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import DARK, LIGHT
 from viewer.drawing.times import TimeError
+from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.events_panel import EventsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.notes_panel import NotesPanel
@@ -332,3 +333,17 @@ def test_renaming_in_a_sorted_list_moves_the_row_and_says_nothing(window, qtbot)
     qtbot.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: [item.name for item in state.measurements.items] == ["b", "c", "a"])
     assert [table.frame_model.index(row, column).data() for row in range(3)] == ["a", "b", "c"]
+
+
+def test_the_buttons_of_details_show_their_whole_texts(window, qtbot):
+    state = window.state
+    window.resize(1280, 720)
+    row = row_of(state, "api")
+    state.select_event(row.events.ref(0, row.key))
+    window.target.show_panel(DetailsPanel)
+    panel = window.findChild(DetailsPanel)
+    qtbot.waitUntil(panel.other.isVisible)
+    QApplication.processEvents()
+    assert panel.other.text() == "What it launched"
+    for button in panel.body.findChildren(QPushButton):
+        assert button.width() >= button.sizeHint().width(), button.text()

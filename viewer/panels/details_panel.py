@@ -60,16 +60,12 @@ class DetailsPanel(Panel):
         self.previous, self.next = QPushButton("‹ Same name"), QPushButton("Same name ›")
         self.other = QPushButton("Launch")
         self.copy_button, self.save_button = QPushButton("Copy"), QPushButton("Save as…")
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 4, 8, 0)
-        for button in (self.previous, self.next, self.other):
-            head.addWidget(button)
-        head.addStretch(1)
-        head.addWidget(self.copy_button)
-        head.addWidget(self.save_button)
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(head)
+        layout.setSpacing(2)
+        # Two rows: in one, a dock of the usual width cut the texts of all buttons.
+        layout.addLayout(_row(self.previous, self.next, self.other))
+        layout.addLayout(_row(self.copy_button, self.save_button))
         layout.addWidget(self.page, 1)
         self.previous.clicked.connect(lambda: self.step(-1))
         self.next.clicked.connect(lambda: self.step(1))
@@ -190,6 +186,15 @@ class DetailsPanel(Panel):
         self.page.setHtml(html_of(details, self.theme))
 
 
+def _row(*buttons: QPushButton) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(8, 4, 8, 0)
+    for button in buttons:
+        row.addWidget(button)
+    row.addStretch(1)
+    return row
+
+
 def follow_link(state: ViewState) -> bool:
     """Go to the other end of the selected event's launch; return whether there is one."""
     ref: EventRef | None = state.chosen
@@ -225,7 +230,7 @@ def _section(section: DetailSection, soft: str) -> str:
     for number, row in enumerate(section.grid):
         colour = f"color:{soft};" if number == 0 else ""
         cells = "".join(
-            f"<td align='{'right' if at else 'left'}' style='{colour} padding:1px 14px 1px 0'>"
+            f"<td align='{'right' if at else 'left'}' style='{colour} padding:1px 10px 1px 0'>"
             f"{_unbroken(cell)}</td>"
             for at, cell in enumerate(row)
         )
