@@ -222,7 +222,7 @@ class Timeline(QWidget):
         if self.scene is not None:
             self.scene.collectives = self.background_results.collectives
         self.cards.dismiss()
-        for canvas in (self.canvas, self.pinned, self.sticky):
+        for canvas in (self.canvas, self.pinned, self.sticky, self.overview):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
         self._follow_pinned()
@@ -241,6 +241,7 @@ class Timeline(QWidget):
         if self.scene is not None and self.scene.study is self.state.study:
             self.scene.collectives = self.background_results.collectives
         self._refresh_rows()
+        self.overview.refresh()
         for headers in (self.headers.viewport(), self.pinned_headers, self.sticky.header):
             headers.update()
         self.cards.place_selection()

@@ -91,6 +91,26 @@ def test_overview_column_one_tenth_busy_is_a_tenth_of_the_colour(on_screen):
     assert np.abs(red - (ground + 0.1 * (full - ground))).max() <= 2
 
 
+def test_overview_stripes_what_waits_once_that_is_known(on_screen, qtbot):
+    maker = TraceMaker(session_ns=100 * MS)
+    maker.kernel(0, 90 * MS, "ncclDevKernel_AllReduce", stream=20, process=0)
+    maker.kernel(45 * MS, 90 * MS, "ncclDevKernel_AllReduce", stream=20, process=1)
+    timeline = on_screen(Timeline(state_of(maker.trace()), "raster"), 900, 400)
+    state, strip = timeline.state, timeline.overview
+    qtbot.waitUntil(lambda: timeline.background_results.stalls is not None, timeout=20_000)
+    state.axis.go(0, 100 * MS)
+
+    def is_waiting(start, end):
+        left, right = (round(strip.x_of(t * MS)) for t in (start, end))
+        return (pixels(strip.grab().toImage())[8:18, left:right] == LIGHT.waiting).mean()
+
+    state.set_overlays(frozenset({"exposed"}))
+    assert is_waiting(5, 85) == 0
+    state.set_overlays(frozenset({"exposed", "waiting"}))
+    assert is_waiting(5, 40) == pytest.approx(0.5, abs=0.02)
+    assert is_waiting(50, 85) == 0
+
+
 def test_pinned_row_stays_while_the_rest_scrolls(on_screen):
     timeline = on_screen(Timeline(state_of(training(ranks=6)), "raster"), 900, 400)
     state = timeline.state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
@@ -10,7 +11,9 @@ from PySide6.QtWidgets import QWidget
 from viewer.analysis.find import SearchResult
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_ns
-from viewer.drawing.scale import Scale
+from viewer.drawing.palette import EXPOSED
+from viewer.drawing.scale import Scale, snap_px
+from viewer.drawing.scene import Scene
 from viewer.drawing.states import state_columns
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.printable import counted
@@ -32,6 +35,7 @@ _FLAG_APART_PX = 3
 class Overview(Strip):
     """Five colours a GPU over the whole trace; each pixel column is the mixture of its categories.
 
+    On every other slanting line exposed communication that waits for a rank has the colour of waiting.
     The handle is the window in view: its body moves it, its edges resize it, a press beside it
     brings it there.
     """
@@ -39,11 +43,17 @@ class Overview(Strip):
     def __init__(self, state: ViewState, place: AxisPlace, parent: QWidget | None = None) -> None:
         super().__init__(state, place, parent)
         self.setFixedHeight(HEIGHT)
+        self._scene: Scene | None = None
         self._drag: tuple[str, float, tuple[int, int]] | None = None
         self._drags = 0
         self._kept_flags: tuple[object, list[tuple[float, str]]] = (None, [])
         state.search_result_changed.connect(self.refresh)
+        state.overlays_changed.connect(self.refresh)
         state.leaving.connect(self._end_drag)
+
+    def set_scene(self, scene: Scene | None) -> None:
+        """Take what knows when GPUs wait."""
+        self._scene = scene
 
     def window_ns(self) -> tuple[int, int]:
         """Return the whole trace."""
@@ -57,7 +67,8 @@ class Overview(Strip):
         if study is not None and study.parts:
             top, bottom = round(_PADDING * d), grid.rows - round(_PADDING * d)
             scale = self.scale()
-            image = _strips([state_columns(p, scale) for p in study.parts], theme, bottom - top, d)
+            columns = [state_columns(p, scale) for p in study.parts]
+            image = _strips(columns, self._waiting(scale), theme, bottom - top, d)
             painter.drawImage(0, top, image)
             if self.state.filter is not None:
                 marks.paint_outside(painter, scale, self.state.filter.time, top, bottom, theme.panel)
@@ -66,6 +77,17 @@ class Overview(Strip):
         painter.fillRect(
             0, grid.rows - marks.line_width(d), grid.columns, marks.line_width(d), QColor(theme.line)
         )
+
+    def _waiting(self, scale: Scale) -> list[npt.NDArray[np.float32] | None]:
+        """Return the share of each column that is exposed and waits, by GPU; None where that is not shown."""
+        study, scene = self.state.study, self._scene
+        if study is None:
+            return []
+        is_shown = scene is not None and scene.study is study and "waiting" in self.state.overlays
+        return [
+            scene.waiting_columns(gpu, scale) if scene is not None and is_shown else None
+            for gpu in range(len(study.parts))
+        ]
 
     def _paint_hits(self, painter: QPainter, grid: DeviceGrid, hits: SearchResult) -> None:
         """Mark the pixel columns in which a hit of the search begins, at the upper edge."""
@@ -192,22 +214,40 @@ class Overview(Strip):
         return "body" if left <= x <= right else "outside"
 
 
-def _strips(columns: list[np.ndarray], theme: Theme, height: int, dpr: float) -> QImage:
+def _strips(
+    columns: list[npt.NDArray[np.float32]],
+    waiting: list[npt.NDArray[np.float32] | None],
+    theme: Theme,
+    height: int,
+    dpr: float,
+) -> QImage:
     """Mix the categories of each column, one strip a GPU, with a gap where there is room for one."""
     count, width = len(columns), columns[0].shape[1]
-    colours = np.array(
-        [[(c >> s) & 0xFF for s in (16, 8, 0)] for c in (*theme.parts[:4], theme.panel)], np.float32
-    )
+    inks = (*theme.parts[:4], theme.panel, theme.waiting)
+    colours = np.array([[(c >> s) & 0xFF for s in (16, 8, 0)] for c in inks], np.float32)
+    # The same stripes as on the state lanes, whose pixels are those of a strip.
+    side = max(4, 2 * snap_px(2 * dpr))
+    y, x = np.ogrid[:height, :width]
+    is_stripe = (x + y) % side < side // 2
     picture = np.empty((height, width), np.uint32)
     picture[:] = theme.panel
     edges = np.linspace(0, height, count + 1)
     gap = round(dpr) if height / count >= 4 * dpr else 0
     for gpu, fractions in enumerate(columns):
         top, bottom = int(edges[gpu]), max(int(edges[gpu + 1]) - gap, int(edges[gpu]) + 1)
-        mixed = np.clip(fractions.T @ colours + 0.5, 0, 255).astype(np.uint32)
-        picture[top:bottom] = np.uint32(0xFF000000) | (mixed[:, 0] << 16) | (mixed[:, 1] << 8) | mixed[:, 2]
+        picture[top:bottom] = _packed(fractions.T @ colours[:-1])
+        if (waits := waiting[gpu]) is not None:
+            moved = np.minimum(waits, fractions[EXPOSED])[:, None] * (colours[-1] - colours[EXPOSED])
+            striped = _packed(fractions.T @ colours[:-1] + moved)
+            picture[top:bottom] = np.where(is_stripe[top:bottom], striped, picture[top:bottom])
     image = QImage(picture.data, width, height, width * 4, QImage.Format.Format_RGB32)
     return image.copy()
+
+
+def _packed(mixed: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
+    """Return red, green and blue of each column as one number."""
+    red, green, blue = np.clip(mixed + 0.5, 0, 255).astype(np.uint32).T
+    return np.uint32(0xFF000000) | (red << 16) | (green << 8) | blue
 
 
 class OverviewCorner(QWidget):
