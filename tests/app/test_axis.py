@@ -64,6 +64,10 @@ def test_a_trace_that_is_compared_lies_on_the_same_pixels(window, demo_path, qtb
     comparison = window.compare(demo_path)
     qtbot.waitUntil(lambda: comparison.dock is not None, timeout=30_000)
     first, second = window.timeline, comparison.timeline
+    # The overview stripes what waits, once that is known of both.
+    both = (first.background_results, second.background_results)
+    qtbot.waitUntil(lambda: all(results.collectives is not None for results in both), timeout=30_000)
+    assert first.state.overlays == second.state.overlays
     first.state.rows.set_hidden([root.key for root in first.state.rows.roots[1:]], True)
     second.state.rows.set_expanded([r.key for root in second.state.rows.roots for r in root.walk()], True)
     for timeline, width in ((first, 300), (second, 240), (first, 360)):
