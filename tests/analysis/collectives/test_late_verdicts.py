@@ -9,6 +9,7 @@ from viewer.analysis.collectives.caused_waits import REASONS, caused_waits
 from viewer.analysis.collectives.stages import find_stages
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
+from viewer.analysis.summary.pipeline_costs import most_in_a_pipeline
 from viewer.analysis.summary.report import report
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import iteration_scope
@@ -85,6 +86,45 @@ def test_two_faults_are_two_verdicts_the_dearer_first():
 
 def test_a_host_that_is_late_every_other_time_is_late():
     assert named(late_ranks(tensor=2, data=4, late_ms={3: 6}, late_every=2)[0]) == [("host", (3,))]
+
+
+def lost_ns(job, clean):
+    """What all GPUs of a job lose per iteration, against the same job without its fault."""
+    return job.ranks * (max(job.now) - max(clean.now)) / job.iterations
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_hosts_that_are_late_in_turn_are_said_and_none_is_named(layout):
+    clean, job = (ParallelJob(**LAYOUTS[layout], late_in_turn=ms, iterations=16) for ms in (0.0, 20.0))
+    studies = [clean.study(), job.study()]
+    late = summary(studies[1], studies[1].iterations()).late_ranks
+    assert named(late) == [("unsure", ())]
+    (verdict,) = late.verdicts
+    assert "different ranks come late in turn" in verdict.why
+    assert "its host is late in next(dataloader)" in verdict.why
+    assert late.why_unsure == verdict.why
+    found = verdict.share * job.ranks * max(job.now) / job.iterations
+    assert 0.5 * lost_ns(job, clean) < found < 1.5 * lost_ns(job, clean)
+
+
+def test_hosts_late_in_turn_by_little_are_nothing():
+    assert named(late_ranks(tensor=2, data=4, late_in_turn=0.1)[0]) == []
+
+
+@pytest.mark.parametrize("slow", [{5: 1.05}, {2: 1.04, 5: 1.04}, {0: 1.06, 3: 1.06, 6: 1.06}])
+@pytest.mark.parametrize("layout", ["pipeline", "pipeline, rendezvous", "all three", "all three, rendezvous"])
+def test_what_slow_ranks_of_a_pipeline_cost_is_without_its_order(layout, slow):
+    clean, job = (ParallelJob(**LAYOUTS[layout], slow=s) for s in ({}, slow))
+    studies = [clean.study(), job.study()]
+    before, after = (summary(study, study.iterations()).late_ranks for study in studies)
+    compute = [sum(int(c.compute_ns.sum()) for c in late.comparisons) for late in (before, after)]
+    # What all GPUs lose, less what the slow ones compute meanwhile.
+    true = lost_ns(job, clean) - (compute[1] - compute[0])
+    (verdict,) = after.verdicts
+    assert (verdict.kind, verdict.gpus) == ("ranks", tuple(slow))
+    assert "The cost is an estimate" in verdict.why
+    assert 0.5 * true < verdict.cost_ns < 2.5 * true
+    assert max(true, verdict.cost_ns) <= most_in_a_pipeline(after.comparisons, 8)
 
 
 def test_which_kernels_are_longer_tells_a_clock_from_work():

@@ -16,6 +16,7 @@ from viewer.analysis.collectives.differences import Differences
 from viewer.analysis.collectives.rank_comparison import RankComparison
 from viewer.analysis.core.intervals import union
 from viewer.analysis.core.units import share_text
+from viewer.analysis.summary.pipeline_costs import beyond_order, most_in_a_pipeline
 from viewer.trace.events import Int64
 from viewer.trace.names import normalise_numbers
 
@@ -31,6 +32,10 @@ MIN_EACH = 0.001
 MIN_COST_OF_FEW = 0.01
 """The same as `MIN_COST` where there are fewer than `FEW` iterations to judge by."""
 FEW, TOO_FEW = 5, 3
+MIN_OF_ORDER = 0.2
+"""A host's part of what began with a rank of a pipeline that is said beside the order of the pipeline."""
+MIN_IN_TURN = 0.02
+"""Hosts that come late in turn are worth a word from this share of the time of all GPUs on."""
 CLOCK_FINDINGS = ("shifted-clock", "clock-apart", "contradicting-clock")
 """Diagnostics after which nothing can be said of when a GPU arrives."""
 _NOW_AND_THEN, _OF_ALL = 3, 0.6
@@ -99,8 +104,15 @@ def longer_verdict(
             # is the bound.
             bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))
     known = bool(caused.sets.any())
+    if study.collectives.is_pipeline:
+        bound = most_in_a_pipeline(comparisons, len(study.trace.gpus))
     # The median over iterations: one iteration that went wrong is not what the ranks cost.
-    cost = int(np.median(caused.root_ns[list(gpus), :, _COMPUTE].sum(axis=0))) if known else bound
+    cost = bound
+    if known:
+        per_iteration = beyond_order(study, caused.root_ns[:, :, _COMPUTE], gpus).sum(axis=0)
+        cost = int(np.median(per_iteration))
+        if study.collectives.is_pipeline:
+            cost = min(cost, bound)
     low, high = share_text(min(shares)), share_text(max(shares))
     by = high if low == high else f"{low} to {high}"
     text = f"{names(study, gpus)} {'compute' if len(gpus) > 1 else 'computes'} {by} longer per iteration"
@@ -114,6 +126,11 @@ def longer_verdict(
         text += f"; most of it in {differences.ranges[0].name}"
     if not known:
         text += ". No collectives are matched: the cost is what the others would wait at most"
+    elif study.collectives.is_pipeline:
+        text += (
+            ". The cost is an estimate: the waiting beyond what the others of their stage cause; at most it "
+            f"is {share_text(bound / float(np.median(total)))} of all GPU time"
+        )
     return Verdict("ranks", gpus, cost, cost / float(np.median(total)), text)
 
 
@@ -149,8 +166,10 @@ def arrival_verdicts(
         )
         verdicts.append(Verdict("unsure", (), None, None, text))
     elif late:
-        cost = int(np.median(caused.root_ns[late][:, :, [*_HOST, REASONS.index("unknown")]].sum(axis=(0, 2))))
-        share = float(caused.root_ns[late].sum() / total.sum())
+        # Not what is waited for its compute: that is no lateness of the host.
+        host_ns = caused.root_ns[:, :, [*_HOST, REASONS.index("unknown")]].sum(axis=2)
+        per_iteration = beyond_order(study, host_ns, tuple(late)).sum(axis=0)
+        cost, share = int(np.median(per_iteration)), float(per_iteration.sum() / total.sum())
         often = ", ".join(f"{caused.last_sets[gpu]} of {caused.sets[gpu]}" for gpu in late)
         text = (
             f"{names(study, tuple(late))} {'arrive' if len(late) > 1 else 'arrives'} last in {often} sets; "
@@ -158,10 +177,38 @@ def arrival_verdicts(
             f"the waiting costs {share_text(share)} of all GPU time"
         )
         verdicts.append(Verdict("host", tuple(late), cost, share, text))
+    elif turns := _in_turn(study, caused, host - uncertain[:, None], total):
+        verdicts.append(turns)
     # In a pipeline everybody waits for its neighbours' compute: that is its order.
     if not study.collectives.is_pipeline:
         verdicts += _unsure_verdicts(study, caused, total, longer | set(late), uncertain)
     return verdicts
+
+
+def _in_turn(study: Study, caused: CausedWaits, host: Float, total: Int64) -> Verdict | None:
+    """Return that hosts come late in turn, another one in each iteration; None where they do not.
+
+    `host` has shape (gpus, iterations): what began with each one's host, a share of the time of all GPUs.
+    """
+    gpus, count = host.shape
+    if gpus < 2 or count < TOO_FEW:
+        return None
+    # As for one that stands out, but whoever it is: above the median of the others in the same iteration.
+    above = np.array([host[g] - np.median(np.delete(host, g, axis=0), axis=0) for g in range(gpus)])
+    who, most = above.argmax(axis=0), np.maximum(above.max(axis=0), 0.0)
+    is_late = most >= MIN_COST_OF_FEW
+    share = float((most * total).sum() / total.sum())
+    late = sorted(set(who[is_late].tolist()))
+    # One rank alone in a few iterations has been looked for before.
+    if share < MIN_IN_TURN or int(is_late.sum()) < TOO_FEW or len(late) < 2:
+        return None
+    causes = sorted({_cause(study, caused, gpu, is_host=True) for gpu in late})
+    text = (
+        f"different ranks come late in turn, one of them in {int(is_late.sum())} of {count} iterations "
+        f"({names(study, tuple(late))}), and none again and again; {'; '.join(causes)}; the waiting costs "
+        f"{share_text(share)} of all GPU time"
+    )
+    return Verdict("unsure", (), int(np.median(most * total)), share, text)
 
 
 def _unsure_verdicts(
@@ -220,7 +267,11 @@ def arrival_cause(study: Study, caused: CausedWaits, gpu: int, verdicts: list[Ve
     """Return why a GPU was late; in a pipeline its order makes ranks wait that nobody is late for."""
     kinds = {verdict.kind for verdict in verdicts if gpu in verdict.gpus}
     if study.collectives.is_pipeline and not kinds:
-        return "the order of the pipeline: others wait for what it passes on"
+        order = "the order of the pipeline: others wait for what it passes on"
+        host = beyond_order(study, caused.root_ns[:, :, _HOST].sum(axis=2), (gpu,)).sum()
+        if host < MIN_OF_ORDER * caused.root_ns[gpu].sum():
+            return order
+        return f"{_cause(study, caused, gpu, is_host=True)}; the rest is {order}"
     return _cause(study, caused, gpu, is_host="host" in kinds)
 
 
