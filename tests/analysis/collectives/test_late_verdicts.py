@@ -107,6 +107,14 @@ def test_hosts_that_are_late_in_turn_are_said_and_none_is_named(layout):
     assert 0.5 * lost_ns(job, clean) < found < 1.5 * lost_ns(job, clean)
 
 
+@pytest.mark.parametrize(("late_ms", "expected"), [(0.08, []), (0.5, [("host", (1,))])])
+def test_a_host_of_few_sets_is_named_from_one_per_cent_on(late_ms, expected):
+    late, _ = late_ranks(data=2, iterations=9, late_ms={1: late_ms})
+    assert late.arrivals[0].sets < 30
+    assert late.arrivals[0].gpu == 1
+    assert named(late) == expected
+
+
 def test_hosts_late_in_turn_by_little_are_nothing():
     assert named(late_ranks(tensor=2, data=4, late_in_turn=0.1)[0]) == []
 

@@ -32,6 +32,8 @@ MIN_EACH = 0.001
 MIN_COST_OF_FEW = 0.01
 """The same as `MIN_COST` where there are fewer than `FEW` iterations to judge by."""
 FEW, TOO_FEW = 5, 3
+FEW_SETS = 30
+"""With fewer sets than this a host is named for no less than `MIN_COST_OF_FEW` of the time."""
 MIN_OF_ORDER = 0.2
 """A host's part of what began with a rank of a pipeline that is said beside the order of the pipeline."""
 MIN_IN_TURN = 0.02
@@ -155,7 +157,12 @@ def arrival_verdicts(
     # would be named twice.
     host = shares[:, :, _HOST].sum(axis=2)
     every = list(range(len(host)))
-    late = [gpu for gpu in every if stands_out(host, gpu, every, float(uncertain[gpu]))]
+    late = [
+        gpu
+        for gpu in every
+        if stands_out(host, gpu, every, float(uncertain[gpu]))
+        and (caused.sets[gpu] >= FEW_SETS or np.median(host[gpu]) >= MIN_COST_OF_FEW)
+    ]
     causes = "; ".join(_cause(study, caused, gpu, is_host=True) for gpu in late)
     # Two iterations in which a rank is late may be chance; that is said rather than a cost that does not
     # persist.
