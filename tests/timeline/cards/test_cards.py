@@ -233,3 +233,17 @@ def test_second_lines_go_before_anything_is_left_out(qapp):
     table.fit(900, high - 1)
     assert [label for label, _ in table._note_lines] == ["Of which", "Inside"]
     assert table.size().height() < high
+
+
+def test_shares_go_where_only_without_them_the_selection_is_seen(qapp):
+    state = state_of(training())
+
+    def width(at_side):
+        table = RangeTable(state.study, [state.axis.limits], state.iterations)
+        table.fit(2000, 900, at_side)
+        return table.size().width()
+
+    whole, narrow = width(2000), width(width(2000) - 1)
+    assert narrow < whole
+    assert width(whole) == width(narrow - 1) == width(None) == whole
+    assert width(narrow) == narrow

@@ -89,11 +89,18 @@ class RangeTable:
         self._columns = [part for part, ns in enumerate(self.numbers.all_ns.tolist()) if ns or part == IDLE]
         self._no_kernel = int(self.numbers.no_kernel_ns.sum()) != int(self.numbers.all_ns[IDLE])
 
-    def fit(self, width: int, height: int) -> None:
-        """Leave out shares, second lines, the lines below the GPUs, then GPUs, until the table fits."""
+    def fit(self, width: int, height: int, at_side: int | None = None) -> None:
+        """Leave out shares, second lines, the lines below the GPUs, then GPUs, until the table fits.
+
+        Shares go too where only without them it fits `at_side`, the width that covers no selection.
+        """
         self._widest = width
-        if self.size().width() > width:
+        wide = self.size().width()
+        if wide > width or (at_side is not None and wide > at_side):
+            whole = self._column, self._share, self._is_narrow
             self._column, self._share, self._is_narrow = _NARROW, 0, True
+            if wide <= width and at_side is not None and self.size().width() > at_side:
+                self._column, self._share, self._is_narrow = whole
         if self.size("?").height() > height:
             self._hint = False
         if self.size().height() > height:

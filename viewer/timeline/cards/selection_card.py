@@ -95,8 +95,9 @@ class SelectionCard(Card):
         except ValueError:
             self.dismiss()
             return
-        room = self._place[1]
-        self.table.fit(room.width() - MARGIN, room.height() - MARGIN)
+        span, room, _ = self._place
+        at_side = max(span.left() - room.left(), room.right() - span.right()) - 2 * MARGIN
+        self.table.fit(room.width() - MARGIN, room.height() - MARGIN, at_side)
         self.show_beside(*self._place)
 
     @property
