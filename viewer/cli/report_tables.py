@@ -12,6 +12,7 @@ from viewer.analysis.recording.bounds import AT_LEAST, AT_MOST, Bounds
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.words import KIND_TEXT, cause_text
 from viewer.analysis.study import Study
+from viewer.analysis.summary.report_doubts import cautions
 from viewer.analysis.summary.report_stalls import time_by_cause
 from viewer.analysis.summary.sections import SECTIONS
 from viewer.analysis.summary.summary import Summary
@@ -71,7 +72,7 @@ def report_tables(
         yield _classes(facts["gpus"])
     yield from _iterations(facts, study.bounds)
     if measured is not None:
-        yield from _summary_tables(measured)
+        yield from _summary_tables(study, measured)
         yield from _stalls(study, scope)
     yield _counts(facts["counts"], "Rows read")
     if facts["unread"]:
@@ -206,12 +207,13 @@ _ITERATION_COLUMNS = (
 )
 
 
-def _summary_tables(measured: Summary) -> Iterable[Text | FittedTable]:
+def _summary_tables(study: Study, measured: Summary) -> Iterable[Text | FittedTable]:
     """Yield what the Summary dock shows, section by section, from the same cells."""
     scope = measured.scope
     yield Text(f"\nSummary: {scope.what}{'' if scope.is_steady else ' (not steady)'}", style="bold")
     yield from (Text(note) for note in measured.notes if note not in scope.notes)
     yield from (Text(f"Unreliable: {doubt.text}", style="yellow") for doubt in measured.doubts)
+    yield from (Text(f"Not sure: {caution.text}", style="yellow") for caution in cautions(study.findings))
     for section in SECTIONS:
         for band in section_tables(measured, section, each=False):
             yield from map(_console_table, band)

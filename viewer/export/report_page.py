@@ -17,6 +17,7 @@ from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.stalls.words import cause_text
 from viewer.analysis.study import Study
 from viewer.analysis.summary.metric import MetricValue, Section
+from viewer.analysis.summary.report_doubts import cautions
 from viewer.analysis.summary.sections import SECTIONS
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.analysis.time.iteration_bounds import Iterations
@@ -154,7 +155,7 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 
 def _attention(facts: ReportFacts) -> str:
     """Return the section on what the numbers omit, what makes them wrong, and which are unusual."""
-    wrong = [f for f in facts.findings if f.severity == "error"]
+    wrong = [*(f for f in facts.findings if f.severity == "error"), *cautions(facts.findings)]
     unusual = facts.summary.unusual if facts.summary else ()
     lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]
     lines += [_finding(f) for f in wrong]

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.analysis.summary.metric import Location, MetricValue
+from viewer.analysis.summary.report_doubts import cautions
 from viewer.analysis.summary.sections import SECTIONS
 from viewer.analysis.summary.summary import Summary, summary
 from viewer.drawing.format import format_share, format_value
@@ -185,9 +186,11 @@ class SummaryPanel(Panel):
         self.notes.setText("   ".join(shown.notes))
         self.notes.setToolTip(tip("\n".join(shown.notes)))
         self.notes.setVisible(bool(shown.notes))
-        self.doubts.setText("   ".join(f.title for f in shown.doubts))
-        self.doubts.setToolTip(tip("\n".join(f.text for f in shown.doubts)))
-        self.doubts.setVisible(bool(shown.doubts))
+        # The summary was taken with the findings, so that they are there already.
+        unsure = [*shown.doubts, *(cautions(self.state.study.findings) if self.state.study else ())]
+        self.doubts.setText("   ".join(f.title for f in unsure))
+        self.doubts.setToolTip(tip("\n".join(f.text for f in unsure)))
+        self.doubts.setVisible(bool(unsure))
 
     def _colour(self, name: str | int) -> int | None:
         """Return the colour of a kernel's class, or of a name by its id."""

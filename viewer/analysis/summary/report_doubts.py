@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.recording.finding import Finding
@@ -58,16 +58,18 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     return number.result.doubt
 
 
+def cautions(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that make some numbers unsure; those that make all wrong are `Summary.doubts`."""
+    return [finding for finding in findings if finding.severity != "error" and finding.kind in _WARNINGS]
+
+
 def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
     """Return what is not sure: `what` it is about, the GPU concerned, the report's `keys`, and `why`.
 
     A key of the summary is written "summary.idle". Without doubts: [].
     """
-    lines = [
-        _of_finding(study, finding)
-        for finding in study.findings
-        if finding.severity == "error" or finding.kind in _WARNINGS
-    ]
+    errors = [finding for finding in study.findings if finding.severity == "error"]
+    lines = [_of_finding(study, finding) for finding in (*errors, *cautions(study.findings))]
     # One line for each reason, however many keys it concerns.
     keys: dict[tuple[str, str], list[str]] = {}
     for subject, why, concerned in _of_trace(study):
