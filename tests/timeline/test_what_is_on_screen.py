@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.timeline.make import pixels, state_of, training
+from viewer.drawing.format import format_ns
 from viewer.rows.presets import PRESETS
 from viewer.state import Hover
 from viewer.timeline.timeline import Timeline
@@ -80,3 +81,10 @@ def test_figures_follow_the_window(timeline, qtbot):
     timeline.state.rows.set_pinned(timeline.state.rows.roots[0].key, True)
     timeline.scroll_bar.setValue(30)
     assert_whole(timeline)
+
+
+def test_the_corner_tells_the_length_of_what_the_overview_shows(timeline):
+    state = timeline.state
+    low, high = state.axis.limits
+    assert (low, high) != state.study.trace.window_ns
+    assert timeline.overview_corner._figures(state.study)[0] == format_ns(high - low)

@@ -286,7 +286,8 @@ class OverviewCorner(QWidget):
     def _figures(self, study: Study) -> list[str]:
         if (scope := self.state.filter) is not None:
             return [scope.what]
-        low, high = study.trace.window_ns
+        # The length of what the overview shows, which the status bar counts the view against.
+        low, high = self.state.axis.limits
         figures = [format_ns(high - low), counted(len(study.trace.gpus), "GPU")]
         if (iterations := self.state.iterations) is not None:
             figures.append(f"{iterations.count_text}{iterations.in_doubt}")
