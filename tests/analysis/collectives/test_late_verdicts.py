@@ -175,6 +175,16 @@ def test_a_clock_that_is_off_makes_nobody_late(layout, shift):
     assert not any(verdict.gpus for verdict in late.verdicts)
 
 
+@pytest.mark.parametrize("layout", ["all three", "data"])
+def test_a_slow_rank_whose_clock_is_off_costs_what_others_wait_at_most(layout):
+    late, _ = late_ranks(**LAYOUTS[layout], slow={3: 1.06}, shift={3: 110 * US})
+    (verdict,) = late.verdicts
+    assert (verdict.kind, verdict.gpus) == ("ranks", (3,))
+    assert "Its clock is off: the cost is what the others would wait at most" in verdict.why
+    (excess,) = (int(c.excess_ns[c.gpus.index(3)]) for c in late.comparisons if 3 in c.gpus)
+    assert verdict.cost_ns == 7 * excess
+
+
 def test_a_rank_without_known_peers_is_of_the_stage_that_runs_its_kernels():
     def job(shift):
         maker, random = TraceMaker(), np.random.default_rng(1)

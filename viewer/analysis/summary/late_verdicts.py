@@ -105,7 +105,9 @@ def longer_verdict(
             # Comparable ranks wait for the slowest only, so the costs of several do not add up: the largest
             # is the bound.
             bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))
-    known = bool(caused.sets.any())
+    # Whom others wait for is not known of a GPU whose collectives are not matched, or whose clock is off.
+    off = {f.gpu for f in study.findings if f.kind in CLOCK_FINDINGS}
+    known = bool(caused.sets[list(gpus)].all()) and not off & set(gpus)
     if study.collectives.is_pipeline:
         bound = most_in_a_pipeline(comparisons, len(study.trace.gpus))
     # The median over iterations: one iteration that went wrong is not what the ranks cost.
@@ -127,7 +129,8 @@ def longer_verdict(
     if differences.ranges:
         text += f"; most of it in {differences.ranges[0].name}"
     if not known:
-        text += ". No collectives are matched: the cost is what the others would wait at most"
+        why = "Its clock is off" if off & set(gpus) else "Not all collectives are matched"
+        text += f". {why}: the cost is what the others would wait at most"
     elif study.collectives.is_pipeline:
         text += (
             ". The cost is an estimate: the waiting beyond what the others of their stage cause; at most it "
@@ -224,6 +227,7 @@ def _unsure_verdicts(
     """Return that ranks make others wait, though they compute no longer and their hosts are not late."""
     shares = caused.root_ns[:, :, [_COMPUTE, _COMMUNICATION]].sum(axis=2) / total[None, :]
     every = list(range(len(shares)))
+    any_off = any(f.kind in CLOCK_FINDINGS for f in study.findings)
     verdicts = []
     for gpu in every:
         # The clock is not taken off here, but asked about below: here it decides between two sentences, not
@@ -236,6 +240,9 @@ def _unsure_verdicts(
                 "from the others': its clock may be off by that"
             )
             verdicts.append(Verdict("unsure", (), None, None, why))
+            continue
+        # It may have waited for the one whose clock is off, in a collective that is not matched.
+        if any_off:
             continue
         cost = int(np.median(caused.root_ns[gpu][:, [_COMPUTE, _COMMUNICATION]].sum(axis=1)))
         why = (
