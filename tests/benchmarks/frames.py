@@ -68,8 +68,13 @@ def main(path: Path, renderer: str, scale: float) -> None:
     measured = _Measured(timeline, renderer, scale)
     measured.all()
     every = [row for root in roots for row in root.walk()]
-    high = [row.key for row in every if len(row_bands(row, row.key in state.rows.expanded)) > MOST_LANES]
-    state.rows.set_hidden(high, True)
+    # Counter rows are one lane, and higher than two of others: they are measured with everything unfolded.
+    others = [
+        row.key
+        for row in every
+        if row.kind.value.counter or len(row_bands(row, row.key in state.rows.expanded)) > MOST_LANES
+    ]
+    state.rows.set_hidden(others, True)
     app.processEvents()
     while len(timeline.canvas.placed) < ROWS and timeline.scroll_bar.maximum():
         timeline.resize(WIDTH, timeline.height() + 4)

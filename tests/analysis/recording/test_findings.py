@@ -111,7 +111,7 @@ def test_findings_come_worst_first_and_say_what_was_not_recorded(real_study):
     found = real_study("power-iteration-t4").findings
     order = {"error": 0, "warning": 1, "info": 2}
     assert [order[f.severity] for f in found] == sorted(order[f.severity] for f in found)
-    assert "not recorded: call chains" in {f.title for f in found}
+    assert "Not recorded: call chains" in {f.title for f in found}
     assert any(f.title == "Not all CUDA events might have been collected" for f in found)
 
 

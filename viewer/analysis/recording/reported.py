@@ -40,7 +40,7 @@ def about_recording(trace: Trace) -> Iterator[Finding]:
     yield from _guessed_ranks(trace)
     for what, meaning in _WITHOUT.items():
         if what not in trace.session.recorded:
-            yield Finding("not-recorded", "info", f"not recorded: {what.replace('-', ' ')}", meaning)
+            yield Finding("not-recorded", "info", f"Not recorded: {what.replace('-', ' ')}", meaning)
 
 
 def _of_nsys(trace: Trace) -> Iterator[Finding]:
