@@ -1,5 +1,6 @@
 """Fixtures of all tests: real traces, the demo, and a world in which no test meets another's leftovers."""
 
+import gc
 import os
 import shutil
 import signal
@@ -50,6 +51,22 @@ def _application(qapp):
 
     There is one application in a process, and what the first test makes is what all later ones have.
     """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _garbage():
+    """As in the program, no thread beside the main one deletes what a closed window has left."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _collect():
+    """Collect between tests, in the main thread, once enough has come together to be worth it."""
+    yield
+    if gc.get_count()[0] > 20_000:
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

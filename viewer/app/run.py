@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
+from viewer.app.garbage import GarbageCollector
 from viewer.app.icons import app_icon
 from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
@@ -42,6 +43,7 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
     app.setApplicationName("Lightbox")
     app.setDesktopFileName("io.github.lightbox_viewer.Lightbox")
     app.setWindowIcon(app_icon())
+    garbage = GarbageCollector(app)
     crashes = CrashGuard()
     crashes.install()
     try:
@@ -56,4 +58,5 @@ def run(path: Path | None, renderer: Renderer = "auto") -> int:
         ending.release()
         return code
     finally:
+        garbage.stop()
         crashes.uninstall()
