@@ -90,3 +90,18 @@ def test_marks_of_short_iterations_do_not_fill_the_ruler(painter, monkeypatch, l
     step = ruler.iteration_step(length)
     assert set(edges[:-1:step]) <= set(bars)
     assert (edges[step - 1] in bars) is has_all
+
+
+@pytest.mark.parametrize("cut_px", [0, 1])
+def test_a_label_that_the_edge_would_cut_is_left_out(painter, monkeypatch, cut_px):
+    """The rest of "0.9" would be read as 0."""
+    shown = []
+    monkeypatch.setattr(marks, "paint_text", lambda _painter, text, *_rest: shown.append(text))
+    labels = ticks(0, 1_000_000_000, WIDTH).major
+    t, last = labels[-1]
+    scale = Scale(0, 1_000_000_000, WIDTH)
+    room = WIDTH - scale.x(t) - ruler.metrics(11).horizontalAdvance(last)
+    monkeypatch.setattr(ruler, "_LABEL_GAP", room + cut_px)
+    ruler.paint_ruler(painter, scale, ruler.HEIGHT, LIGHT, 1.0, None, None)
+    assert (last in shown) == (cut_px == 0)
+    assert [label for _, label in labels[:-1]] == [text for text in shown if text != last]

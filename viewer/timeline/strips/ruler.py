@@ -49,7 +49,7 @@ def paint_ruler(
     iterations: Iterations | None,
     iteration: int | None,
 ) -> None:
-    """Paint ticks and iterations in device pixels, `iteration` as the current one."""
+    """Paint ticks and iterations in device pixels, `iteration` as the current one; no label that is cut."""
     painter.fillRect(0, 0, scale.width, height, QColor.fromRgba(theme.panel))
     marked = ticks(scale.start_ns, scale.end_ns, scale.width / dpr)
     bottom, width = height - 1, marks.line_width(dpr)
@@ -60,11 +60,12 @@ def paint_ruler(
         high, ink = round(length * dpr), QColor(colour)
         for t in times:
             painter.fillRect(marks.column_of(scale, t), bottom - high, width, high, ink)
-    baseline = _label_baseline(height, dpr)
+    baseline, measure = _label_baseline(height, dpr), metrics(_TEXT * dpr)
     for t, label in marked.major:
-        marks.paint_text(
-            painter, label, scale.x(t) + _LABEL_GAP * dpr, baseline, _TEXT * dpr, theme.text_soft
-        )
+        x = scale.x(t) + _LABEL_GAP * dpr
+        # What the edge leaves of a number is another number.
+        if x + measure.horizontalAdvance(label) <= scale.width:
+            marks.paint_text(painter, label, x, baseline, _TEXT * dpr, theme.text_soft)
     if iterations is not None:
         _paint_iterations(painter, scale, theme, dpr, iterations, iteration)
     painter.fillRect(0, height - width, scale.width, width, QColor(theme.line))
