@@ -1,5 +1,7 @@
 """Which rows the presets unfold and hide."""
 
+import pytest
+
 from tests.analysis.make import TraceMaker
 from viewer.analysis.study import Study
 from viewer.rows import PRESETS, RowKind, build_rows
@@ -61,3 +63,15 @@ def test_compute_and_communication_keeps_the_stream_that_computes_most_and_all_t
     ]
     assert unfolded == {"100", "100/gpu0"}
     assert {row.key for row in roots[0].children if row is not gpu} <= hidden
+
+
+@pytest.mark.parametrize("computing", [3, 0])
+def test_compute_and_communication_prefers_streams_that_compute_to_a_longer_one_that_copies(computing):
+    maker = TraceMaker().copy(0, 100, stream=7)
+    for stream in range(computing):
+        maker.kernel(0, 10 + stream, stream=20 + stream)
+    roots = rows_of(maker)
+    _, hidden = PRESETS["compute + communication"](roots)
+    (gpu,) = (row for row in roots[0].children if row.kind is RowKind.GPU)
+    kept = [row.label for row in gpu.children if row.key not in hidden]
+    assert kept == [f"Stream {20 + computing - 1}" if computing else "Stream 7"]

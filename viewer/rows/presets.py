@@ -81,7 +81,8 @@ def _main_streams(gpu: Row) -> set[str]:
     """Return the keys of the stream that computes most, and of those that communicate: the last as one."""
     streams = [row for row in gpu.children if row.kind is RowKind.STREAM]
     compute = [row for row in streams if row.role is not Role.COMMUNICATION]
-    most = max(compute, key=lambda row: row.share or 0.0, default=None)
+    # One that copies is shown where none computes: of many that compute, each may take less than the copies.
+    most = max(compute, key=lambda row: (row.role is Role.COMPUTE, row.share or 0.0), default=None)
     rest = [row for row in gpu.children if row.gathers]
     gathered = frozenset[str]().union(*(row.gathers for row in rest))
     talking = {row.key for row in streams if row.role is Role.COMMUNICATION and row.key not in gathered}
