@@ -216,3 +216,16 @@ def test_what_is_outside_the_usual_range_is_listed_whole_in_a_narrow_dock(shown,
     QApplication.processEvents()
     assert panel.unusual.height() >= panel.unusual.heightForWidth(panel.unusual.width())
     assert panel.unusual.heightForWidth(panel.unusual.width()) > panel.unusual.heightForWidth(2000)
+
+
+def test_no_title_in_the_list_of_pages_is_cut(shown, demo):
+    """Neither beside a scroll bar, nor in a larger font."""
+    panel = shown(demo)
+    sections = panel.sections
+    for size in (13, 20):
+        panel.setStyleSheet(f"QListWidget {{ font-size: {size}px; }}")
+        panel.resize(900, 160)
+        QApplication.sendPostedEvents()
+        QApplication.processEvents()
+        assert sections.verticalScrollBar().isVisible()
+        assert sections.viewport().width() >= sections.sizeHintForColumn(0) > 0

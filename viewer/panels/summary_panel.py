@@ -40,7 +40,6 @@ from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import Links, PlainLabel, tip
 
 RECONCILE = "Reconcile"
-LIST_WIDTH = 164
 _DOT = 8
 _NOT_OPEN = "Open a trace to see its summary."
 _NO_GPU = (
@@ -51,6 +50,15 @@ _NO_GPU = (
 def page_titles() -> tuple[str, ...]:
     """Return the pages of the dock: one for each section, and Reconcile."""
     return (*(section.title for section in SECTIONS), RECONCILE)
+
+
+class _Sections(QListWidget):
+    """The list of pages, as wide as the longest title in the current font, and a scroll bar."""
+
+    def sizeHint(self) -> QSize:
+        """Return the width of the longest title and of the scroll bar."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.sizeHintForColumn(0) + bar + 2 * self.frameWidth(), super().sizeHint().height())
 
 
 class SummaryPanel(Panel):
@@ -66,7 +74,7 @@ class SummaryPanel(Panel):
         self._worker = Worker(self)
         self.what, self.notes, self.doubts, self.unusual = PlainLabel(), OneLine(), PlainLabel(), Links()
         self.over = QPushButton()
-        self.sections, self.pages = QListWidget(), QStackedWidget()
+        self.sections, self.pages = _Sections(), QStackedWidget()
         self.reconcile = ReconcilePage(state)
         self._build()
         self.sections.currentRowChanged.connect(lambda _: self._fill())
@@ -94,7 +102,7 @@ class SummaryPanel(Panel):
         head.addWidget(self.unusual, 1)
         head.addWidget(self.over)
         self.sections.addItems(page_titles())
-        self.sections.setFixedWidth(LIST_WIDTH)
+        self.sections.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.sections.setFrameShape(QFrame.Shape.NoFrame)
         self.sections.setAccessibleName("Sections of the summary")
         self.sections.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
