@@ -6,7 +6,7 @@ import re
 import pytest
 
 from viewer.cli import main
-from viewer.drawing.format import format_share
+from viewer.drawing.format import format_bytes, format_share
 from viewer.readers import cache
 
 BEYOND = "0s..200s"
@@ -70,7 +70,7 @@ def test_a_limit_says_what_it_removes(demo_path, capsys):
     capsys.readouterr()
     held = cache.entries()[0].size_bytes
     assert main(["cache", "--limit", "0"]) == 0
-    assert capsys.readouterr().out.startswith(f"removed {held / 1e6:,.1f} MB, 1 of 1 traces\n")
+    assert capsys.readouterr().out.startswith(f"removed {format_bytes(held)}, 1 of 1 traces\n")
     main(["cache", "--limit", "1"])
     assert "removed" not in capsys.readouterr().out
 

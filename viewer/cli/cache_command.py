@@ -6,6 +6,7 @@ import time
 
 import typer
 
+from viewer.drawing.format import format_bytes
 from viewer.printable import visible
 from viewer.readers import cache
 
@@ -18,16 +19,16 @@ def print_cache() -> None:
     for entry in stored:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         typer.echo(
-            f"{entry.size_bytes / 1e6:>10,.1f} MB  {used}  {visible(str(entry.trace or entry.folder))}"
+            f"{format_bytes(entry.size_bytes):>13}  {used}  {visible(str(entry.trace or entry.folder))}"
         )
     total = sum(entry.size_bytes for entry in stored)
     limit = cache.limit() / GIB
-    typer.echo(f"{total / 1e6:>10,.1f} MB of at most {limit:,.4g} GiB, in {cache.cache_folder()}")
+    typer.echo(f"{format_bytes(total):>13} of at most {limit:,.4g} GiB, in {cache.cache_folder()}")
 
 
 def clear_cache() -> None:
     """Remove all stored traces and print their size; windows that show them keep working."""
-    typer.echo(f"removed {cache.clear() / 1e6:,.1f} MB")
+    typer.echo(f"removed {format_bytes(cache.clear())}")
 
 
 def limit_cache(gib: float) -> None:
@@ -37,5 +38,5 @@ def limit_cache(gib: float) -> None:
     gone = before.keys() - {entry.folder for entry in cache.entries()}
     if gone:
         size = sum(before[folder].size_bytes for folder in gone)
-        typer.echo(f"removed {size / 1e6:,.1f} MB, {len(gone)} of {len(before)} traces")
+        typer.echo(f"removed {format_bytes(size)}, {len(gone)} of {len(before)} traces")
     print_cache()

@@ -76,7 +76,9 @@ IterationOption = Annotated[
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace a file of another kind too, never the trace.")
 ]
-RulesOption = Annotated[RuleTable, typer.Option(help="Which table of kernel classes to use.")]
+RulesOption = Annotated[
+    RuleTable, typer.Option(help="Your own table of kernel classes, if you have one, or the built-in one.")
+]
 
 app = typer.Typer(
     name="lightbox",
@@ -130,10 +132,13 @@ def _demo(
     ] = None,
     like: Annotated[DemoJob, typer.Option(help="Which job it resembles.")] = DemoJob.MEGATRON,
     shift: Annotated[
-        list[str] | None, typer.Option(metavar="RANK:TIME", help="Set a rank's GPU clock off: 3:250ms.")
+        list[str] | None, typer.Option(metavar="RANK:TIME", help="Shift a rank's GPU clock: 3:250ms.")
     ] = None,
     lose: Annotated[
-        list[str] | None, typer.Option(metavar="RANK[:SHARE]", help="Lose a rank's GPU rows: 6, or 6:0.9.")
+        list[str] | None,
+        typer.Option(
+            metavar="RANK[:SHARE]", help="Lose all GPU rows of a rank, or a share of them: 6, 6:0.9."
+        ),
     ] = None,
     clean: Annotated[bool, typer.Option("--clean", help="A healthy job, with nothing to find.")] = False,
     out: Annotated[
@@ -301,12 +306,14 @@ def _events(
     range_: RangeOption = None,
     iteration: IterationOption = None,
     name: Annotated[str, typer.Option(metavar="WORDS", help="Only names that hold these words.")] = "",
-    duration: Annotated[str, typer.Option(metavar="D", help="Only so long: '>10us', '1ms..5ms'.")] = "",
+    duration: Annotated[
+        str, typer.Option(metavar="D", help="Only durations in a range: '>10us', '1ms..5ms'.")
+    ] = "",
     sort: Annotated[
         str, typer.Option(metavar="COLUMN", help="duration, name, latency, ...; numbers largest first.")
     ] = "start",
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="At most N of a row.  [default: 40, or all as CSV]")
+        int | None, typer.Option(min=1, metavar="N", help="At most N of a row; unless given 40, as CSV all.")
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, times in ns.")] = False,
     rules: RulesOption = RuleTable.OWN,
@@ -326,7 +333,9 @@ def _events(
 
 @app.command("definitions", cls=CliCommand)
 def _definitions(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only what is called so.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Only the entries that name this number or key.")
+    ] = None,
 ) -> int:
     """Print what every number means: its unit, definition, usual range and limits."""
     from viewer import definitions
@@ -346,7 +355,7 @@ def _cache(
     list_: Annotated[bool, typer.Option("--list", help="List what is stored (the default).")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is stored.")] = False,
     limit: Annotated[
-        float | None, typer.Option(min=0, metavar="GIB", help="Store no more than so much, from now on.")
+        float | None, typer.Option(min=0, metavar="GIB", help="Keep at most this many GiB, from now on.")
     ] = None,
 ) -> int:
     """Show or remove what is stored of traces, so that they open at once."""
