@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStyleOptionHeader, QStyleOptionViewItem
 
 from viewer.panels.frame_table import LEAST_WORDS, FrameTable, TableColumn
 
-LONG = "8 idle stalls of 59.6 ms between iterations, waiting, inside save_checkpoint and more of it"
+LONG = "8 idle stalls of 59.60 ms between iterations, waiting, inside save_checkpoint and more of it"
 COLUMNS = (
     TableColumn("what", "What"),
     TableColumn("n", "Number", number=True),

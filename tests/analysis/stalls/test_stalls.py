@@ -215,7 +215,7 @@ def test_groups_gather_what_is_alike():
     assert groups["total_ns"].sum() == found.table["duration_ns"].sum() == found.totals()["total_ns"].sum()
     assert groups["rows"].iloc[0].tolist() == [0, 1, 2, 3]
     assert (groups["first_ns"].iloc[0], groups["gpus"].iloc[0]) == (found.table["start_ns"].iloc[0], 1)
-    assert groups["text"].iloc[0] == "4 idle stalls of 4.01 ms, waiting, inside load batch #"
+    assert groups["text"].iloc[0] == "4 idle stalls of 4.010 ms, waiting, inside load batch #"
 
 
 def test_finding_a_stall_by_its_place():

@@ -90,9 +90,9 @@ def test_similar_stalls_are_one_line(stalls):
     # 460 and 465 µs long; half the range over the mean.
     assert (longest["count"], longest["gpus"], longest["total_ns"]) == (6, 2, 2775 * US)
     assert longest["spread"] == pytest.approx(2.5 / 462.5)
-    assert longest["text"] == "6 idle stalls of 0.4625 ms ± 1 % between iterations, unknown, inside step #"
+    assert longest["text"] == "6 idle stalls of 462.5 µs ± 1 % between iterations, unknown, inside step #"
     equal = lines[(lines["kind"] == "idle") & (lines["count"] == 8)].iloc[0]
-    assert equal["text"].startswith("8 idle stalls of 0.05 ms inside iterations, GPU side")
+    assert equal["text"].startswith("8 idle stalls of 50.00 µs inside iterations, GPU side")
     assert lines["total_ns"].tolist() == sorted(lines["total_ns"], reverse=True)
     assert int(lines["count"].sum()) == len(stalls)
 

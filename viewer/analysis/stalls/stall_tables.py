@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.core.prefix_sums import coded
+from viewer.analysis.core.units import duration_text
 from viewer.analysis.launches.attribution import Indices
 from viewer.analysis.stalls.words import KIND_TEXT, PLACE_TEXT, cause_text
 from viewer.trace import Trace
@@ -112,7 +113,7 @@ def _group(
     numbers = np.sort(rows[members])
     gpus = int(np.count_nonzero(np.bincount(table["gpu"].to_numpy()[members])))
     what = [
-        f"{count:,} {KIND_TEXT[first['kind']]} stall{'s' if count > 1 else ''} of {mean / 1e6:,.4g} ms"
+        f"{count:,} {KIND_TEXT[first['kind']]} stall{'s' if count > 1 else ''} of {duration_text(mean)}"
         + (f" ± {100 * spread:.0f} %" if spread >= 0.005 else ""),
         PLACE_TEXT[first["place"]],
     ]
