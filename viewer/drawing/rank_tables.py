@@ -11,7 +11,7 @@ from viewer.analysis.summary.summary import Summary
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone
 
-_WORDS = {"ranks": "computes longer", "stage": "heaviest stage", "host": "arrives late", "unsure": "unsure"}
+_WORDS = {"ranks": "computes longer", "stage": "heaviest stage", "host": "host late", "unsure": "unsure"}
 _MOST = 8
 _ARRIVAL = (
     "Exposed waiting of the other GPUs that began with this one: a rank that is late because it waited "

@@ -32,7 +32,7 @@ BUSY = (
 SHARES = "percentages of other rows: share of the durations of siblings"
 STATES = (
     "GPU state, its height the share of the time: compute kernels alone, communication hidden by compute, "
-    "communication exposed, copies alone, idle (nothing on any stream)"
+    "communication exposed, copy only, idle (nothing on any stream)"
 )
 
 
@@ -147,7 +147,7 @@ def definitions(view: View) -> Iterator[str]:
     yield from state_definitions(view)
     if view.extras.card and view.selections:
         selected = ", ".join(window_text(selection) for selection in sorted(view.selections))
-        yield f"no kernel running: idle or copies alone; selected {selected}"
+        yield f"no kernel running: idle or copy only; selected {selected}"
     if view.extras.table and view.measured:
         yield f"measurements: {_MEAN}; exposed: communication that no compute kernel hides"
 

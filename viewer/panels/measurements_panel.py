@@ -55,7 +55,7 @@ COLUMNS = (
     _mean("copy_only_ns", "Copies", "Copies and sets that nothing hides"),
     _mean("idle_ns", "Idle", "Nothing runs on any stream"),
     TableColumn("idle_share", "Idle, %", _share, number=True, tip="Idle time of all GPUs over their time"),
-    _mean("no_kernel_ns", "No kernel running", "Idle, or copies alone"),
+    _mean("no_kernel_ns", "No kernel running", "Idle, or copy only"),
     TableColumn("note", "Note", editable=True, tip="Double-click to write"),
 )  # fmt: skip
 
