@@ -21,7 +21,7 @@ LEAST_NS = 10_000
 """An offset from which on a clock is off."""
 _MOST_NS = 500_000
 _STEADY_NS = 3_000
-_SAMPLES, _LEAST_SAMPLES, _MOST_SEQUENCES = 192, 4, 128
+_SAMPLES, _LEAST_SAMPLES, _MOST_SEQUENCES = 192, 3, 128
 _ENOUGH, _LEAST_OF_DRIFT = 12, 6
 """With fewer samples than enough half of them being steady may be chance: then all have to be."""
 _OVERLAPPING = 0.9
