@@ -14,6 +14,7 @@ import numpy.typing as npt
 from viewer.analysis.collectives.caused_waits import REASONS, CausedWaits
 from viewer.analysis.collectives.differences import Differences
 from viewer.analysis.collectives.rank_comparison import RankComparison
+from viewer.analysis.core.classify import WAITING
 from viewer.analysis.core.intervals import union
 from viewer.analysis.core.units import share_text
 from viewer.analysis.summary.pipeline_costs import beyond_order, most_in_a_pipeline
@@ -125,7 +126,8 @@ def longer_verdict(
         text += "; all kernels are longer alike: look at clock and power"
     elif differences.kernels:
         families = ", ".join(d.name for d in differences.kernels[:3])
-        text += f"; some kernels are longer, which is more work: {families}"
+        says = "most of it only waiting" if _only_waits(study, differences.kernels[0].name) else "more work"
+        text += f"; some kernels are longer, which is {says}: {families}"
     if differences.ranges:
         text += f"; most of it in {differences.ranges[0].name}"
     if not known:
@@ -353,3 +355,9 @@ def names(study: Study, gpus: tuple[int, ...]) -> str:
     else:
         texts, word = [str(rank) for rank in ranks], "rank " if len(ranks) == 1 else "ranks "
     return word + (texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}")
+
+
+def _only_waits(study: Study, family: str) -> bool:
+    """Return whether the kernels of a family are of class waiting: a longer spin is no more work."""
+    rule = study.rules.match(family)
+    return rule >= 0 and study.rules.rules[rule].kernel_class == WAITING
