@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QIcon, QImage, QPainter, QPixmap
+from PySide6.QtCore import QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QIcon, QImage, QPainter, QPen, QPixmap
 
 from viewer.assets import asset
 
@@ -38,6 +38,24 @@ def swatch(argb: int, pattern: QImage | None = None, edge: int | None = None) ->
         if edge is not None:
             painter.setPen(QColor.fromRgba(edge))
             painter.drawRect(box.adjusted(0, 0, -1, -1))
+        painter.end()
+        pixmap.setDevicePixelRatio(ratio)
+        icon.addPixmap(pixmap)
+    return icon
+
+
+def more(argb: int) -> QIcon:
+    """Return two small angles to the right, in a colour (`SWATCH` logical pixels)."""
+    icon = QIcon()
+    for ratio in (1, 2):
+        pixmap = QPixmap(SWATCH * ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.scale(ratio, ratio)
+        painter.setPen(QPen(QColor.fromRgba(argb), 1.5))
+        for left in (3, 8):
+            painter.drawPolyline([QPointF(left, 2), QPointF(left + 4, 6), QPointF(left, 10)])
         painter.end()
         pixmap.setDevicePixelRatio(ratio)
         icon.addPixmap(pixmap)

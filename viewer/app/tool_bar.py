@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.analysis.time.time_breakdown import IDLE
-from viewer.app.icons import SWATCH, swatch
+from viewer.app.icons import SWATCH, more, swatch
 from viewer.drawing.format import format_ns
 from viewer.drawing.palette import EXPOSED
 from viewer.drawing.theme import Theme
@@ -29,6 +29,9 @@ from viewer.timeline.plain_text import tip, without_key
 
 TYPING_PAUSE_MS = 80
 _MOST_MARKERS, _LONGEST_MARKER = 12, 110
+_FILTER, _LEAST_FILTER, _FILTER_PADDING = 220, 110, 28
+_SHORT_HINT = "Filter rows"
+_HINT = f"{_SHORT_HINT}   Ctrl+Shift+F"
 
 
 class FilterBox(QLineEdit):
@@ -45,10 +48,11 @@ class FilterBox(QLineEdit):
     def __init__(self, state: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = state
-        self.setPlaceholderText("Filter rows   Ctrl+Shift+F")
+        self.setPlaceholderText(_HINT)
         self.setAccessibleName("Filter the rows by text")
         self.setClearButtonEnabled(True)
-        self.setFixedWidth(220)
+        self.setMinimumWidth(_LEAST_FILTER)
+        self.setMaximumWidth(_FILTER)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(TYPING_PAUSE_MS)
@@ -74,6 +78,16 @@ class FilterBox(QLineEdit):
         """Filter the rows by the text in the box."""
         self._pause.stop()
         self.state.rows.set_filter(self.text())
+
+    def sizeHint(self) -> QSize:
+        """Return the width where there is room; in a narrow window the tool bar gives less."""
+        return QSize(_FILTER, super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.width() - _FILTER_PADDING
+        has_room = self.fontMetrics().horizontalAdvance(_HINT) <= room
+        self.setPlaceholderText(_HINT if has_room else _SHORT_HINT)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -205,6 +219,10 @@ class ToolBar(QToolBar):
         self._actions["overlay-idle"].setIcon(swatch(idle, lines, theme.text_soft))
         self._actions["overlay-exposed"].setIcon(swatch(exposed))
         self._actions["overlay-waiting"].setIcon(swatch(exposed, stripes(theme.waiting, 1.0)))
+        # Qt's own button for what has no room; the style's picture is black in the dark theme too.
+        rest = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        if rest is not None:
+            rest.setIcon(more(theme.text))
 
     def refresh(self) -> None:
         """Show the current state."""
