@@ -149,7 +149,7 @@ def test_which_kernels_are_longer_tells_a_clock_from_work():
 
 def test_a_longer_spin_is_no_more_work():
     trace = ParallelJob(tensor=2, data=4, attention={5: 1.3}).study().trace
-    for table, says in (("", "more work"), ("[waiting]\nflash_attn\n", "most of it only waiting")):
+    for table, says in (("", "more work"), ("[waiting]\nflash_attn\n", "mostly waiting")):
         study = Study(trace, Rules.parse(table + Rules.builtin_text(), "own"))
         (verdict,) = summary(study, study.iterations()).late_ranks.verdicts
         assert f"some kernels are longer, which is {says}: flash_attn_fwd" in verdict.why

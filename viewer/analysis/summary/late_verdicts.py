@@ -126,7 +126,7 @@ def longer_verdict(
         text += "; all kernels are longer alike: look at clock and power"
     elif differences.kernels:
         families = ", ".join(d.name for d in differences.kernels[:3])
-        says = "most of it only waiting" if _only_waits(study, differences.kernels[0].name) else "more work"
+        says = "mostly waiting" if _only_waits(study, differences.kernels[0].name) else "more work"
         text += f"; some kernels are longer, which is {says}: {families}"
     if differences.ranges:
         text += f"; most of it in {differences.ranges[0].name}"
