@@ -26,7 +26,7 @@ def verdict_table(summary: Summary) -> SpecTable:
     heads = (
         Head("Late ranks", "Who makes others wait, or computes longer", number=False, key="late_ranks"),
         Head("GPUs", number=False),
-        Head("cost", "What all other GPUs together wait for them, per iteration"),
+        Head("cost per iteration", "What all other GPUs together wait for them, per iteration"),
         Head("of the time", "Share of the time of all GPUs"),
         Head("Why", number=False),
     )
