@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 
 from tests.timeline.make import pixels, state_of, training
 from viewer.drawing.theme import LIGHT
+from viewer.state.jobs import is_anything_running
 from viewer.timeline.headers import row_headers
 from viewer.timeline.timeline import Timeline
 
@@ -86,8 +87,12 @@ def headers_on_screen(timeline):
     return pixels(shown.toImage())
 
 
-def test_scrolled_headers_paint_only_the_rows_that_come_and_look_as_painted_anew(unfolded, monkeypatch):
+def test_scrolled_headers_paint_only_the_rows_that_come_and_look_as_painted_anew(
+    unfolded, monkeypatch, qtbot
+):
     timeline, drawn, last = unfolded, [], 0
+    # What is counted beside the window changes headers when it comes.
+    qtbot.waitUntil(lambda: not is_anything_running(), timeout=20_000)
     paint = row_headers.paint_header
     monkeypatch.setattr(row_headers, "paint_header", lambda *args: (drawn.append(1), paint(*args)))
     high = timeline.scroll_bar.maximum()
