@@ -307,7 +307,7 @@ def _settled(
     sets = [group.sets.copy() for group in kept]
     taken = np.concatenate([group.sets[group.sets >= 0] for group in further])
     for of_group in sets:
-        # A kernel is in one set of one group: those that were found elsewhere are given up here.
+        # A kernel is in one set of one group: those that were found elsewhere are dropped here.
         of_group[np.isin(of_group, taken)] = MISSING
     completed = []
     for group in further:

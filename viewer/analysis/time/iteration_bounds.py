@@ -333,7 +333,7 @@ class Iterations:
         if self.steady is not None:
             return ""
         lengths = self.duration_ns[self.with_length(self.after_warm_up)]
-        # The spread is the reason: a reader who is told that there is no steady state asks how far it is from
+        # The spread is the reason: a reader who reads that there is no steady state asks how far it is from
         # one.
         low, middle, high = (duration_text(int(f(lengths))) for f in (np.min, np.median, np.max))
         if self.count < LEAST_STEADY:
