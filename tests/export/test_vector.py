@@ -14,7 +14,7 @@ from viewer.export.first_view import first_view
 from viewer.export.picture_view import PictureError
 from viewer.export.vector import pdf_bytes, svg_bytes
 from viewer.state import Note
-from viewer.timeline.paint.fonts import fallback_families, language
+from viewer.timeline.paint.fonts import fallback_families, font, fonts_for, language
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -101,6 +101,16 @@ def test_text_in_a_pdf_stays_text(view, tmp_path):
     for text in ("Rank 7", "Iteration 1", "nsys 2", "(nothing on any stream)", "% of iteration 1"):
         assert text in done.stdout
     assert re.search(r"\d\.\d{3} ms|\d{2}\.\d{2} ms", done.stdout)
+
+
+def test_the_window_s_figures_of_equal_width_stay_out_of_a_pdf(view, qapp):
+    before = qapp.font()
+    qapp.setFont(font(13))
+    try:
+        with fonts_for("pdf"):
+            assert not font(41).isFeatureSet(QFont.Tag("tnum"))
+    finally:
+        qapp.setFont(before)
 
 
 def test_a_pdf_has_fixed_dates_and_one_page_of_its_size(view):

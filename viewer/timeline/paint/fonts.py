@@ -117,8 +117,8 @@ _target: ContextVar[Target] = ContextVar("target", default="image")
 
 @cache
 def _font(pixels: float, weight: int, target: Target) -> QFont:
-    made = QFont()
-    made.setFamilies(families())
+    # QFont() would begin as the application's font, with its figures of equal width.
+    made = QFont(families())
     made.setPixelSize(max(1, round(pixels)))
     made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     made.setStyleStrategy(QFont.StyleStrategy.PreferAntialias)
