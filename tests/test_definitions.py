@@ -28,11 +28,11 @@ def keys_of(value, path="report"):
             yield from keys_of(below, path)
 
 
-def kinds_of_findings():
-    """Yield the kind of each `Finding` that the code makes, as it stands there."""
+def kinds_of_diagnostics():
+    """Yield the kind of each `Diagnostic` that the code makes, as it stands there."""
     for file in sorted((ROOT / "viewer").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Diagnostic":
                 assert isinstance(node.args[0], ast.Constant), f"{file}:{node.lineno} names no kind"
                 yield node.args[0].value
 
@@ -52,11 +52,11 @@ def test_every_number_of_a_summary_has_its_entry(demo_study):
 
 
 def test_every_diagnostic_has_its_entry():
-    kinds = set(kinds_of_findings())
+    kinds = set(kinds_of_diagnostics())
     assert len(kinds) > 15
-    assert not [kind for kind in kinds if definitions.find(f"finding.{kind}") is None]
-    known = {key for e in definitions.entries() for key in e.keys if key.startswith("finding.")}
-    assert known == {f"finding.{kind}" for kind in kinds}
+    assert not [kind for kind in kinds if definitions.find(f"diagnostic.{kind}") is None]
+    known = {key for e in definitions.entries() for key in e.keys if key.startswith("diagnostic.")}
+    assert known == {f"diagnostic.{kind}" for kind in kinds}
 
 
 def test_every_counter_row_has_its_entry():

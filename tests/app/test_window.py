@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QPushButton
 
 from tests.panels.make import double_click, row_of
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.study import Study
 from viewer.app import settings as remembered
 from viewer.app.crash import CrashGuard
@@ -246,15 +246,15 @@ def test_a_bad_rule_is_named_with_its_line(window, opened):
 
 def test_a_warning_of_many_lines_is_one_line_of_the_status_bar(window, qtbot):
     window.resize(900, 600)
-    finding = Finding(
+    diagnostic = Diagnostic(
         "lost-rows", "warning", "first line\nsecond line " + "and on " * 60, "It means something."
     )
-    window.status.show_findings((finding,))
+    window.status.show_diagnostics((diagnostic,))
     badge = window.status.badge
     qtbot.waitUntil(lambda: badge.text().endswith("…"))
     assert "\n" not in badge.text()
     assert badge.fontMetrics().horizontalAdvance(badge.text()) <= badge.width()
-    assert finding.title in badge.toolTip()
+    assert diagnostic.title in badge.toolTip()
 
 
 def test_what_a_bookmark_key_did_is_said(window):

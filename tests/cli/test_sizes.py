@@ -50,7 +50,7 @@ def test_work_grows_with_the_size_and_not_with_its_square(kind, tmp_path, monkey
         def all_of_it():
             study = Study(read(path))
             report(study)
-            assert study.findings
+            assert study.diagnostics
             assert len(study.stalls().table.columns)
             assert build_rows(study)
 

@@ -45,7 +45,7 @@ def test_a_clean_job_has_nothing_to_flag(study):
     (ranks,) = compare_ranks(clean.trace, clean.parts, iterations, clean.collectives)
     assert ranks.spread < 0.01
     assert [metric.key for metric in summary(clean, iterations).unusual] == []
-    assert not [f for f in clean.findings if f.severity == "error"]
+    assert not [f for f in clean.diagnostics if f.severity == "error"]
 
 
 def test_five_iterations_a_sample_are_found(study):
@@ -99,10 +99,12 @@ def test_tensor_parallel_waits_are_those_of_the_simulation(study, tensor):
 
 
 def test_shifted_clocks_and_lost_rows_are_found(study):
-    shifted = [f.title for f in study(iterations=2, shift={3: -12_000_000}).findings if f.severity == "error"]
+    shifted = [
+        f.title for f in study(iterations=2, shift={3: -12_000_000}).diagnostics if f.severity == "error"
+    ]
     assert len(shifted) == 1
     assert shifted[0].startswith("Rank 3 ")
-    lost = [f.title for f in study(iterations=2, lose={1: 1.0, 6: 0.99}).findings if f.severity == "error"]
+    lost = [f.title for f in study(iterations=2, lose={1: 1.0, 6: 0.99}).diagnostics if f.severity == "error"]
     assert sorted(title.split(":")[0] for title in lost) == ["Rank 1", "Rank 6"]
 
 

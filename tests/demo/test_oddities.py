@@ -37,7 +37,7 @@ def test_tables_of_other_versions_give_the_same_numbers(study):
     assert numbers(versioned) == numbers(plain)
     assert set(FORMS.values()) - {"TARGET_INFO_GPU_V2"} <= set(versioned.trace.counts)
     assert versioned.trace.unread == plain.trace.unread
-    assert [f for f in versioned.findings if f.severity != "info"] == []
+    assert [f for f in versioned.diagnostics if f.severity != "info"] == []
 
 
 def test_a_rank_in_quotes_is_the_rank(study):
@@ -72,14 +72,14 @@ def test_migrations_mark_nothing_and_miss_no_launch(study):
     )
     assert (paged.launches.api_of(Kind.MEMCPY)[moved] < 0).all()
     assert (paged.launches.api_of(Kind.MEMCPY)[~moved] >= 0).all()
-    said = {f.title: f.meaning for f in paged.findings}
+    said = {f.title: f.meaning for f in paged.diagnostics}
     assert not any("no launch record" in title for title in said)
     (meaning,) = [m for t, m in said.items() if "page migrations of unified memory" in t]
     assert f"Coherence {2 * MIGRATIONS * 3 // 4:,}, Prefetch {2 * MIGRATIONS // 4:,}" in meaning
 
 
 def test_messages_of_no_concern_are_one_line(study):
-    before, found = study().findings, study("nsys-messages").findings
+    before, found = study().diagnostics, study("nsys-messages").diagnostics
     assert [f.severity for f in found] == [f.severity for f in before]
     (folded,) = [f for f in found if "messages of nsys" in f.title]
     assert folded.title.startswith("4 messages")

@@ -102,12 +102,12 @@ def test_what_is_not_sure_is_said(preset, view, tmp_path):
     path = make_demo(tmp_path / "lossy.sqlite", DemoOptions(iterations=3, lose={2: 0.1}))
     study = Study(read(path, cache=False))
     lossy = replace(first_view(study), preset=preset)
-    (error,) = {finding.title for finding in study.findings if finding.severity == "error"}
+    (error,) = {diagnostic.title for diagnostic in study.diagnostics if diagnostic.severity == "error"}
     held = " ".join(texts(svg_bytes(lossy)))
     assert "Not sure: " in held
     assert error in held
     # A picture of other ranks alone says nothing of it.
-    (gpu,) = {finding.gpu for finding in study.findings if finding.severity == "error"}
+    (gpu,) = {diagnostic.gpu for diagnostic in study.diagnostics if diagnostic.severity == "error"}
     others = [pair for pair in lossy.rows if pair[0].process != study.trace.gpus[gpu].process]
     assert len(others) == 7
     assert error not in " ".join(texts(svg_bytes(replace(lossy, rows=others))))

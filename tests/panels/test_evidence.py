@@ -11,7 +11,7 @@ from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
 from viewer.panels.collectives_panel import CollectivesPanel, headline, members_text
 from viewer.panels.details_panel import DetailsPanel, follow_link
-from viewer.panels.diagnostics_panel import DiagnosticsPanel, FindingCard, badge_of, recorded_text
+from viewer.panels.diagnostics_panel import DiagnosticCard, DiagnosticsPanel, badge_of, recorded_text
 from viewer.panels.selection_details import details_of_event, details_of_stall
 from viewer.readers import read
 from viewer.rows import EventRef, RowKind
@@ -41,7 +41,7 @@ def shown(qtbot):
 
 
 def cards(panel):
-    return panel.area.widget().findChildren(FindingCard)
+    return panel.area.widget().findChildren(DiagnosticCard)
 
 
 def test_a_damaged_recording_says_so_worst_first(damaged, shown, qtbot):
@@ -50,28 +50,30 @@ def test_a_damaged_recording_says_so_worst_first(damaged, shown, qtbot):
     badges = []
     panel.badge_changed.connect(badges.append)
     shown(panel)
-    severities = [c.finding.severity for c in cards(panel)]
+    severities = [c.diagnostic.severity for c in cards(panel)]
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
-    errors = [c.finding for c in cards(panel) if c.finding.severity == "error"]
+    errors = [c.diagnostic for c in cards(panel) if c.diagnostic.severity == "error"]
     assert any("Rank 6" in f.title and "lost" in f.meaning for f in errors)
-    shifted = next(c for c in cards(panel) if c.finding.align_ns)
-    assert shifted.finding.gpu == 3
+    shifted = next(c for c in cards(panel) if c.diagnostic.align_ns)
+    assert shifted.diagnostic.gpu == 3
     with qtbot.waitSignal(panel.align_requested) as asked:
         shifted.buttons[0].click()
     offered = asked.args[0]
     assert list(offered) == [3]
     assert offered[3] == pytest.approx(50_000_000, abs=500_000)
     assert (
-        badges[-1] == badge_of(damaged.findings) == f"{sum(f.severity != 'info' for f in damaged.findings)} !"
+        badges[-1]
+        == badge_of(damaged.diagnostics)
+        == f"{sum(f.severity != 'info' for f in damaged.diagnostics)} !"
     )
 
 
-def test_findings_are_copied_and_saved_as_a_table(damaged, shown, qtbot):
+def test_diagnostics_are_copied_and_saved_as_a_table(damaged, shown, qtbot):
     panel = shown(DiagnosticsPanel(looking_at(damaged)))
     with qtbot.waitSignal(panel.save_requested) as saved:
         panel.save_button.click()
     frame = saved.args[0]
-    assert frame["title"].tolist()[1:] == [f.title for f in damaged.findings]
+    assert frame["title"].tolist()[1:] == [f.title for f in damaged.diagnostics]
     panel.copy_button.click()
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0].split("\t") == ["severity", "title", "meaning", "where"]
@@ -81,7 +83,7 @@ def test_findings_are_copied_and_saved_as_a_table(damaged, shown, qtbot):
 def test_an_aligned_gpu_can_be_put_back(damaged, shown, qtbot):
     aligned = Study(align(damaged.trace, {3: 50_000_000}))
     panel = shown(DiagnosticsPanel(looking_at(aligned)))
-    moved = next(c for c in cards(panel) if "moved by" in c.finding.title)
+    moved = next(c for c in cards(panel) if "moved by" in c.diagnostic.title)
     with qtbot.waitSignal(panel.align_requested) as asked:
         moved.buttons[0].click()
     assert asked.args[0] == {3: -50_000_000}

@@ -111,7 +111,7 @@ def test_a_click_leads_to_the_evidence_on_that_gpu(shown, demo, qtbot):
     assert low <= start < end <= high
 
 
-def test_a_finding_leads_to_its_page(shown, demo):
+def test_a_diagnostic_leads_to_its_page(shown, demo):
     panel = shown(demo)
     assert "idle" in panel.unusual.text()
     panel.show_metric("copies_in_front")

@@ -41,8 +41,8 @@ def test_a_kernel_without_times_is_left_out_and_does_not_move_the_window(opened)
     assert trace.kernels.columns["file_row"].tolist() == [1, 3]
     (note,) = notes(trace)
     assert "row 2: no times (0 to 0 ns); left out" in note
-    (finding,) = [f for f in Study(trace).findings if f.kind == "impossible-rows"]
-    assert (finding.severity, finding.title) == ("warning", note)
+    (diagnostic,) = [f for f in Study(trace).diagnostics if f.kind == "impossible-rows"]
+    assert (diagnostic.severity, diagnostic.title) == ("warning", note)
 
 
 def test_a_kernel_that_starts_at_zero_and_has_a_length_is_one(opened):
@@ -172,7 +172,7 @@ def test_the_demo_with_impossible_rows_has_the_numbers_of_the_sound_one(tmp_path
     odd = DemoOptions(ranks=2, iterations=4, slow_rank=None, oddities=("impossible-rows",))
     damaged = Study(read(make_demo(tmp_path / "odd.sqlite", odd), cache=False))
     assert damaged.trace.window_ns == sound.trace.window_ns
-    found = [f.title for f in damaged.findings if f.kind == "impossible-rows"]
+    found = [f.title for f in damaged.diagnostics if f.kind == "impossible-rows"]
     assert len(found) == 4, found
     parts = [s.parts[0].totals(*s.trace.window_ns) for s in (sound, damaged)]
     assert np.abs(parts[0] - parts[1]).max() < TOO_LONG_NS / 100

@@ -549,9 +549,9 @@ def test_migrations_of_unified_memory_are_the_drivers(load):
     assert sorted(zip(streams, of_driver.tolist(), strict=True)) == [
         ("7", False), ("unified memory", True), ("unified memory", True),
     ]  # fmt: skip
-    findings = {f.title: f.meaning for f in study.findings}
-    assert not any("no launch record" in title for title in findings)
-    assert "Prefetch 1, Coherence 1" in findings["2 page migrations of unified memory, 0.0 MB"]
+    diagnostics = {f.title: f.meaning for f in study.diagnostics}
+    assert not any("no launch record" in title for title in diagnostics)
+    assert "Prefetch 1, Coherence 1" in diagnostics["2 page migrations of unified memory, 0.0 MB"]
     rows = [row for root in build_rows(study) for row in root.walk() if row.kind is RowKind.STREAM]
     assert sorted((row.label, row.detail) for row in rows) == [
         ("Stream 7", ""), ("Unified memory", "page migrations"),

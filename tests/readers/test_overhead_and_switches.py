@@ -66,7 +66,7 @@ def test_newer_profiler_tables_have_types(opened):
 
 
 def test_a_full_command_buffer_is_not_blamed_on_the_profiler(opened):
-    found = Study(opened({CUPTI: overhead(8)})).findings
+    found = Study(opened({CUPTI: overhead(8)})).diagnostics
     assert not [f for f in found if f.kind == "profiler-overhead"]
     (said,) = [f for f in found if f.kind == "cuda-overhead"]
     assert said.severity == "info"
@@ -74,7 +74,7 @@ def test_a_full_command_buffer_is_not_blamed_on_the_profiler(opened):
 
 
 def test_a_flush_is(opened):
-    found = Study(opened({CUPTI: overhead(3)})).findings
+    found = Study(opened({CUPTI: overhead(3)})).diagnostics
     (said,) = [f for f in found if f.kind == "profiler-overhead"]
     assert "The profiler itself took" in said.title
     assert not [f for f in found if f.kind == "cuda-overhead"]

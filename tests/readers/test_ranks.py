@@ -71,7 +71,7 @@ def test_a_guess_says_so(small):
     trace = read(small(two_processes()), cache=False)
     assert ranks(trace) == {100: (0, GUESSED_RANK), 200: (1, GUESSED_RANK)}
     assert [gpu["rank_from"] for gpu in report(Study(trace))["gpus"]] == ["pid order"] * 2
-    assert any(f.title == "The ranks of 2 processes are a guess" for f in Study(trace).findings)
+    assert any(f.title == "The ranks of 2 processes are a guess" for f in Study(trace).diagnostics)
 
 
 def test_mpi_names_processes_without_gpu_rows_too(small):
@@ -80,7 +80,7 @@ def test_mpi_names_processes_without_gpu_rows_too(small):
     host = {NVTX: [nvtx(globalTid=third | 300)]}
     trace = read(small(two_processes(**mpi, **host)), cache=False)
     assert ranks(trace) == {100: (1, "MPI_RANKS"), 200: (0, "MPI_RANKS"), 300: (2, "MPI_RANKS")}
-    assert not any("guess" in f.title for f in Study(trace).findings)
+    assert not any("guess" in f.title for f in Study(trace).diagnostics)
 
 
 def test_a_process_that_mpi_does_not_name_has_no_rank(small):

@@ -82,7 +82,7 @@ def test_what_no_form_has_is_said(small):
     rows = [{"begin": 1, "end": 2, "eventType": 59, "globalTid": exports.MAIN}]
     trace = read(small({KERNELS: USUAL[KERNELS], CALLS: USUAL[CALLS], f"{NVTX}_V2": rows}), cache=False)
     assert any(f"{NVTX}_V2 has no column start" in note for note in trace.notes)
-    warned = [f for f in Study(trace).findings if f.severity == "warning"]
+    warned = [f for f in Study(trace).diagnostics if f.severity == "warning"]
     assert any("has no column start" in f.title for f in warned)
 
 
@@ -118,20 +118,20 @@ def test_tables_that_are_not_read_are_named_with_their_rows(small):
         trace = read(file)
         assert list(trace.unread.items()) == [("GPU_METRICS", 5), ("MPI_OTHER_EVENTS", 3), ("my notes", 1)]
     assert report(Study(trace))["unread"] == dict(trace.unread)
-    (said,) = [f for f in Study(trace).findings if "not read" in f.title]
+    (said,) = [f for f in Study(trace).diagnostics if "not read" in f.title]
     assert said.title == "3 tables of this file are not read"
     assert said.meaning == "GPU_METRICS (5 rows), MPI_OTHER_EVENTS (3 rows), my notes (1 row)."
-    assert not any("Nothing else" in f.meaning for f in Study(trace).findings)
+    assert not any("Nothing else" in f.meaning for f in Study(trace).diagnostics)
 
 
 def test_nothing_else_is_left_out_is_said_of_one_note_alone(small):
     lost = [*USUAL[KERNELS], kernel(start=None)]
     (said,) = [
-        f for f in Study(read(small({**USUAL, KERNELS: lost}))).findings if "without a start" in f.title
+        f for f in Study(read(small({**USUAL, KERNELS: lost}))).diagnostics if "without a start" in f.title
     ]
     assert said.meaning == "Nothing else is left out."
     more = small({**USUAL, KERNELS: lost, "GPU_METRICS": [{"timestamp": 1}]}, name="more.sqlite")
-    (said,) = [f for f in Study(read(more)).findings if "without a start" in f.title]
+    (said,) = [f for f in Study(read(more)).diagnostics if "without a start" in f.title]
     assert said.meaning == ""
 
 

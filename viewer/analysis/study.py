@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from viewer.analysis.launches.projection import Projection
     from viewer.analysis.recording.bounds import Bounds
     from viewer.analysis.recording.clocks import Clock
-    from viewer.analysis.recording.finding import Finding
+    from viewer.analysis.recording.diagnostic import Diagnostic
     from viewer.analysis.stalls.stalls import StallInputs, Stalls
     from viewer.analysis.time.iteration_bounds import Iterations
 
@@ -336,25 +336,25 @@ class Study:
         return clocks(self.launches)
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the recording, worst first (docs/definitions.md, section 10)."""
-        from viewer.analysis.recording.findings import findings
+        from viewer.analysis.recording.diagnostics import diagnostics
 
-        return findings(self.launches, self.classes, self.clocks)
+        return diagnostics(self.launches, self.classes, self.clocks)
 
     @cached_property
     def bounds(self) -> Bounds:
         """Which times are bounds (docs/definitions.md, section 10)."""
         from viewer.analysis.recording.bounds import bounds
 
-        return bounds(self.trace, self.parts, self.findings)
+        return bounds(self.trace, self.parts, self.diagnostics)
 
     @property
     def known_bounds(self) -> Bounds:
-        """The bounds as far as they are known without waiting: lost rows once the findings are."""
+        """The bounds as far as they are known without waiting: lost rows once the diagnostics are."""
         from viewer.analysis.recording.bounds import bounds
 
-        found = self.__dict__.get("findings")
+        found = self.__dict__.get("diagnostics")
         return self._bounds.get(found is not None, lambda: bounds(self.trace, self.parts, found or ()))
 
     def projection(self, mode: Projection) -> pd.DataFrame:

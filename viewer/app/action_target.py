@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDockWidget, QFileDialog, QLineEdit, QMessageBox, 
 
 from viewer import __version__
 from viewer.analysis.recording.alignment import align
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.app import settings as remembered
 from viewer.app.command_palette import CommandPalette
 from viewer.app.comparison import FILES
@@ -268,10 +268,10 @@ class ActionTarget(QObject):
         else:
             self.loader.study(made(study.trace))
 
-    def tell_findings(self, findings: tuple[Finding, ...]) -> None:
-        """Show at once which findings make numbers wrong: lanes look idle where rows were lost."""
-        self.status.show_findings(findings)
-        errors = [f for f in findings if f.severity == "error"]
+    def tell_diagnostics(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        """Show at once which diagnostics make numbers wrong: lanes look idle where rows were lost."""
+        self.status.show_diagnostics(diagnostics)
+        errors = [f for f in diagnostics if f.severity == "error"]
         if errors:
             more = f"  (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             text = f"{errors[0].text}{more}"

@@ -161,7 +161,7 @@ class MainWindow(QMainWindow):
         self.find_bar.left.connect(self.timeline.canvas.setFocus)
         diagnostics = self.findChild(DiagnosticsPanel)
         diagnostics.align_requested.connect(self.target.align)
-        diagnostics.checked.connect(self.target.tell_findings)
+        diagnostics.checked.connect(self.target.tell_diagnostics)
         for dock in self.docks:
             dock.visibilityChanged.connect(self._refresh_soon)
             dock.visibilityChanged.connect(self.dock_tabs.watch)
@@ -170,7 +170,7 @@ class MainWindow(QMainWindow):
             lambda folded: self.settings.set(remembered.DOCKS, "folded" if folded else "open")
         )
         self.status.clicked.connect(lambda: self.target.show_panel(DiagnosticsPanel))
-        state.study_changed.connect(lambda: self.status.show_findings(()))
+        state.study_changed.connect(lambda: self.status.show_diagnostics(()))
 
     def refresh(self) -> None:
         """Enable the commands of menus and tool bar that are possible now."""

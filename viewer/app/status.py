@@ -1,4 +1,4 @@
-"""The status bar: findings, messages about commands, the length in view and hidden rows."""
+"""The status bar: diagnostics, messages about commands, the length in view and hidden rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStatusBar, QToolButton, QWidget
 
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.app.theme_manager import css
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
@@ -22,12 +22,12 @@ _PADDING = 6
 
 
 class StatusBar(QStatusBar):
-    """Shows "1 error, 2 warnings" and the worst finding; at the right the length in view and hidden rows.
+    """Shows "1 error, 2 warnings" and the worst diagnostic; at the right the length in view and hidden rows.
 
     Signals
     -------
     clicked()
-        The user wants to see all findings.
+        The user wants to see all diagnostics.
     """
 
     clicked = Signal()
@@ -49,7 +49,7 @@ class StatusBar(QStatusBar):
         self.addPermanentWidget(self.hidden)
         self.addPermanentWidget(self.length)
         self._theme: Theme = LIGHT
-        self._findings: Sequence[Finding] = ()
+        self._diagnostics: Sequence[Diagnostic] = ()
         state.axis.changed.connect(self._show_length)
         for changed in (state.study_changed, state.selection_changed):
             changed.connect(self.clearMessage)
@@ -64,15 +64,15 @@ class StatusBar(QStatusBar):
     def set_theme(self, theme: Theme) -> None:
         """Set the colours."""
         self._theme = theme
-        self.show_findings(self._findings)
+        self.show_diagnostics(self._diagnostics)
 
-    def show_findings(self, findings: Sequence[Finding]) -> None:
+    def show_diagnostics(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Show the number of errors and warnings, and the worst of them."""
-        self._findings = findings
-        summary = summary_of(findings)
+        self._diagnostics = diagnostics
+        summary = summary_of(diagnostics)
         self.badge.setVisible(bool(summary))
         if summary:
-            worst = findings[0]
+            worst = diagnostics[0]
             colour = self._theme.error if worst.severity == "error" else self._theme.warning
             self.badge.say(f"▲  {summary}   ·   {' '.join(worst.title.split())}")
             self.badge.setToolTip(tip(f"{worst.title}\n{worst.meaning}"))

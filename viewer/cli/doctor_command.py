@@ -30,7 +30,7 @@ TITLE_WIDTH = 16
 
 
 def print_doctor(trace: Path | None) -> int:
-    """Print the versions, the renderer and the nsys of this machine; with a trace, its findings.
+    """Print the versions, the renderer and the nsys of this machine; with a trace, its diagnostics.
 
     Returns
     -------
@@ -131,5 +131,5 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
     for process in trace.processes:
         if process.rank is not None:
             yield "rank", f"{process.rank}: {process.name} [{process.pid}], by {process.rank_from}"
-    for finding in study.findings:
-        yield finding.severity, finding.text
+    for diagnostic in study.diagnostics:
+        yield diagnostic.severity, diagnostic.text

@@ -116,11 +116,11 @@ def _gpus(gpus: list[dict[str, Any]]) -> FittedTable | Text:
 def _doubt(recording: list[dict[str, Any]], gpu: dict[str, Any]) -> str:
     """Return which faults of the recording make a GPU's numbers wrong, "" if none does."""
     return "; ".join(
-        finding["title"]
-        for finding in recording
-        if finding["severity"] == "error"
-        and finding["pid"] == gpu["pid"]
-        and finding["device"] in (None, gpu["device"])
+        diagnostic["title"]
+        for diagnostic in recording
+        if diagnostic["severity"] == "error"
+        and diagnostic["pid"] == gpu["pid"]
+        and diagnostic["device"] in (None, gpu["device"])
     )
 
 
@@ -213,7 +213,7 @@ def _summary_tables(study: Study, measured: Summary) -> Iterable[Text | FittedTa
     yield Text(f"\nSummary: {scope.what}{'' if scope.is_steady else ' (not steady)'}", style="bold")
     yield from (Text(note) for note in measured.notes if note not in scope.notes)
     yield from (Text(f"Unreliable: {doubt.text}", style="yellow") for doubt in measured.doubts)
-    yield from (Text(f"Not sure: {caution.text}", style="yellow") for caution in cautions(study.findings))
+    yield from (Text(f"Not sure: {caution.text}", style="yellow") for caution in cautions(study.diagnostics))
     for section in SECTIONS:
         for band in section_tables(measured, section, each=False):
             yield from map(_console_table, band)

@@ -125,7 +125,9 @@ def doubts(view: View) -> Iterator[str]:
     """
     study, shown = view.study, _processes(view)
     gpus = {gpu.index for gpu in study.trace.gpus if gpu.process in shown}
-    errors = [f.title for f in study.findings if f.severity == "error" and (f.gpu is None or f.gpu in gpus)]
+    errors = [
+        f.title for f in study.diagnostics if f.severity == "error" and (f.gpu is None or f.gpu in gpus)
+    ]
     yield from (f"{title.rstrip('.')}." for title in errors[:_MOST_DOUBTS])
     if (more := len(errors) - _MOST_DOUBTS) > 0:
         yield f"Diagnostics has {counted(more, 'more error')}."

@@ -53,7 +53,7 @@ figcaption { color: var(--soft); font-size: 12.5px; }
 .bar { display: flex; height: 15px; width: 360px; border-radius: 2px; overflow: hidden; }
 .key { display: inline-block; width: 10px; height: 10px; margin: 0 5px 0 14px; border: 1px solid #0001; }
 .error { border-left: 3px solid #b42318; } .warning { border-left: 3px solid #b45309; }
-.info { border-left: 3px solid var(--line); } .finding { padding: 2px 0 2px 10px; margin: 8px 0; }
+.info { border-left: 3px solid var(--line); } .diagnostic { padding: 2px 0 2px 10px; margin: 8px 0; }
 dt { font-weight: 500; margin-top: 8px; } dd { margin: 0 0 0 0; color: var(--soft); max-width: 90ch; }
 @media print { body { max-width: none; padding: 0; font-size: 11px; } h2 { break-after: avoid; }
   tr, figure { break-inside: avoid; } .scroll { overflow: visible; } }

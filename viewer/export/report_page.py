@@ -11,7 +11,7 @@ import pandas as pd
 
 from viewer import __version__, definitions
 from viewer.analysis.core.classify import CLASS_LABELS
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.stalls.words import cause_text
@@ -63,7 +63,7 @@ class ReportFacts:
     scope: Scope
     summary: Summary | None
     stalls: Stalls | None
-    findings: tuple[Finding, ...]
+    diagnostics: tuple[Diagnostic, ...]
     measurements: tuple[Measurement, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -97,7 +97,7 @@ def report_facts(
         scope or study.default_scope(iterations),
         summary(study, iterations, scope=scope) if has_gpus else None,
         study.stalls(marker) if has_gpus else None,
-        study.findings,
+        study.diagnostics,
         tuple(measurements),
         tuple(notes),
     )
@@ -155,10 +155,10 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 
 def _attention(facts: ReportFacts) -> str:
     """Return the section on what the numbers omit, what makes them wrong, and which are unusual."""
-    wrong = [*(f for f in facts.findings if f.severity == "error"), *cautions(facts.findings)]
+    wrong = [*(f for f in facts.diagnostics if f.severity == "error"), *cautions(facts.diagnostics)]
     unusual = facts.summary.unusual if facts.summary else ()
     lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]
-    lines += [_finding(f) for f in wrong]
+    lines += [_diagnostic(f) for f in wrong]
     if unusual:
         frame = pd.DataFrame(
             {
@@ -336,15 +336,14 @@ def _lists(facts: ReportFacts) -> str:
 
 
 def _diagnostics(facts: ReportFacts) -> str:
-    return html.section("Diagnostics", "diagnostics", *(_finding(f) for f in facts.findings))
+    return html.section("Diagnostics", "diagnostics", *(_diagnostic(f) for f in facts.diagnostics))
 
 
-def _finding(finding: Finding) -> str:
-    title = html.escaped(without_people(finding.title))
-    meaning = html.escaped(without_people(finding.meaning))
-    return (
-        f'<div class="finding {finding.severity}"><b>{title}</b><br><span class="soft">{meaning}</span></div>'
-    )
+def _diagnostic(diagnostic: Diagnostic) -> str:
+    title = html.escaped(without_people(diagnostic.title))
+    meaning = html.escaped(without_people(diagnostic.meaning))
+    text = f'<b>{title}</b><br><span class="soft">{meaning}</span>'
+    return f'<div class="diagnostic {diagnostic.severity}">{text}</div>'
 
 
 def _definitions(facts: ReportFacts) -> str:

@@ -1,4 +1,4 @@
-"""The Diagnostics dock: the findings about a recording, worst first, and what they mean for its numbers."""
+"""The Diagnostics dock: what is wrong with a recording, worst first, and what it means for numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.study import Study
 from viewer.drawing.spreadsheet import csv_text
 from viewer.drawing.theme import Theme
@@ -43,15 +43,15 @@ _RECORDED = {
 }
 
 
-def badge_of(findings: Sequence[Finding]) -> str:
+def badge_of(diagnostics: Sequence[Diagnostic]) -> str:
     """Return "2 !" for two things that make numbers wrong or doubtful, "" for none."""
-    count = sum(f.severity != "info" for f in findings)
+    count = sum(f.severity != "info" for f in diagnostics)
     return f"{count} !" if count else ""
 
 
-def summary_of(findings: Sequence[Finding]) -> str:
+def summary_of(diagnostics: Sequence[Diagnostic]) -> str:
     """Return "1 error, 2 warnings", "" for neither."""
-    counted = [(sum(f.severity == s for f in findings), s) for s in ("error", "warning")]
+    counted = [(sum(f.severity == s for f in diagnostics), s) for s in ("error", "warning")]
     return ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counted if n)
 
 
@@ -67,14 +67,14 @@ def recorded_text(study: Study) -> str:
 
 
 class DiagnosticsPanel(Panel):
-    """Lists the findings of `Study.findings`, each with the actions that help.
+    """Lists the diagnostics of `Study.diagnostics`, each with the actions that help.
 
     Signals
     -------
     align_requested(object)
         {GPU: ns to add to its times}: align these GPUs, or undo that.
     checked(object)
-        The findings of the open trace, a tuple, worst first; sent when they are known.
+        The diagnostics of the open trace, a tuple, worst first; sent when they are known.
     """
 
     title = "Diagnostics"
@@ -83,7 +83,7 @@ class DiagnosticsPanel(Panel):
 
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
-        self.findings: tuple[Finding, ...] | None = None
+        self.diagnostics: tuple[Diagnostic, ...] | None = None
         self._worker = Worker(self)
         self.head = PlainLabel()
         self.head.setObjectName("soft")
@@ -100,7 +100,7 @@ class DiagnosticsPanel(Panel):
         top.addWidget(self.copy_button)
         top.addWidget(self.save_button)
         self.area = QScrollArea()
-        self.area.setAccessibleName("Findings about the recording")
+        self.area.setAccessibleName("Diagnostics about the recording")
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -112,16 +112,16 @@ class DiagnosticsPanel(Panel):
         self._check()
 
     def refresh(self) -> None:
-        """Show the findings of the trace."""
+        """Show the diagnostics of the trace."""
         study = self.state.study
         if study is None:
             self.show_empty("Open a trace to see whether its recording can be trusted.")
             return
-        if self.findings is None:
+        if self.diagnostics is None:
             self.show_empty("Checking the recording…")
             return
         self.show_empty("")
-        self.offered = {f.gpu: f.align_ns for f in self.findings if f.align_ns and f.gpu is not None}
+        self.offered = {f.gpu: f.align_ns for f in self.diagnostics if f.align_ns and f.gpu is not None}
         self.align_all.setVisible(len(self.offered) > 1)
         self.head.setText(recorded_text(study))
         page = QWidget()
@@ -131,85 +131,85 @@ class DiagnosticsPanel(Panel):
         for gpu in study.trace.gpus:
             if gpu.aligned_ns:
                 column.addWidget(self._aligned(gpu.index, gpu.aligned_ns))
-        if not any(f.severity != "info" for f in self.findings):
+        if not any(f.severity != "info" for f in self.diagnostics):
             column.addWidget(PlainLabel("Nothing is wrong with this recording."))
-        for finding in self.findings:
-            column.addWidget(FindingCard(finding, self.theme, self._actions(finding)))
+        for diagnostic in self.diagnostics:
+            column.addWidget(DiagnosticCard(diagnostic, self.theme, self._actions(diagnostic)))
         column.addStretch()
         self.area.setWidget(page)
 
     def copy(self) -> None:
-        """Copy all findings as tab-separated text with a header."""
+        """Copy all diagnostics as tab-separated text with a header."""
         QGuiApplication.clipboard().setText(csv_text(self.frame(), "\t"))
 
     def frame(self) -> pd.DataFrame:
-        """Return `severity`, `title`, `meaning` and `where` of all findings, after what was recorded."""
+        """Return `severity`, `title`, `meaning` and `where` of all diagnostics, after what was recorded."""
         rows: list[tuple[str, str, str, str]] = [("info", self.head.text(), "", "")]
-        rows += [(f.severity, f.title, f.meaning, f.where) for f in self.findings or ()]
+        rows += [(f.severity, f.title, f.meaning, f.where) for f in self.diagnostics or ()]
         return pd.DataFrame(rows, columns=["severity", "title", "meaning", "where"])
 
     def _check(self) -> None:
         """Check the trace in a background thread, also while the panel is hidden."""
-        self.findings = None
+        self.diagnostics = None
         self.badge_changed.emit("")
         if (study := self.state.study) is None or not study.loading.is_complete:
             self._worker.cancel()
         else:
-            self._worker.start(lambda _: study.findings, self._take, background=True)
+            self._worker.start(lambda _: study.diagnostics, self._take, background=True)
 
-    def _take(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
-        self.badge_changed.emit(badge_of(findings))
-        self.checked.emit(findings)
+    def _take(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.diagnostics = diagnostics
+        self.badge_changed.emit(badge_of(diagnostics))
+        self.checked.emit(diagnostics)
         self.invalidate()
 
     def _aligned(self, gpu: int, ns: int) -> QWidget:
         assert self.state.study is not None
         label = self.state.study.trace.gpu_label(gpu)
-        note = Finding(
+        note = Diagnostic(
             "aligned",
             "info",
             f"{label} is moved by {ns / 1e6:+,.3f} ms",
             "Its times differ from the file's by that much wherever they appear.",
         )
         back = ("Put back", lambda: self.align_requested.emit({gpu: -ns}))
-        return FindingCard(note, self.theme, [back])
+        return DiagnosticCard(note, self.theme, [back])
 
-    def _actions(self, finding: Finding) -> list[tuple[str, Callable[[], object]]]:
+    def _actions(self, diagnostic: Diagnostic) -> list[tuple[str, Callable[[], object]]]:
         buttons: list[tuple[str, Callable[[], object]]] = []
-        if finding.align_ns and finding.gpu is not None:
-            gpu, ns = finding.gpu, finding.align_ns
+        if diagnostic.align_ns and diagnostic.gpu is not None:
+            gpu, ns = diagnostic.gpu, diagnostic.align_ns
             buttons.append(
                 (f"Align this GPU by {ns / 1e6:+,.3f} ms", lambda: self.align_requested.emit({gpu: ns}))
             )
-        if finding.gpu is not None or finding.time_ns is not None:
-            buttons.append(("Show", lambda: self._show(finding)))
+        if diagnostic.gpu is not None or diagnostic.time_ns is not None:
+            buttons.append(("Show", lambda: self._show(diagnostic)))
         return buttons
 
-    def _show(self, finding: Finding) -> None:
-        if finding.gpu is not None:
-            reveal_gpu(self.state, finding.gpu)
-        if finding.time_ns is not None:
+    def _show(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.gpu is not None:
+            reveal_gpu(self.state, diagnostic.gpu)
+        if diagnostic.time_ns is not None:
             start, end = self.state.axis.window
             half = (end - start) // 2
-            self.state.axis.go(finding.time_ns - half, finding.time_ns - half + end - start)
+            self.state.axis.go(diagnostic.time_ns - half, diagnostic.time_ns - half + end - start)
 
 
-class FindingCard(QFrame):
-    """One finding: a sign, its title, what it means, and buttons."""
+class DiagnosticCard(QFrame):
+    """One diagnostic: a sign, its title, what it means, and buttons."""
 
     def __init__(
-        self, finding: Finding, theme: Theme, actions: Sequence[tuple[str, Callable[[], object]]]
+        self, diagnostic: Diagnostic, theme: Theme, actions: Sequence[tuple[str, Callable[[], object]]]
     ) -> None:
         super().__init__()
-        self.finding = finding
-        self.setAccessibleName(f"{finding.severity}: {finding.title}")
+        self.diagnostic = diagnostic
+        self.setAccessibleName(f"{diagnostic.severity}: {diagnostic.title}")
         colours = {"error": theme.error, "warning": theme.warning, "info": theme.text_faint}
-        sign = PlainLabel(SIGNS[finding.severity])
-        sign.setStyleSheet(f"color: #{colours[finding.severity] & 0xFFFFFF:06x};")
+        sign = PlainLabel(SIGNS[diagnostic.severity])
+        sign.setStyleSheet(f"color: #{colours[diagnostic.severity] & 0xFFFFFF:06x};")
         sign.setFixedWidth(18)
-        title, meaning = PlainLabel(finding.title), PlainLabel(finding.meaning)
-        if finding.severity != "info":
+        title, meaning = PlainLabel(diagnostic.title), PlainLabel(diagnostic.meaning)
+        if diagnostic.severity != "info":
             title.setFont(font(TITLE_PX, STRONG))
         meaning.setObjectName("soft")
         texts = QVBoxLayout()
@@ -219,7 +219,7 @@ class FindingCard(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             texts.addWidget(label)
-        if not finding.meaning:
+        if not diagnostic.meaning:
             meaning.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 5, 0, 5)
@@ -235,6 +235,6 @@ class FindingCard(QFrame):
         more.setText("?")
         more.setAutoRaise(True)
         more.setToolTip("What does this mean?")
-        more.setAccessibleName(f"What does this mean: {finding.title}")
-        more.clicked.connect(lambda: show_definitions(self, f"finding.{finding.kind}"))
+        more.setAccessibleName(f"What does this mean: {diagnostic.title}")
+        more.clicked.connect(lambda: show_definitions(self, f"diagnostic.{diagnostic.kind}"))
         row.addWidget(more, 0, Qt.AlignmentFlag.AlignTop)

@@ -194,8 +194,8 @@ class SummaryPanel(Panel):
         self.notes.setText("   ".join(shown.notes))
         self.notes.setToolTip(tip("\n".join(shown.notes)))
         self.notes.setVisible(bool(shown.notes))
-        # The summary was taken with the findings, so that they are there already.
-        unsure = [*shown.doubts, *(cautions(self.state.study.findings) if self.state.study else ())]
+        # The summary was taken with the diagnostics, so that they are there already.
+        unsure = [*shown.doubts, *(cautions(self.state.study.diagnostics) if self.state.study else ())]
         self.doubts.setText("   ".join(f.title for f in unsure))
         self.doubts.setToolTip(tip("\n".join(f.text for f in unsure)))
         self.doubts.setVisible(bool(unsure))

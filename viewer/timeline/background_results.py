@@ -1,4 +1,4 @@
-"""BackgroundResults: collectives, findings, stalls and late ranks, computed after a trace opens."""
+"""BackgroundResults: collectives, diagnostics, stalls and late ranks, computed after a trace opens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.collectives.stream_uses import StreamUse, stream_uses
-from viewer.analysis.recording.finding import Finding
-from viewer.analysis.recording.findings import lost_gpus
+from viewer.analysis.recording.diagnostic import Diagnostic
+from viewer.analysis.recording.diagnostics import lost_gpus
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.late_notes import LateNote, late_notes_of
@@ -20,7 +20,7 @@ from viewer.state.jobs import Worker
 
 
 class BackgroundResults(QObject):
-    """Collectives, findings, stalls and late ranks of the open trace, each None or empty until computed.
+    """Collectives, diagnostics, stalls and late ranks of the open trace, each None or empty until computed.
 
     Signals
     -------
@@ -108,8 +108,8 @@ class BackgroundResults(QObject):
         return self.doubts.of(row)
 
 
-def _text(finding: Finding) -> str:
-    return f"{finding.title}\n{finding.meaning}"
+def _text(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.title}\n{diagnostic.meaning}"
 
 
 @dataclass(frozen=True)
@@ -142,16 +142,16 @@ class Doubts:
 
 
 def doubts_of(study: Study) -> Doubts:
-    """Return the rows that the findings of a trace make doubtful."""
+    """Return the rows that the diagnostics of a trace make doubtful."""
     gpus: dict[int, str] = {}
     processes: dict[int, str] = {}
-    for finding in study.findings:
-        text = _text(finding)
-        concerned = [finding.gpu] if finding.spoils and finding.gpu is not None else []
-        if finding.process is not None:
-            concerned = [gpu.index for gpu in study.trace.gpus_of(finding.process)]
+    for diagnostic in study.diagnostics:
+        text = _text(diagnostic)
+        concerned = [diagnostic.gpu] if diagnostic.spoils and diagnostic.gpu is not None else []
+        if diagnostic.process is not None:
+            concerned = [gpu.index for gpu in study.trace.gpus_of(diagnostic.process)]
             if not concerned:
-                processes[finding.process] = text
+                processes[diagnostic.process] = text
         for gpu in concerned:
             gpus[gpu] = f"{gpus[gpu]}\n{text}" if gpu in gpus else text
-    return Doubts(gpus, processes, lost_gpus(study.trace, study.findings))
+    return Doubts(gpus, processes, lost_gpus(study.trace, study.diagnostics))

@@ -31,7 +31,7 @@ def gpu_of(study, rank):
 def test_a_shifted_clock_is_said_with_what_aligns_it(shifted):
     study, shift = shifted
     gpu = gpu_of(study, 2)
-    told = [f for f in study.findings if f.align_ns is not None]
+    told = [f for f in study.diagnostics if f.align_ns is not None]
     assert [f.gpu for f in told] == [gpu]
     assert told[0].severity == "error"
     assert ("early" if shift < 0 else "late") in told[0].title
@@ -49,7 +49,7 @@ def test_after_the_alignment_collectives_overlap_and_it_is_marked(shifted):
     assert aligned.trace.gpus[gpu].aligned_ns == by_ns[gpu]
     assert aligned.trace.gpu_label(gpu).endswith("(aligned)")
     assert any("are moved by" in note for note in aligned.trace.notes)
-    said = [f for f in aligned.findings if f.gpu == gpu]
+    said = [f for f in aligned.diagnostics if f.gpu == gpu]
     assert [f.severity for f in said] == ["warning"]
     assert offsets_of(aligned) == {}
 
@@ -97,7 +97,7 @@ def damaged(shared, shared_trace, tmp_path, monkeypatch):
 @pytest.mark.parametrize("shift", [-50 * MS, 19 * MS, -1_800 * MS])
 def test_a_real_trace_with_a_shifted_clock(damaged, shift):
     study = damaged("torchrun-2xh100-nccl", "--shift", f"145:{shift}")
-    told = [f for f in study.findings if f.align_ns is not None]
+    told = [f for f in study.diagnostics if f.align_ns is not None]
     assert [study.trace.processes[study.trace.gpus[f.gpu].process].pid for f in told] == [145]
     assert abs(told[0].align_ns + shift) < 500_000
     aligned = Study(align(study.trace, offsets_of(study)))
@@ -107,7 +107,7 @@ def test_a_real_trace_with_a_shifted_clock(damaged, shift):
 @pytest.mark.parametrize("share", ["1.0", "0.99"])
 def test_a_real_trace_with_a_lost_rank(damaged, share):
     study = damaged("torchrun-2xh100-nccl", "--lose", f"145:{share}")
-    told = [f for f in study.findings if f.severity == "error"]
+    told = [f for f in study.diagnostics if f.severity == "error"]
     assert len(told) == 1
     lost = next(p.index for p in study.trace.processes if p.pid == 145)
     assert told[0].where == study.trace.process_label(lost)

@@ -68,11 +68,11 @@ def test_a_sound_trace_has_no_bounds(demo_of, options):
     assert not any(gpu["bounds"] for gpu in report(study)["gpus"])
 
 
-def test_lost_rows_are_known_once_the_findings_are(demo_of):
+def test_lost_rows_are_known_once_the_diagnostics_are(demo_of):
     sound = demo_of(iterations=3, lose={2: 0.05})
     fresh = Study(sound.trace, sound.rules)
     assert fresh.known_bounds.idle == frozenset()
-    assert fresh.findings
+    assert fresh.diagnostics
     assert fresh.known_bounds == fresh.bounds == sound.bounds
 
 
@@ -84,5 +84,5 @@ def headers(study):
 def test_headers_of_rows_mark_bounds(demo_of):
     assert [figures[1][:1] for figures in headers(graphs_on_the_first())] == ["≥", "0"]
     lost = demo_of(iterations=3, lose={2: 0.05})
-    assert lost.findings
+    assert lost.diagnostics
     assert [busy.startswith("≥ ") for busy, _ in headers(lost)] == [number == 2 for number in range(8)]

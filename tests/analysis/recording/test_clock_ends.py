@@ -16,7 +16,7 @@ def apart(study):
 
 
 def found(study, *kinds):
-    return [finding for finding in study.findings if finding.kind in kinds]
+    return [diagnostic for diagnostic in study.diagnostics if diagnostic.kind in kinds]
 
 
 @pytest.mark.parametrize("shift", [{3: 30_000}, {3: -12_000}, {5: 70_000}, {2: 40_000, 5: -90_000}])

@@ -6,14 +6,14 @@ from contextlib import closing
 import pytest
 
 from tests.analysis.make import TraceMaker
-from viewer.analysis.recording.findings import lost_gpus
+from viewer.analysis.recording.diagnostics import lost_gpus
 from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
 
 
 def found(study, kind):
-    return [finding for finding in study.findings if finding.kind == kind]
+    return [diagnostic for diagnostic in study.diagnostics if diagnostic.kind == kind]
 
 
 def launched(count=400, lost=(), every_ns=1_000, latency_ns=50_000, last=10**12, **changes):
@@ -32,7 +32,7 @@ def test_a_loss_of_half_a_percent_is_noticed_on_its_rank_alone(demo_of, share, i
     study = demo_of(lose={2: share} if share else {})
     lost = found(study, "lost-rows")
     assert [f.where for f in lost] == ["Rank 2"] * is_lost
-    assert lost_gpus(study.trace, study.findings) == frozenset({2} if is_lost else ())
+    assert lost_gpus(study.trace, study.diagnostics) == frozenset({2} if is_lost else ())
     assert found(study, "cut-at-end") == []
     if is_lost:
         assert "not because it was idle" in lost[0].meaning
@@ -139,7 +139,7 @@ def test_a_range_that_goes_on_while_the_calls_have_stopped_shows_that_rows_were_
     (lost,) = found(study, "stopped-calls")
     assert "“step #” goes on 6 times" in lost.title
     assert (lost.severity, lost.process, lost.time_ns) == ("error", 0, 132_200)
-    assert lost_gpus(study.trace, study.findings) == frozenset({0})
+    assert lost_gpus(study.trace, study.diagnostics) == frozenset({0})
     (lost,) = found(Study(ranges_with_calls(20, 8, 11).trace()), "stopped-calls")
     assert "goes on 3 times" in lost.title
 
@@ -160,5 +160,5 @@ def test_ranges_that_held_no_calls_before_or_come_once_more_are_no_loss():
 def test_clean_jobs_have_lost_nothing(demo_of):
     for options in ({}, {"clean": True}, {"like": "distca"}, {"fault": "tiny-kernels"}, {"fault": "item"}):
         study = demo_of(**options)
-        assert not [f for f in study.findings if f.severity == "error"], options
+        assert not [f for f in study.diagnostics if f.severity == "error"], options
         assert not found(study, "cut-at-end"), options

@@ -218,7 +218,7 @@ def test_groups_gather_what_is_alike():
     assert groups["text"].iloc[0] == "4 idle stalls of 4.010 ms, waiting, inside load batch #"
 
 
-def test_finding_a_stall_by_its_place():
+def test_diagnostic_a_stall_by_its_place():
     found = stalls_of(TraceMaker().kernel(0, 10 * US).kernel(30 * US, 40 * US).kernel(80 * US, 90 * US))
     assert [found.exactly(a * US, b * US) for a, b in ((10, 30), (40, 80), (10, 80), (41, 80))] == [
         0, 1, None, None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from viewer.analysis.recording.finding import Finding
-from viewer.analysis.recording.findings import lost_gpus
+from viewer.analysis.recording.diagnostic import Diagnostic
+from viewer.analysis.recording.diagnostics import lost_gpus
 from viewer.analysis.time.time_breakdown import TimeBreakdown
 from viewer.trace import Trace
 
@@ -52,7 +52,7 @@ class Bounds:
         return tuple(lines)
 
 
-def bounds(trace: Trace, parts: Sequence[TimeBreakdown], findings: Iterable[Finding]) -> Bounds:
+def bounds(trace: Trace, parts: Sequence[TimeBreakdown], diagnostics: Iterable[Diagnostic]) -> Bounds:
     """Return which times of which GPUs are bounds."""
     exposed = frozenset(gpu for gpu, of_gpu in enumerate(parts) if of_gpu.has_graphs)
-    return Bounds(exposed, lost_gpus(trace, findings))
+    return Bounds(exposed, lost_gpus(trace, diagnostics))

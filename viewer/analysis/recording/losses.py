@@ -15,7 +15,7 @@ from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.launches.attribution import Indices, Mask
 from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.clocks import Clock
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
 
@@ -30,7 +30,7 @@ _LAUNCHES = re.compile(r"cu(da)?Launch(?!HostFunc)")
 _BEGIN_CAPTURE, _END_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
 
 
-def lost_rows(launches: Launches, clocks: Sequence[Clock]) -> Iterator[Finding]:
+def lost_rows(launches: Launches, clocks: Sequence[Clock]) -> Iterator[Diagnostic]:
     """Yield the processes of which rows were lost, and those whose last launches had not run yet.
 
     `clocks` has one per GPU: a shifted one is set right before its times are compared with the calls'.
@@ -196,7 +196,7 @@ def _cut(launches: Launches, clocks: Sequence[Clock], process: int, start: Int64
     return np.asarray((start > min(last)) & (start >= end - latency) & (start <= end + _AFTER_THE_ROWS_NS))
 
 
-def _lost(trace: Trace, process: int, launched: _Launched) -> Iterator[Finding]:
+def _lost(trace: Trace, process: int, launched: _Launched) -> Iterator[Diagnostic]:
     where = trace.process_label(process)
     expected = ~launched.is_cut
     missing = launched.start_ns[expected & ~launched.has_row]
@@ -204,7 +204,7 @@ def _lost(trace: Trace, process: int, launched: _Launched) -> Iterator[Finding]:
     if len(missing) >= LOST_LEAST and len(missing) >= LOST_SHARE * count:
         with_row = count - len(missing)
         since = f"from {missing[0] / 1e9:,.3f} to {missing[-1] / 1e9:,.3f} s"
-        yield Finding(
+        yield Diagnostic(
             "lost-rows",
             "error",
             f"{where}: {count:,} kernel launches, but kernels for {with_row:,} of them "
@@ -218,7 +218,7 @@ def _lost(trace: Trace, process: int, launched: _Launched) -> Iterator[Finding]:
             process=process,
         )
     if cut >= LOST_LEAST and cut >= LOST_SHARE * len(launched.start_ns):
-        yield Finding(
+        yield Diagnostic(
             "cut-at-end",
             "info",
             f"{where}: its last {cut:,} kernel launches had not run when the recording ended",

@@ -1,4 +1,4 @@
-"""Findings that the recording itself contains: nsys's messages, what was not read and not recorded."""
+"""Diagnostics that the recording itself contains: nsys's messages, what was not read and not recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from viewer.analysis.recording.alignment import ALIGNED
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.printable import counted
 from viewer.trace import GPU_KINDS, Trace
 from viewer.trace.model import GUESSED_RANK, IMPOSSIBLE
@@ -32,7 +32,7 @@ _WITHOUT = {
 }
 
 
-def about_recording(trace: Trace) -> Iterator[Finding]:
+def about_recording(trace: Trace) -> Iterator[Diagnostic]:
     """Yield nsys's own messages, notes about reading the file, unread tables, and what was not recorded."""
     yield from _of_nsys(trace)
     yield from _reading(trace)
@@ -40,11 +40,11 @@ def about_recording(trace: Trace) -> Iterator[Finding]:
     yield from _guessed_ranks(trace)
     for what, meaning in _WITHOUT.items():
         if what not in trace.session.recorded:
-            yield Finding("not-recorded", "info", f"Not recorded: {what.replace('-', ' ')}", meaning)
+            yield Diagnostic("not-recorded", "info", f"Not recorded: {what.replace('-', ' ')}", meaning)
 
 
-def _of_nsys(trace: Trace) -> Iterator[Finding]:
-    """Yield nsys's warnings and errors, equal ones once; those that concern no number as one finding."""
+def _of_nsys(trace: Trace) -> Iterator[Diagnostic]:
+    """Yield nsys's warnings and errors, equal ones once; those that concern no number as one diagnostic."""
     rows = trace.diagnostics
     rows = rows[rows["severity"].isin(["error", "warning"])]
     folded: dict[str, int] = {}
@@ -56,7 +56,7 @@ def _of_nsys(trace: Trace) -> Iterator[Finding]:
             folded[first] = folded.get(first, 0) + len(equal)
             continue
         times = f" ({len(equal)} times)" if len(equal) > 1 else ""
-        yield Finding(
+        yield Diagnostic(
             "reported-by-nsys",
             "error" if severity == "error" else "warning",
             f"{line}{times}",
@@ -65,7 +65,7 @@ def _of_nsys(trace: Trace) -> Iterator[Finding]:
         )
     if folded:
         title = f"{counted(sum(folded.values()), 'message')} of nsys on what no number here needs"
-        yield Finding(
+        yield Diagnostic(
             "of-no-concern", "info", title, " ".join(s if s.endswith("?") else f"{s}." for s in folded)
         )
 
@@ -76,21 +76,21 @@ def _concerns_nothing(trace: Trace, text: str) -> bool:
     return bool(_NO_CONCERN.search(text))
 
 
-def _reading(trace: Trace) -> Iterator[Finding]:
+def _reading(trace: Trace) -> Iterator[Diagnostic]:
     """Yield the reader's notes about opening the file."""
     notes = [note for note in trace.notes if not note.startswith(ALIGNED)]
     for note in notes:
         if f": {IMPOSSIBLE}: " in note:
-            yield Finding("impossible-rows", "warning", note, _IMPOSSIBLE)
+            yield Diagnostic("impossible-rows", "warning", note, _IMPOSSIBLE)
         elif "schema" in note or "has no column" in note:
-            yield Finding("newer-schema", "warning", note, "What a newer schema has renamed is not shown.")
+            yield Diagnostic("newer-schema", "warning", note, "What a newer schema has renamed is not shown.")
         else:
             only = len(notes) == 1 and not trace.unread
-            yield Finding("reader-note", "info", note, "Nothing else is left out." if only else "")
+            yield Diagnostic("reader-note", "info", note, "Nothing else is left out." if only else "")
 
 
-def _unread(trace: Trace) -> Iterator[Finding]:
-    """Yield the tables that have rows and are not read, with their counts, as one finding."""
+def _unread(trace: Trace) -> Iterator[Diagnostic]:
+    """Yield the tables that have rows and are not read, with their counts, as one diagnostic."""
     if not trace.unread:
         return
     named = {name: rows for name, rows in trace.unread.items() if not name.startswith(_NAMES_OF_CODES)}
@@ -99,13 +99,13 @@ def _unread(trace: Trace) -> Iterator[Finding]:
         parts.append(f"{counted(codes, 'table')} that only name codes ({_NAMES_OF_CODES}*)")
     are = "is" if len(trace.unread) == 1 else "are"
     title = f"{counted(len(trace.unread), 'table')} of this file {are} not read"
-    yield Finding("unread-tables", "info", title, f"{', '.join(parts)}.")
+    yield Diagnostic("unread-tables", "info", title, f"{', '.join(parts)}.")
 
 
-def _guessed_ranks(trace: Trace) -> Iterator[Finding]:
+def _guessed_ranks(trace: Trace) -> Iterator[Diagnostic]:
     guessed = sum(process.rank_from == GUESSED_RANK for process in trace.processes)
     if guessed:
-        yield Finding(
+        yield Diagnostic(
             "guessed-ranks",
             "info",
             "The rank of 1 process is a guess"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from viewer.analysis.launches.attribution import Indices, ranges_of
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.recording.losses import calls_of
 from viewer.trace import Trace
 from viewer.trace.events import Int64
@@ -22,7 +22,7 @@ _LEAST_BEFORE, _LEAST_WITHOUT, _WITH_CALLS = 3, 2, 0.9
 """A range with at least so many instances that hold calls, nearly all of them, and so many without."""
 
 
-def stopped_calls(trace: Trace) -> Iterator[Finding]:
+def stopped_calls(trace: Trace) -> Iterator[Diagnostic]:
     """Yield the processes whose CUDA calls stop while a range goes on that held some before."""
     for process in trace.processes:
         calls = calls_of(trace, process.index)
@@ -30,8 +30,8 @@ def stopped_calls(trace: Trace) -> Iterator[Finding]:
             yield found
 
 
-def _stopped(trace: Trace, process: int, calls: Indices) -> Finding | None:
-    """Return the finding of a process: its last stop, else that in one of its longest gaps between calls."""
+def _stopped(trace: Trace, process: int, calls: Indices) -> Diagnostic | None:
+    """Return the diagnostic of a process: its last stop, else that in one of its longest gaps."""
     api = trace.api
     # Over all threads: another thread of the process may go on calling where one stops.
     start = np.sort(api.start_ns[calls])
@@ -85,10 +85,10 @@ def _repeats_without(
     return list(texts)[most], int(in_gap[most])
 
 
-def _goes_on(trace: Trace, process: int, low: int, high: int, name: str, times: int) -> Finding:
+def _goes_on(trace: Trace, process: int, low: int, high: int, name: str, times: int) -> Diagnostic:
     where = trace.process_label(process)
     until = "to the end" if high == np.iinfo(np.int64).max else f"to {high / 1e9:,.3f} s"
-    return Finding(
+    return Diagnostic(
         "stopped-calls",
         "error",
         f"{where}: its CUDA calls stop at {low / 1e9:,.3f} s, but its range “{name}” goes on {times:,} times",

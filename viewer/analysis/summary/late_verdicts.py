@@ -107,7 +107,7 @@ def longer_verdict(
             # is the bound.
             bound = max(bound, excess * (len(comparison.gpus) - len(comparison.longer)))
     # Whom others wait for is not known of a GPU whose collectives are not matched, or whose clock is off.
-    off = {f.gpu for f in study.findings if f.kind in CLOCK_FINDINGS}
+    off = {f.gpu for f in study.diagnostics if f.kind in CLOCK_FINDINGS}
     known = bool(caused.sets[list(gpus)].all()) and not off & set(gpus)
     if study.collectives.is_pipeline:
         bound = most_in_a_pipeline(comparisons, len(study.trace.gpus))
@@ -153,7 +153,7 @@ def arrival_verdicts(
     shares = caused.root_ns / total[None, :, None]
     # Of a GPU whose clock is off all of its lateness may be the clock's, so none of it counts against its
     # rank.
-    off = {f.gpu for f in study.findings if f.kind in CLOCK_FINDINGS}
+    off = {f.gpu for f in study.diagnostics if f.kind in CLOCK_FINDINGS}
     by_clock = caused.root_ns.sum(axis=(1, 2))
     known = np.array([gpu not in off for gpu in range(len(by_clock))])
     uncertain = np.where(known, caused.uncertain_ns, by_clock) / float(total.sum())
@@ -229,7 +229,7 @@ def _unsure_verdicts(
     """Return that ranks make others wait, though they compute no longer and their hosts are not late."""
     shares = caused.root_ns[:, :, [_COMPUTE, _COMMUNICATION]].sum(axis=2) / total[None, :]
     every = list(range(len(shares)))
-    any_off = any(f.kind in CLOCK_FINDINGS for f in study.findings)
+    any_off = any(f.kind in CLOCK_FINDINGS for f in study.diagnostics)
     verdicts = []
     for gpu in every:
         # The clock is not taken off here, but asked about below: here it decides between two sentences, not

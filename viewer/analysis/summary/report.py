@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewer.analysis.core.gpu_order import rows_of_gpu
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.summary.report_doubts import unreliable
 from viewer.analysis.summary.report_iterations import iteration_facts
@@ -121,7 +121,7 @@ def trace_facts(
         ],
         "counts": dict(trace.counts),
         "unread": dict(trace.unread),
-        "recording": [_finding(study, finding) for finding in study.findings],
+        "recording": [_diagnostic(study, diagnostic) for diagnostic in study.diagnostics],
         "window": {"start_ns": start, "end_ns": end, "what": what},
         "notes": list(notes),
         "whole_trace": list(WHOLE_TRACE),
@@ -185,13 +185,13 @@ def _gpu_facts(trace: Trace, gpu: Gpu, window: tuple[int, int] | None) -> dict[s
     }
 
 
-def _finding(study: Study, finding: Finding) -> dict[str, Any]:
+def _diagnostic(study: Study, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return what Diagnostics says, with the process and GPU concerned where it is of one."""
     return {
-        "severity": finding.severity,
-        "title": finding.title,
-        "meaning": finding.meaning,
-        **gpu_fact(study, finding.gpu, finding.process),
+        "severity": diagnostic.severity,
+        "title": diagnostic.title,
+        "meaning": diagnostic.meaning,
+        **gpu_fact(study, diagnostic.gpu, diagnostic.process),
     }
 
 

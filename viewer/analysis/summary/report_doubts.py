@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary.metric import MetricValue
 from viewer.analysis.summary.report_locations import gpu_fact
 from viewer.analysis.summary.sections import ITERATIONS, PHASES, RANKS
@@ -47,10 +47,10 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     if summary.doubts:
         return summary.doubts[0].text
     kind = _SPOILED_BY.get(number.section)
-    if number.key in _BY_ENDS and any(finding.kind == "clock-apart" for finding in study.findings):
+    if number.key in _BY_ENDS and any(diagnostic.kind == "clock-apart" for diagnostic in study.diagnostics):
         kind = "clock-apart"
-    if finding := next((finding for finding in study.findings if finding.kind == kind), None):
-        return finding.text
+    if diagnostic := next((diagnostic for diagnostic in study.diagnostics if diagnostic.kind == kind), None):
+        return diagnostic.text
     if number.section.needs_iterations and (iterations := study.iterations()) and iterations.guess:
         return iterations.doubt_text
     if number.value is None and not number.result.doubt:
@@ -58,9 +58,13 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     return number.result.doubt
 
 
-def cautions(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that make some numbers unsure; those that make all wrong are `Summary.doubts`."""
-    return [finding for finding in findings if finding.severity != "error" and finding.kind in _WARNINGS]
+def cautions(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return those that make some numbers unsure; those that make all wrong are `Summary.doubts`."""
+    return [
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity != "error" and diagnostic.kind in _WARNINGS
+    ]
 
 
 def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
@@ -68,8 +72,8 @@ def unreliable(study: Study, summary: Summary | None) -> list[dict[str, Any]]:
 
     A key of the summary is written "summary.idle". Without doubts: [].
     """
-    errors = [finding for finding in study.findings if finding.severity == "error"]
-    lines = [_of_finding(study, finding) for finding in (*errors, *cautions(study.findings))]
+    errors = [diagnostic for diagnostic in study.diagnostics if diagnostic.severity == "error"]
+    lines = [_of_diagnostic(study, diagnostic) for diagnostic in (*errors, *cautions(study.diagnostics))]
     # One line for each reason, however many keys it concerns.
     keys: dict[tuple[str, str], list[str]] = {}
     for subject, why, concerned in _of_trace(study):
@@ -93,10 +97,10 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _of_finding(study: Study, finding: Finding) -> dict[str, Any]:
-    what, keys = _WARNINGS.get(finding.kind, (_ERRORS.get(finding.kind, "gpu"), _ALL))
-    concerned = gpu_fact(study, finding.gpu, finding.process)
-    return {"what": what, **concerned, "keys": list(keys), "why": finding.text}
+def _of_diagnostic(study: Study, diagnostic: Diagnostic) -> dict[str, Any]:
+    what, keys = _WARNINGS.get(diagnostic.kind, (_ERRORS.get(diagnostic.kind, "gpu"), _ALL))
+    concerned = gpu_fact(study, diagnostic.gpu, diagnostic.process)
+    return {"what": what, **concerned, "keys": list(keys), "why": diagnostic.text}
 
 
 def _of_trace(study: Study) -> Iterator[tuple[str, str, tuple[str, ...]]]:

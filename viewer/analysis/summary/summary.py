@@ -9,7 +9,7 @@ import pandas as pd
 
 from viewer.analysis.collectives.rank_comparison import rank_table
 from viewer.analysis.kernels.kernel_tables import class_table, top_kernels
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary import registry
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.late_ranks import LateRanks
@@ -36,7 +36,7 @@ class Summary:
         `gpu`, `start_ns` and `end_ns` say where to look.
     gpus : tuple of str
         The GPUs' labels.
-    doubts : tuple of Finding
+    doubts : tuple of Diagnostic
         What makes numbers wrong: lost events, shifted clocks. They belong beside every number.
     late_ranks : LateRanks
         Who makes the others wait, who computes longer, and what it costs.
@@ -52,7 +52,7 @@ class Summary:
     tables: dict[str, pd.DataFrame]
     gpus: tuple[str, ...]
     late_ranks: LateRanks
-    doubts: tuple[Finding, ...] = ()
+    doubts: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     iterations: Iterations | None = None
 
@@ -101,7 +101,7 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
         "ranks": rank_table(study.trace, inputs.ranks),
     }
     labels = tuple(study.trace.gpu_label(gpu.index) for gpu in study.trace.gpus)
-    doubts = tuple(finding for finding in study.findings if finding.severity == "error")
+    doubts = tuple(diagnostic for diagnostic in study.diagnostics if diagnostic.severity == "error")
     doubt = iterations.doubt_text if iterations else ""
     rest = left_out(study.trace, study.parts, iterations, scope)
     notes = (*scope.notes, *(note for note in (doubt, rest) if note))

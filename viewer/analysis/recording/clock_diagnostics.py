@@ -1,4 +1,4 @@
-"""Findings about GPU clocks: shifted, drifting, contradictory (docs/definitions.md, section 10)."""
+"""Diagnostics about GPU clocks: shifted, drifting, contradictory (docs/definitions.md, section 10)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from viewer.analysis.launches.launches import Launches
 from viewer.analysis.recording.alignment import offsets
 from viewer.analysis.recording.clock_ends import EndOffset, end_offsets
 from viewer.analysis.recording.clocks import Clock
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.trace import Trace
 
 
-def clock_findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]) -> Iterator[Finding]:
+def clock_diagnostics(
+    launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
+) -> Iterator[Diagnostic]:
     """Yield the GPUs whose clocks are off, by launches and synchronisations, else by collectives' ends."""
     trace = launches.trace
     ends = end_offsets(trace, classes)
@@ -26,7 +28,7 @@ def clock_findings(launches: Launches, classes: KernelClasses, clocks: Sequence[
     yield from _contradictions(trace, [clock for clock in clocks if clock.gpu not in drifting])
 
 
-def _apart(trace: Trace, ends: Sequence[EndOffset]) -> Iterator[Finding]:
+def _apart(trace: Trace, ends: Sequence[EndOffset]) -> Iterator[Diagnostic]:
     for end in ends:
         where = trace.gpu_label(end.gpu)
         kinds = f"in {end.kinds} kinds or sizes of them" if end.kinds > 1 else "and all others end together"
@@ -45,7 +47,7 @@ def _apart(trace: Trace, ends: Sequence[EndOffset]) -> Iterator[Finding]:
             seen = f"Its collectives always end {by} {late} than {whose}, {kinds}"
             rest = f" until it is aligned: by {-end.offset_ns / 1e6:+,.4f} ms"
         known = abs(end.offset_ns) + abs(end.drift_ns) / 2
-        yield Finding(
+        yield Diagnostic(
             "clock-apart",
             "warning",
             title,
@@ -56,14 +58,14 @@ def _apart(trace: Trace, ends: Sequence[EndOffset]) -> Iterator[Finding]:
         )
 
 
-def _shifted(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) -> Iterator[Finding]:
+def _shifted(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) -> Iterator[Diagnostic]:
     for clock in clocks:
         if not clock.is_shifted:
             continue
         offset = by_ns[clock.gpu]
         where = trace.gpu_label(clock.gpu)
         if clock.drift is not None:
-            yield Finding(
+            yield Diagnostic(
                 "shifted-clock",
                 "error",
                 f"{where}: its clock drifts, by {abs(clock.drift.growth_ns) / 1e6:,.2f} ms over the trace's "
@@ -84,7 +86,7 @@ def _shifted(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) ->
             if early
             else "Synchronisations return up to that long before the work that they wait for ends"
         )
-        yield Finding(
+        yield Diagnostic(
             "shifted-clock",
             "error",
             f"{where}: its clock is {'early' if early else 'late'} by at least {least / 1e6:,.2f} ms",
@@ -96,11 +98,11 @@ def _shifted(trace: Trace, clocks: Sequence[Clock], by_ns: Mapping[int, int]) ->
         )
 
 
-def _contradictions(trace: Trace, clocks: Sequence[Clock]) -> Iterator[Finding]:
+def _contradictions(trace: Trace, clocks: Sequence[Clock]) -> Iterator[Diagnostic]:
     for clock in clocks:
         if clock.contradicts and clock.lower_ns is not None and clock.upper_ns is not None:
             where = trace.gpu_label(clock.gpu)
-            yield Finding(
+            yield Diagnostic(
                 "contradicting-clock",
                 "warning",
                 f"{where}: its times contradict the CPU's",

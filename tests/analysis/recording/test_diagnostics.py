@@ -39,7 +39,7 @@ def damaged(shared, shared_trace, tmp_path):
 
 
 def errors(study):
-    return [f for f in study.findings if f.severity == "error"]
+    return [f for f in study.diagnostics if f.severity == "error"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -107,8 +107,8 @@ def test_the_demo_and_its_damage(demo_of):
     assert {f.where for f in lost} == {"Rank 2", "Rank 4"}
 
 
-def test_findings_come_worst_first_and_say_what_was_not_recorded(real_study):
-    found = real_study("power-iteration-t4").findings
+def test_diagnostics_come_worst_first_and_say_what_was_not_recorded(real_study):
+    found = real_study("power-iteration-t4").diagnostics
     order = {"error": 0, "warning": 1, "info": 2}
     assert [order[f.severity] for f in found] == sorted(order[f.severity] for f in found)
     assert "Not recorded: call chains" in {f.title for f in found}
@@ -120,20 +120,20 @@ def test_graphs_captures_and_unknown_launches():
     for number in range(20):
         maker.call(10 * number, 10 * number + 5, correlation=number + 1)
     maker.graph(500, 900, correlation=99).kernel(0, 400)
-    titles = [f.title for f in Study(maker.trace()).findings]
+    titles = [f.title for f in Study(maker.trace()).diagnostics]
     assert any("kernel launches, but kernels for 0" in t for t in titles)
     assert any("1 CUDA graph is recorded as one piece" in t for t in titles)
     assert any("no launch record" in t for t in titles)
     maker.call(0, 1, "cudaStreamBeginCapture")
-    assert not any("but kernels for" in f.title for f in Study(maker.trace()).findings)
+    assert not any("but kernels for" in f.title for f in Study(maker.trace()).diagnostics)
 
 
 def said(*texts, severity="error", **changes):
-    """Return the findings of a trace of one kernel in which nsys said these texts."""
+    """Return the diagnostics of a trace of one kernel in which nsys said these texts."""
     trace = TraceMaker().call(0, 5, correlation=1).kernel(10, 20, correlation=1).trace()
     rows = [(at, severity, "Analysis", text, 0) for at, text in enumerate(texts)]
     frame = pd.DataFrame(rows, columns=["time_ns", "severity", "source", "text", "pid"])
-    return Study(replace(trace, diagnostics=frame, **changes)).findings
+    return Study(replace(trace, diagnostics=frame, **changes)).diagnostics
 
 
 NOISE = (
@@ -171,12 +171,12 @@ def test_what_concerns_numbers_stays_what_it_is():
     assert found[0].text == "Not all CUDA events might have been collected (2 times). Reported by nsys."
 
 
-def test_no_cuda_events_is_a_finding_where_there_are_none():
+def test_no_cuda_events_is_a_diagnostic_where_there_are_none():
     trace = TraceMaker().range(0, 5, "step").trace()
     frame = pd.DataFrame(
         [(0, "error", "", NOISE[3], 0)], columns=["time_ns", "severity", "source", "text", "pid"]
     )
-    found = Study(replace(trace, diagnostics=frame)).findings
+    found = Study(replace(trace, diagnostics=frame)).diagnostics
     assert found[0].text == f"{NOISE[3]} Reported by nsys."
 
 
@@ -191,7 +191,7 @@ def test_no_cuda_events_is_a_finding_where_there_are_none():
     ],
 )  # fmt: skip
 def test_only_calls_that_launch_something_miss_their_gpu_rows(name, launches):
-    found = Study(TraceMaker().call(0, 5, name, correlation=1).trace()).findings
+    found = Study(TraceMaker().call(0, 5, name, correlation=1).trace()).diagnostics
     assert ("error" in {f.severity for f in found}) == launches
     assert any("GPU's side was not recorded" in f.meaning for f in found) == launches
     assert any(f.title == "No GPU activity in this recording" for f in found) == (not launches)
@@ -204,22 +204,23 @@ def test_calls_that_failed_launched_nothing(tmp_path):
     for returned, expected in ((0, "error"), (1, "info")):
         calls = [exports.call(correlationId=i, returnValue=returned) for i in range(20)]
         trace = read(exports.write(tmp_path / f"{returned}.sqlite", {exports.CALLS: calls}), cache=False)
-        assert Study(trace).findings[0].severity == expected
+        assert Study(trace).diagnostics[0].severity == expected
 
 
 @pytest.mark.parametrize("name", [*HEALTHY, "cupti-events-missing", "nothing-recorded-2026"])
-def test_every_finding_is_whole_sentences(real_study, name):
-    for finding in real_study(name).findings:
-        assert ".." not in finding.text
+def test_every_diagnostic_is_whole_sentences(real_study, name):
+    for diagnostic in real_study(name).diagnostics:
+        assert ".." not in diagnostic.text
         assert (
-            not finding.where or finding.text.count(finding.where) == finding.meaning.count(finding.where) + 1
+            not diagnostic.where
+            or diagnostic.text.count(diagnostic.where) == diagnostic.meaning.count(diagnostic.where) + 1
         )
-        assert finding.text.rstrip()[-1] in ".?!"
+        assert diagnostic.text.rstrip()[-1] in ".?!"
 
 
 def test_one_physical_gpu_is_said_of_the_processes_of_one_host():
     made = TraceMaker(physical={(0, 0): 3, (1, 0): 3, (2, 0): 3, (3, 0): 4}, hosts={0: 1, 1: 2, 2: 1, 3: 1})
     for process in range(4):
         made.kernel(0, 10, process=process)
-    shared = [f.title for f in Study(made.trace()).findings if f.kind == "shared-gpu"]
+    shared = [f.title for f in Study(made.trace()).diagnostics if f.kind == "shared-gpu"]
     assert shared == ["Rank 0 GPU 0, Rank 2 GPU 0 are one physical GPU (3)"]

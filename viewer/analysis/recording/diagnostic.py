@@ -1,4 +1,4 @@
-"""A finding: one thing that is wrong with a recording or missing in it, and what it means."""
+"""A diagnostic: one thing that is wrong with a recording or missing in it, and what it means."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ Severity = Literal["error", "warning", "info"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnostic:
     """One thing that whoever reads the trace has to know.
 
     Attributes
     ----------
     kind : str
-        "lost-rows": ``finding.lost-rows`` in docs/definitions.md says when it is found and what it means.
+        "lost-rows": ``diagnostic.lost-rows`` in docs/definitions.md says when it is found and what it means.
     severity : {"error", "warning", "info"}
         An error makes numbers wrong, a warning doubtful; info says what is not there to be known.
     title : str

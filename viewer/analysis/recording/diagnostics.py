@@ -11,9 +11,9 @@ from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.core.intervals import union
 from viewer.analysis.launches.launches import Launches
-from viewer.analysis.recording.clock_findings import clock_findings
+from viewer.analysis.recording.clock_diagnostics import clock_diagnostics
 from viewer.analysis.recording.clocks import Clock
-from viewer.analysis.recording.finding import Finding
+from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.recording.losses import lost_rows
 from viewer.analysis.recording.reported import about_recording
 from viewer.analysis.recording.stopped_calls import stopped_calls
@@ -27,20 +27,22 @@ _PUTS_WORK = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch|Mem(cpy|set|Pre
 _FAR_OUTSIDE_NS = 1_000_000_000
 
 
-def lost_gpus(trace: Trace, found: Iterable[Finding]) -> frozenset[int]:
+def lost_gpus(trace: Trace, found: Iterable[Diagnostic]) -> frozenset[int]:
     """Return the GPUs of the processes whose rows were lost: where nothing is seen, nothing is known."""
-    lost = (finding.process for finding in found if finding.process is not None)
+    lost = (diagnostic.process for diagnostic in found if diagnostic.process is not None)
     return frozenset(gpu.index for process in lost for gpu in trace.gpus_of(process))
 
 
-def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]) -> tuple[Finding, ...]:
-    """Return the findings of all checks and of the trace's own diagnostics, worst first."""
+def diagnostics(
+    launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of all checks and of the trace's own diagnostics, worst first."""
     trace = launches.trace
     found = [
         *_no_gpu_rows(trace),
         *lost_rows(launches, clocks),
         *stopped_calls(trace),
-        *clock_findings(launches, classes, clocks),
+        *clock_diagnostics(launches, classes, clocks),
         *_aligned(trace),
         *_shared_gpus(trace),
         *_unknown_launches(launches),
@@ -53,12 +55,12 @@ def findings(launches: Launches, classes: KernelClasses, clocks: Sequence[Clock]
     return tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
 
 
-def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
+def _no_gpu_rows(trace: Trace) -> Iterator[Diagnostic]:
     if any(len(trace.events[kind]) for kind in GPU_KINDS):
         return
     calls, launches = len(trace.api), _launching_calls(trace)
     if launches:
-        yield Finding(
+        yield Diagnostic(
             "no-gpu-activity",
             "error",
             f"{counted(launches, 'call')} that {'launches' if launches == 1 else 'launch'} work, but no GPU "
@@ -67,14 +69,14 @@ def _no_gpu_rows(trace: Trace) -> Iterator[Finding]:
             "lanes are empty because nothing was recorded, not because the GPU was idle.",
         )
     elif calls:
-        yield Finding(
+        yield Diagnostic(
             "no-gpu-activity",
             "info",
             "No GPU activity in this recording",
             f"None of its {counted(calls, 'CUDA call')} launched work on a GPU.",
         )
     else:
-        yield Finding(
+        yield Diagnostic(
             "no-gpu-activity",
             "info",
             "No GPU activity in this recording",
@@ -95,11 +97,11 @@ def _launching_calls(trace: Trace) -> int:
     return len(rows)
 
 
-def _aligned(trace: Trace) -> Iterator[Finding]:
+def _aligned(trace: Trace) -> Iterator[Diagnostic]:
     for gpu in trace.gpus:
         if gpu.aligned_ns:
             where = trace.gpu_label(gpu.index)
-            yield Finding(
+            yield Diagnostic(
                 "aligned",
                 "warning",
                 f"{where}: its times are moved by {gpu.aligned_ns / 1e6:+,.3f} ms",
@@ -110,7 +112,7 @@ def _aligned(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _shared_gpus(trace: Trace) -> Iterator[Finding]:
+def _shared_gpus(trace: Trace) -> Iterator[Diagnostic]:
     # Physical GPUs are numbered anew on every host.
     by_physical_gpu: dict[tuple[int, int], list[int]] = {}
     for gpu in trace.gpus:
@@ -120,7 +122,7 @@ def _shared_gpus(trace: Trace) -> Iterator[Finding]:
     for (_, physical_gpu), sharers in by_physical_gpu.items():
         if len(sharers) > 1:
             names = ", ".join(trace.gpu_label(g) for g in sharers)
-            yield Finding(
+            yield Diagnostic(
                 "shared-gpu",
                 "warning",
                 f"{names} are one physical GPU ({physical_gpu})",
@@ -128,7 +130,7 @@ def _shared_gpus(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _unknown_launches(launches: Launches) -> Iterator[Finding]:
+def _unknown_launches(launches: Launches) -> Iterator[Diagnostic]:
     """Yield the GPUs with operations that have no launch record."""
     trace = launches.trace
     drivers = {kind: trace.events[kind].migrations() for kind in GPU_KINDS}
@@ -139,7 +141,7 @@ def _unknown_launches(launches: Launches) -> Iterator[Finding]:
             calls = launches.api_of(kind)[rows][~drivers[kind][rows]]
             count, missing = count + len(calls), missing + int((calls < 0).sum())
         if missing * 20 > count:
-            yield Finding(
+            yield Diagnostic(
                 "unknown-launches",
                 "warning",
                 f"{trace.gpu_label(gpu.index)}: {missing:,} of {count:,} operations have no launch record",
@@ -150,7 +152,7 @@ def _unknown_launches(launches: Launches) -> Iterator[Finding]:
             )
 
 
-def _migrations(trace: Trace) -> Iterator[Finding]:
+def _migrations(trace: Trace) -> Iterator[Diagnostic]:
     """Yield how many pages of unified memory the driver migrated, and why."""
     copies = trace.events[Kind.MEMCPY]
     rows = np.flatnonzero(copies.migrations())
@@ -166,7 +168,7 @@ def _migrations(trace: Trace) -> Iterator[Finding]:
         by_count = sorted(zip(counts.tolist(), values.tolist(), strict=True), reverse=True)
         named = (f"{MIGRATION_CAUSES.get(value, 'unknown')} {count:,}" for count, value in by_count)
         why = f" Their reasons: {', '.join(named)}."
-    yield Finding(
+    yield Diagnostic(
         "page-migrations",
         "info",
         f"{counted(len(rows), 'page migration')} of unified memory, {size / 1e6:,.1f} MB",
@@ -175,10 +177,10 @@ def _migrations(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def _graphs(trace: Trace) -> Iterator[Finding]:
+def _graphs(trace: Trace) -> Iterator[Diagnostic]:
     graphs = len(trace.events[Kind.GRAPH])
     if graphs:
-        yield Finding(
+        yield Diagnostic(
             "whole-graphs",
             "warning",
             f"{counted(graphs, 'CUDA graph')} {'is' if graphs == 1 else 'are'} recorded as one piece each",
@@ -187,7 +189,7 @@ def _graphs(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _outside(trace: Trace) -> Iterator[Finding]:
+def _outside(trace: Trace) -> Iterator[Diagnostic]:
     duration = trace.session.duration_ns
     if not duration:
         return
@@ -196,7 +198,7 @@ def _outside(trace: Trace) -> Iterator[Finding]:
         early = events.start_ns < -_FAR_OUTSIDE_NS
         late = events.end_ns > duration + _FAR_OUTSIDE_NS
         if count := int((early | late).sum()):
-            yield Finding(
+            yield Diagnostic(
                 "far-outside",
                 "warning",
                 f"{counted(count, f'{kind.value} event')} far outside the session",
@@ -205,7 +207,7 @@ def _outside(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _overhead(trace: Trace) -> Iterator[Finding]:
+def _overhead(trace: Trace) -> Iterator[Diagnostic]:
     """Yield what the profiler itself took of the window, and what CUDA did there besides its calls."""
     overhead = trace.events[Kind.OVERHEAD]
     if not len(overhead):
@@ -220,7 +222,7 @@ def _overhead(trace: Trace) -> Iterator[Finding]:
         share = f"{covered / 1e6:,.1f} ms, {100 * covered / (end - start):.1f} % of the window"
         at = int(overhead.start_ns[inside].min())
         if not is_cuda[rows[0]]:
-            yield Finding(
+            yield Diagnostic(
                 "profiler-overhead",
                 "warning",
                 f"The profiler itself took {share}",
@@ -233,7 +235,7 @@ def _overhead(trace: Trace) -> Iterator[Finding]:
             f"{name.lower()} {times:,} times"
             for times, name in sorted(zip(count.tolist(), trace.names.take(used), strict=True), reverse=True)
         )
-        yield Finding(
+        yield Diagnostic(
             "cuda-overhead",
             "info",
             f"CUDA itself worked or waited inside calls for {share}: {named}",

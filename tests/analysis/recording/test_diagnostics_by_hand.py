@@ -1,4 +1,4 @@
-"""Findings at the edges of their rules, in their order and in their words."""
+"""Diagnostics at the edges of their rules, in their order and in their words."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.recording.findings import lost_gpus
+from viewer.analysis.recording.diagnostics import lost_gpus
 from viewer.analysis.study import Study
 from viewer.trace import Kind
 from viewer.trace.model import GUESSED_RANK
@@ -18,12 +18,12 @@ S = 1_000_000_000
 
 
 def found(trace, kind):
-    return [f for f in Study(trace, Rules.builtin()).findings if f.kind == kind]
+    return [f for f in Study(trace, Rules.builtin()).diagnostics if f.kind == kind]
 
 
 def one(trace, kind):
-    (finding,) = found(trace, kind)
-    return finding
+    (diagnostic,) = found(trace, kind)
+    return diagnostic
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_more_than_a_second_outside_the_session_is_far(start, end, count):
     trace = TraceMaker(session_ns=2 * S).kernel(0, 10).kernel(start, end, stream=8).trace()
     assert len(found(trace, "far-outside")) == count
     if count:
-        finding = one(trace, "far-outside")
-        assert finding.title == "1 kernel event far outside the session"
-        assert (finding.severity, finding.time_ns) == ("warning", start)
+        diagnostic = one(trace, "far-outside")
+        assert diagnostic.title == "1 kernel event far outside the session"
+        assert (diagnostic.severity, diagnostic.time_ns) == ("warning", start)
 
 
 def test_without_a_session_nothing_is_outside():
@@ -74,9 +74,9 @@ def test_migrations_are_counted_with_their_reasons_the_commonest_first():
     for number in range(4):
         maker.copy(100 * number, 100 * number + 9, bytes=MS, copy_kind=11 + number % 2)
     trace = maker.trace()
-    finding = one(trace, "page-migrations")
-    assert finding.title == "4 page migrations of unified memory, 4.0 MB"
-    assert "reasons" not in finding.meaning
+    diagnostic = one(trace, "page-migrations")
+    assert diagnostic.title == "4 page migrations of unified memory, 4.0 MB"
+    assert "reasons" not in diagnostic.meaning
     known = one(replace(trace, source=Causes()), "page-migrations").meaning
     reasons = known[known.index("Their reasons: ") :].removeprefix("Their reasons: ").rstrip(".").split(", ")
     assert [reason.rsplit(" ", 1)[1] for reason in reasons] == ["2", "1", "1"]
@@ -115,9 +115,9 @@ def test_more_than_one_in_twenty_without_a_launch_record_is_said(unknown, says):
 def test_an_aligned_clock_is_said_with_its_sign():
     trace = TraceMaker().kernel(0, 10).kernel(0, 10, process=1).trace()
     trace = replace(trace, gpus=(trace.gpus[0], replace(trace.gpus[1], aligned_ns=-1_500_000)))
-    finding = one(trace, "aligned")
-    assert finding.title.endswith("its times are moved by -1.500 ms")
-    assert finding.gpu == 1
+    diagnostic = one(trace, "aligned")
+    assert diagnostic.title.endswith("its times are moved by -1.500 ms")
+    assert diagnostic.gpu == 1
 
 
 def test_the_worst_come_first_and_others_keep_their_order():
@@ -127,7 +127,7 @@ def test_the_worst_come_first_and_others_keep_their_order():
     trace = maker.trace()
     # The second note is worse than the first.
     trace = replace(trace, notes=("a row", "a table has no column start"))
-    severities = [f.severity for f in Study(trace, Rules.builtin()).findings]
+    severities = [f.severity for f in Study(trace, Rules.builtin()).diagnostics]
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
     assert set(severities) == {"error", "warning", "info"}
 
@@ -138,7 +138,7 @@ def test_the_gpus_of_a_process_that_lost_rows_are_known():
         maker.call(10 * number, 10 * number + 1, process=0, correlation=100 + number)
     study = Study(maker.trace(), Rules.builtin())
     assert one(study.trace, "lost-rows").process == 0
-    assert lost_gpus(study.trace, study.findings) == {0, 1}
+    assert lost_gpus(study.trace, study.diagnostics) == {0, 1}
 
 
 def diagnostics(*messages):
@@ -173,8 +173,8 @@ def test_messages_of_nsys_that_are_equal_are_one_with_how_often():
     ],
 )
 def test_unread_tables_are_counted(unread, title, meaning):
-    finding = one(replace(TraceMaker().kernel(0, 10).trace(), unread=unread), "unread-tables")
-    assert (finding.title, finding.meaning) == (title, meaning)
+    diagnostic = one(replace(TraceMaker().kernel(0, 10).trace(), unread=unread), "unread-tables")
+    assert (diagnostic.title, diagnostic.meaning) == (title, meaning)
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_guessed_ranks_are_counted(processes, title):
 )
 def test_a_note_says_that_it_is_the_only_one(notes, unread, meanings):
     trace = replace(TraceMaker().kernel(0, 10).trace(), notes=notes, unread=unread)
-    assert [finding.meaning for finding in found(trace, "reader-note")] == meanings
+    assert [diagnostic.meaning for diagnostic in found(trace, "reader-note")] == meanings
