@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewer.analysis.late_ranks.late_ranks import LateRanks
 from viewer.analysis.study import Study
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.late_ranks import LateRanks
 from viewer.analysis.time.scope import iteration_scope
 from viewer.drawing.format import format_share
 

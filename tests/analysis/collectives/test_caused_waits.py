@@ -7,7 +7,6 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.collectives.caused_waits import REASONS, caused_waits
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.study import Study
-from viewer.analysis.summary.late_verdicts import stands_out
 
 US, MS = 1_000, 1_000_000
 ROUNDS = 30
@@ -55,28 +54,3 @@ def test_lateness_that_nobody_had_to_wait_for_is_carried_to_where_it_began():
     of_rank = caused.root_ns[1].sum(axis=0)
     assert of_rank.sum() == pytest.approx(200 * US * (ROUNDS - 2), rel=0.05)
     assert of_rank[REASONS.index("compute")] > 0.95 * of_rank.sum()
-
-
-@pytest.mark.parametrize(
-    ("own", "others", "expected"),
-    [
-        # Everybody causes as much: nobody stands out, however much it is.
-        ([0.02] * 10, 0.02, False),
-        ([0.02] * 10, 0.0, True),
-        ([0.0029] * 10, 0.0, False),
-        ([0.0031] * 10, 0.0, True),
-        # Most of it in two iterations, and again and again in four of ten.
-        ([0.05, 0.05] + [0.0] * 8, 0.0, False),
-        ([0.05, 0.05, 0.05, 0.05] + [0.0] * 6, 0.0, True),
-        # Of three iterations all have to show it, and by more.
-        ([0.02, 0.02, 0.02], 0.0, True),
-        ([0.02, 0.02, 0.002], 0.0, False),
-        ([0.009, 0.009, 0.009], 0.0, False),
-    ],
-)
-def test_who_causes_more_than_others_by_enough_again_and_again_stands_out(own, others, expected):
-    shares = np.full((8, len(own)), others)
-    shares[3] = own
-    assert stands_out(shares, 3, list(range(8)), 0.0) == expected
-    # What its clock may explain is taken off first.
-    assert not stands_out(shares, 3, list(range(8)), 0.05)

@@ -14,7 +14,7 @@ from viewer.analysis.iterations.phase_table import phase_table
 from viewer.analysis.iterations.phases import Phases
 from viewer.analysis.kernels.copies import copies
 from viewer.analysis.kernels.sync_time import syncs
-from viewer.analysis.summary.late_ranks import LateRanks, late_ranks
+from viewer.analysis.late_ranks.late_ranks import LateRanks, late_ranks
 from viewer.analysis.summary.small_kernels import SmallKernels, small_kernels
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope

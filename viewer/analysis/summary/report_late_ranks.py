@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.collectives.differences import Difference
-from viewer.analysis.summary.late_ranks import Arrival
-from viewer.analysis.summary.late_verdicts import Verdict
+from viewer.analysis.late_ranks.late_ranks import Arrival
+from viewer.analysis.late_ranks.late_verdicts import Verdict
 from viewer.analysis.summary.summary import Summary
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pandas as pd
 
 from viewer.analysis.collectives.rank_comparison import rank_table
 from viewer.analysis.kernels.kernel_tables import class_table, top_kernels
+from viewer.analysis.late_ranks.late_ranks import LateRanks
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary import registry
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.late_ranks import LateRanks
 from viewer.analysis.summary.metric import MetricValue, Section, table
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, left_out

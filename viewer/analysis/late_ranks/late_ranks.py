@@ -14,7 +14,7 @@ from viewer.analysis.collectives.caused_waits import CausedWaits, caused_waits
 from viewer.analysis.collectives.differences import Differences, find_differences
 from viewer.analysis.collectives.rank_comparison import RankComparison, compare_stages
 from viewer.analysis.core.units import share_text
-from viewer.analysis.summary.late_verdicts import (
+from viewer.analysis.late_ranks.late_verdicts import (
     MIN_COST,
     TOO_FEW,
     Verdict,

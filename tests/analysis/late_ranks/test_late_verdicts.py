@@ -8,8 +8,9 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.collectives.caused_waits import REASONS, caused_waits
 from viewer.analysis.collectives.stages import find_stages
 from viewer.analysis.core.classify import Rules
+from viewer.analysis.late_ranks.late_verdicts import stands_out
+from viewer.analysis.late_ranks.pipeline_costs import most_in_a_pipeline
 from viewer.analysis.study import Study
-from viewer.analysis.summary.pipeline_costs import most_in_a_pipeline
 from viewer.analysis.summary.report import report
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import iteration_scope
@@ -338,3 +339,28 @@ def test_collectives_of_a_range_are_clipped_to_it(demo_study):
     for rank in range(8):
         for key in ("wait_ns", "transfer_ns"):
             assert first["ranks"][rank][key] + second["ranks"][rank][key] == whole["ranks"][rank][key]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "expected"),
+    [
+        # Everybody causes as much: nobody stands out, however much it is.
+        ([0.02] * 10, 0.02, False),
+        ([0.02] * 10, 0.0, True),
+        ([0.0029] * 10, 0.0, False),
+        ([0.0031] * 10, 0.0, True),
+        # Most of it in two iterations, and again and again in four of ten.
+        ([0.05, 0.05] + [0.0] * 8, 0.0, False),
+        ([0.05, 0.05, 0.05, 0.05] + [0.0] * 6, 0.0, True),
+        # Of three iterations all have to show it, and by more.
+        ([0.02, 0.02, 0.02], 0.0, True),
+        ([0.02, 0.02, 0.002], 0.0, False),
+        ([0.009, 0.009, 0.009], 0.0, False),
+    ],
+)
+def test_who_causes_more_than_others_by_enough_again_and_again_stands_out(own, others, expected):
+    shares = np.full((8, len(own)), others)
+    shares[3] = own
+    assert stands_out(shares, 3, list(range(8)), 0.0) == expected
+    # What its clock may explain is taken off first.
+    assert not stands_out(shares, 3, list(range(8)), 0.05)

@@ -17,7 +17,7 @@ from viewer.analysis.collectives.rank_comparison import RankComparison
 from viewer.analysis.core.classify import WAITING
 from viewer.analysis.core.intervals import union
 from viewer.analysis.core.units import share_text
-from viewer.analysis.summary.pipeline_costs import beyond_order, most_in_a_pipeline
+from viewer.analysis.late_ranks.pipeline_costs import beyond_order, most_in_a_pipeline
 from viewer.trace.events import Int64
 from viewer.trace.names import normalise_numbers
 
