@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from viewer.analysis.collectives.differences import Difference
+from viewer.analysis.core.location import Location
 from viewer.analysis.late_ranks.late_verdicts import Verdict
-from viewer.analysis.summary.metric import Location
 from viewer.analysis.summary.summary import Summary
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, Head, SpecTable, Tone

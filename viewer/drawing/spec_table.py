@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from viewer.analysis.summary.metric import Location
+from viewer.analysis.core.location import Location
 
 Tone = Literal["plain", "bad", "soft", "strong"]
 

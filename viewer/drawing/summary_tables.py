@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewer.analysis.core.classify import CLASS_LABELS, CLASSES
+from viewer.analysis.core.location import Location
 from viewer.analysis.kernels.sync_time import ALL_CALLS
 from viewer.analysis.summary import sections
-from viewer.analysis.summary.metric import Location, MetricValue, Section
+from viewer.analysis.summary.metric import MetricValue, Section
 from viewer.analysis.summary.summary import Summary
 from viewer.drawing.format import format_bytes, format_count, format_ns, format_rate, format_share
 from viewer.drawing.number_tables import TIME_COLUMNS, numbers_table, time_table

@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.summary.metric import Location, MetricValue
+from viewer.analysis.core.location import Location
+from viewer.analysis.summary.metric import MetricValue
 from viewer.analysis.summary.report_doubts import cautions
 from viewer.analysis.summary.sections import SECTIONS
 from viewer.analysis.summary.summary import Summary, summary

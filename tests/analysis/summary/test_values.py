@@ -4,8 +4,8 @@ import pytest
 
 from tests.analysis.small_job import US, small_job
 from viewer.analysis.core.classify import Rules
+from viewer.analysis.core.location import Location
 from viewer.analysis.study import Study
-from viewer.analysis.summary.metric import Location
 from viewer.analysis.summary.reconcile import reconcile
 from viewer.analysis.summary.summary import summary
 from viewer.analysis.time.scope import iteration_scope

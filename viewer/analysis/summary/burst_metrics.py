@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from viewer.analysis.core.location import Location
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.metric import Location, Metric, Result, Usual, longest, longest_intervals, sum_of
+from viewer.analysis.summary.metric import Metric, Result, Usual, longest, longest_intervals, sum_of
 from viewer.analysis.summary.sections import BURSTS
 
 

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from viewer.analysis.core.location import Location
 from viewer.analysis.kernels.sync_time import ALL_CALLS
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.metric import Location, Metric, Result, sum_of
+from viewer.analysis.summary.metric import Metric, Result, sum_of
 from viewer.analysis.summary.sections import COPIES, SYNCHRONISATION
 
 

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.core.location import Location
 from viewer.analysis.kernels.copies import in_front
 from viewer.analysis.study import Study
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.metric import (
-    Location,
-    Metric,
-    Result,
-    Usual,
-    longest_intervals,
-    sum_of,
-)
+from viewer.analysis.summary.metric import Metric, Result, Usual, longest_intervals, sum_of
 from viewer.analysis.summary.sections import ITERATIONS
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.steadiness import LEAST_STEADY

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.core.location import Location
 
 if TYPE_CHECKING:
     from viewer.analysis.summary.inputs import MetricInputs
@@ -42,15 +43,6 @@ class Section:
     def title(self) -> str:
         """The key as a heading."""
         return self.key.capitalize()
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where a number can be seen: a time range, on one GPU or on all (None)."""
-
-    start_ns: int
-    end_ns: int
-    gpu: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from viewer.analysis.core.location import Location
 from viewer.analysis.iterations.phases import NOT_FOUND, OWN_IN_BACKWARD, Phase, Phases
 from viewer.analysis.iterations.phases import PHASES as NAMES
 from viewer.analysis.summary.inputs import MetricInputs
-from viewer.analysis.summary.metric import Location, Metric, Result, Usual, longest_intervals
+from viewer.analysis.summary.metric import Metric, Result, Usual, longest_intervals
 from viewer.analysis.summary.sections import PHASES
 
 USUAL_RATIO = (1.6, 2.5)

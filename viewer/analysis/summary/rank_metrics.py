@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from viewer.analysis.collectives.rank_comparison import RankComparison
+from viewer.analysis.core.location import Location
 from viewer.analysis.core.units import duration_text, share_text
 from viewer.analysis.late_ranks.late_verdicts import Verdict, names
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import (
-    Location,
     Metric,
     Result,
     Usual,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewer.analysis.summary.metric import Location
+from viewer.analysis.core.location import Location
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.core.location import Location
 from viewer.analysis.stalls.stall_kinds import COMM_CAUSES
 from viewer.analysis.stalls.stall_tables import totals
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
 from viewer.analysis.stalls.words import Texts, words
-from viewer.analysis.summary.metric import Location
 from viewer.analysis.summary.report_locations import location_fact
 from viewer.analysis.time.scope import Scope
 from viewer.trace.events import Int64

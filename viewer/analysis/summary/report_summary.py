@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from viewer.analysis.summary.metric import Location, MetricValue
+from viewer.analysis.core.location import Location
+from viewer.analysis.summary.metric import MetricValue
 from viewer.analysis.summary.report_doubts import doubt
 from viewer.analysis.summary.report_locations import location_fact
 from viewer.analysis.summary.summary import Summary

@@ -9,10 +9,10 @@ import numpy as np
 
 from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.intervals import Intervals, runs, union
+from viewer.analysis.core.location import Location
 from viewer.analysis.kernels.kernel_tables import bursts_in, compute_only, kernels_in, small_in
 from viewer.analysis.kernels.small_kernel_bursts import SMALL_NS, SmallKernelBursts
 from viewer.analysis.launches.attribution import Mask, Rows
-from viewer.analysis.summary.metric import Location
 from viewer.analysis.time.scope import Scope
 from viewer.trace import Trace
 from viewer.trace.events import Events
