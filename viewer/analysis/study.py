@@ -24,6 +24,7 @@ from viewer.trace.lazy import OncePerKey, cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
+    from viewer.analysis.dependencies.graph import DependencyGraph
     from viewer.analysis.find import Finder
     from viewer.analysis.iterations.candidate import Candidate
     from viewer.analysis.iterations.phases import Phases
@@ -295,6 +296,13 @@ class Study:
         from viewer.analysis.collectives.match import find_collectives
 
         return find_collectives(self.launches, self.classes, self.parts)
+
+    @cached_property
+    def dependencies(self) -> DependencyGraph:
+        """What every operation and blocking call waited for (docs/definitions.md, section 11)."""
+        from viewer.analysis.dependencies.build import build_graph
+
+        return build_graph(self.launches, self.collectives)
 
     @property
     def stall_inputs(self) -> StallInputs:

@@ -16,6 +16,7 @@ from viewer.trace.events import Int64
 
 Rows = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 
 
 class Grade(IntEnum):
@@ -28,7 +29,11 @@ class Grade(IntEnum):
 
 
 class EdgeKind(IntEnum):
-    """What made an operation or a call wait."""
+    """What made an operation or a call wait.
+
+    A launch allows an operation when its call returns, a queue when its source *starts*, all others when
+    their source ends.
+    """
 
     LAUNCH = 0
     STREAM = 1
@@ -105,3 +110,170 @@ class Edges:
         """Return the edges of one target as a slice."""
         low, high = np.searchsorted(self.target, [target, target + 1])
         return slice(int(low), int(high))
+
+    @classmethod
+    def of_columns(cls, target: Rows, source: Rows, kind: EdgeKind | Codes, grade: Codes) -> Edges:
+        """Return edges sorted by target; `kind` may be one for all."""
+        kinds = np.full(len(target), kind, np.uint8) if isinstance(kind, EdgeKind) else kind
+        order = np.argsort(target, kind="stable")
+        return cls(target[order].astype(np.int32), source[order].astype(np.int32), kinds[order], grade[order])
+
+    @classmethod
+    def none(cls) -> Edges:
+        """Return no edges."""
+        rows, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
+        return cls(rows, rows, codes, codes)
+
+
+NO_EDGE = 255
+"""In `DependencyGraph.binding`: no edge leads to the operation."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveSets:
+    """The matched sets of collectives (docs/definitions.md, section 8).
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (sets + 1,)
+        The members of set k are ``operations[offsets[k]:offsets[k + 1]]``.
+    operations : ndarray of int32, shape (members of all sets,)
+        Numbers of operations.
+    root : ndarray of int32, shape (sets,)
+        The operation of the root; -1 where every member waits for all.
+    root_waits : ndarray of bool, shape (sets,)
+        With a root: True where it alone waits, for all others (a reduction); False where all others wait for
+        it alone (a broadcast).
+    group : ndarray of int32, shape (sets,)
+        Index into ``Collectives.groups``.
+    """
+
+    offsets: Int64
+    operations: Rows
+    root: Rows
+    root_waits: Mask
+    group: Rows
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    def of(self, number: int) -> Rows:
+        """Return the operations of one set."""
+        return self.operations[self.offsets[number] : self.offsets[number + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamWaits:
+    """The calls that made a stream wait for an event, by their stream, then by time.
+
+    Attributes
+    ----------
+    call : ndarray of int32, shape (waits,)
+        Indices into `Trace.api`.
+    stream : ndarray of int32, shape (waits,)
+        The stream that waits, an index into `Trace.streams`; -1 where no operation was recorded on it.
+    offsets : ndarray of int64, shape (waits + 1,)
+        The producers of wait k are ``producers[offsets[k]:offsets[k + 1]]``.
+    producers : ndarray of int32
+        Numbers of operations, of each stream the last one launched: the ones before it are implied.
+    producer_grade : ndarray of uint8
+        The `Grade` of each producer.
+    grade : ndarray of uint8, shape (waits,)
+        The least `Grade` of all that was followed; `Grade.UNKNOWN` where the event, or one behind it, is not
+        known. A wait that is known and has no producers waited for nothing.
+    """
+
+    call: Rows
+    stream: Rows
+    offsets: Int64
+    producers: Rows
+    producer_grade: Codes
+    grade: Codes
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    def of(self, number: int) -> Rows:
+        """Return the producers of one wait."""
+        return self.producers[self.offsets[number] : self.offsets[number + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCounts:
+    """The edges of a graph by how they are known, and the share of starts that they explain.
+
+    `unknown` counts the waits for events whose producers are not known. `explained_share` is None without
+    operations.
+    """
+
+    proven: int
+    by_handle: int
+    by_timing: int
+    unknown: int
+    explained_share: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class DependencyGraph:
+    """What every operation and every blocking call of a trace waited for.
+
+    Attributes
+    ----------
+    operations : Operations
+        With the edges that each has at most one of: from its launch (`call`) and from its stream
+        (`previous`).
+    op_edges : Edges
+        From operation to operation: `EdgeKind.EVENT`, `GRAPH`, `QUEUE`, `DEFAULT_STREAM`.
+    return_edges : Edges
+        From an operation (source) to the call that waits for it (target, an index into `Trace.api`).
+    host_edges : Edges
+        From a call to a call of another thread; that from the call before it on its own thread is implied.
+    set_of : ndarray of int32, shape (operations,)
+        The matched set of a collective, an index into `sets`; -1 for none. Of two, that which it waited for
+        longer.
+    sets : CollectiveSets
+    waits : StreamWaits
+    binding : ndarray of uint8, shape (operations,)
+        The `EdgeKind` of the edge that binds each start, the latest of all; `NO_EDGE` where none leads there.
+    binder : ndarray of int32, shape (operations,)
+        The call (`EdgeKind.LAUNCH`) or operation (all others) from which that edge comes, -1 for none.
+    grade : ndarray of uint8, shape (operations,)
+        The `Grade` of that edge.
+    lag_ns : ndarray of int64, shape (operations,)
+        From when that edge allowed the operation to its start, never negative; -1 for none.
+    """
+
+    operations: Operations
+    op_edges: Edges
+    return_edges: Edges
+    host_edges: Edges
+    set_of: Rows
+    sets: CollectiveSets
+    waits: StreamWaits
+    binding: Codes
+    binder: Rows
+    grade: Codes
+    lag_ns: Int64
+
+    @property
+    def explained(self) -> Mask:
+        """Which operations follow their binding edge within 10 µs, shape (operations,)."""
+        return (self.lag_ns >= 0) & (self.lag_ns <= EXPLAINED_NS)
+
+    @property
+    def counts(self) -> EdgeCounts:
+        """The edges by grade, and the share of starts that follow their binding edge within 10 µs."""
+        ops = self.operations
+        grades = np.zeros(len(Grade), np.int64)
+        # Launches and streams have no rows of their own: there is one such edge for each index that is given.
+        grades[Grade.PROVEN] += int((ops.call >= 0).sum()) + int((ops.previous >= 0).sum())
+        for edges in (self.op_edges, self.return_edges, self.host_edges):
+            grades += np.bincount(edges.grade, minlength=len(Grade))
+        unknown = int((self.waits.grade == Grade.UNKNOWN).sum())
+        share = float(self.explained.sum()) / len(ops) if len(ops) else None
+        proven, by_handle, by_timing = (int(grades[g]) for g in (Grade.PROVEN, Grade.HANDLE, Grade.TIMING))
+        return EdgeCounts(proven, by_handle, by_timing, unknown, share)
+
+
+EXPLAINED_NS = 10_000
+"""A start within this of what allowed it needs no other cause: launches and streams take microseconds."""

@@ -1,0 +1,102 @@
+"""The edges that every trace has: launches, streams, blocking calls, matched collectives."""
+
+import numpy as np
+import pytest
+
+from tests.analysis.make import TraceMaker
+from tests.analysis.small_job import small_job
+from viewer.analysis.dependencies.graph import NO_EDGE, EdgeKind, Grade
+from viewer.analysis.study import Study
+from viewer.trace import Kind
+
+US = 1000
+
+
+def graph_of(maker):
+    return Study(maker.trace()).dependencies
+
+
+def bound(graph):
+    """Return (kind, binder, lag in µs) of every operation."""
+    return list(zip(graph.binding.tolist(), graph.binder.tolist(), (graph.lag_ns / US).tolist(), strict=True))
+
+
+def test_a_start_is_bound_by_the_later_of_launch_and_stream():
+    maker = TraceMaker()
+    maker.call(0, 5 * US, correlation=1).kernel(8 * US, 100 * US, correlation=1)
+    maker.call(10 * US, 15 * US, correlation=2).kernel(102 * US, 200 * US, correlation=2)
+    maker.call(250 * US, 255 * US, correlation=3).kernel(275 * US, 300 * US, correlation=3)
+    graph = graph_of(maker)
+    launch, stream = EdgeKind.LAUNCH, EdgeKind.STREAM
+    assert bound(graph) == [(launch, 0, 3.0), (stream, 0, 2.0), (launch, 2, 20.0)]
+    assert graph.explained.tolist() == [True, True, False]
+    assert graph.counts.explained_share == pytest.approx(2 / 3)
+
+
+def test_what_begins_inside_its_call_is_bound_by_it_without_a_lag():
+    maker = TraceMaker().call(0, 50 * US, correlation=1).kernel(20 * US, 100 * US, correlation=1)
+    assert bound(graph_of(maker)) == [(EdgeKind.LAUNCH, 0, 0.0)]
+
+
+def test_without_a_launch_record_or_a_predecessor_nothing_binds():
+    graph = graph_of(TraceMaker().kernel(0, 10).kernel(20, 30, stream=8))
+    assert graph.binding.tolist() == [NO_EDGE, NO_EDGE]
+    assert graph.lag_ns.tolist() == [-1, -1]
+    assert graph.counts.explained_share == 0
+
+
+def test_operations_of_all_kinds_are_one_order_on_their_stream():
+    maker = TraceMaker().kernel(0, 10).copy(12, 20, copy_kind=1).memset(21, 22).kernel(30, 40)
+    maker.kernel(5, 9, stream=8)
+    operations = graph_of(maker).operations
+    ref = [operations.number_of(kind, index) for kind, index in
+           ((Kind.KERNEL, 0), (Kind.MEMCPY, 0), (Kind.MEMSET, 0), (Kind.KERNEL, 1))]  # fmt: skip
+    assert operations.previous[ref].tolist() == [-1, *ref[:-1]]
+    assert operations.previous[operations.number_of(Kind.KERNEL, 2)] == -1
+
+
+def synchronised(name, tid=1, **columns):
+    """Two streams with a kernel each, a call that waits, and what it returns after."""
+    maker = TraceMaker()
+    maker.call(0, 5, correlation=1).kernel(10, 100, correlation=1)
+    maker.call(5, 8, correlation=2).kernel(20, 300, stream=8, correlation=2)
+    maker.call(20, 310, name, correlation=3, tid=tid).sync(20, 310, name, correlation=3, **columns)
+    maker.call(330, 335, correlation=4, tid=tid).kernel(350, 400, correlation=4)
+    return maker
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "sources"),
+    [
+        ("cudaStreamSynchronize", {"stream": 8}, [2]),
+        ("cudaStreamSynchronize_ptsz", {"stream": 7}, [0]),
+        ("cuStreamSynchronize", {"stream": 9}, []),
+        ("cudaDeviceSynchronize", {"stream": 0xFFFFFFFF}, [0, 2]),
+        ("cudaDeviceSynchronize", {"stream": 0xFFFFFFFF, "context": 2}, []),
+        ("cudaEventQuery", {"stream": 8}, []),
+    ],
+)
+def test_a_blocking_call_waits_for_what_was_launched_before_it(name, columns, sources):
+    edges = graph_of(synchronised(name, **columns)).return_edges
+    assert sorted(edges.source.tolist()) == sources
+    assert set(edges.target.tolist()) <= {2}
+    assert (edges.grade == Grade.PROVEN).all()
+
+
+def test_a_copy_that_was_over_when_its_call_returned_was_waited_for():
+    maker = TraceMaker()
+    maker.call(0, 100, "cudaMemcpy", correlation=1).copy(10, 90, correlation=1, copy_kind=2)
+    maker.call(200, 210, "cudaMemcpy", correlation=2).copy(205, 300, correlation=2, copy_kind=1)
+    edges = graph_of(maker).return_edges
+    assert (edges.target.tolist(), edges.source.tolist()) == ([0], [0])
+
+
+def test_matched_sets_are_those_of_the_collectives():
+    study = Study(small_job().trace())
+    graph, groups = study.dependencies, study.collectives.groups
+    assert len(graph.sets) == sum(int(group.matched.sum()) for group in groups) > 0
+    for number in range(len(graph.sets)):
+        members = graph.sets.of(number)
+        assert (graph.set_of[members] == number).all()
+        assert graph.sets.root[number] == -1
+    assert np.count_nonzero(graph.set_of >= 0) == len(graph.sets.operations)
