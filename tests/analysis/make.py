@@ -6,7 +6,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from viewer.trace import CaptureSession, Events, Gpu, Kind, Names, Process, Stream, Thread, Trace, Track
+from viewer.trace import (
+    CaptureSession,
+    EventRecords,
+    Events,
+    Gpu,
+    Kind,
+    Names,
+    Process,
+    Stream,
+    Thread,
+    Trace,
+    Track,
+)
 
 CORRELATED = {
     Kind.KERNEL: {
@@ -23,7 +35,8 @@ CORRELATED = {
     Kind.GRAPH: {"graph_id": np.uint32, "correlation": np.uint32, "file_row": np.int64},
     Kind.API: {"correlation": np.uint32, "file_row": np.int64},
     Kind.SYNC: {
-        "correlation": np.uint32, "stream_id": np.uint32, "context": np.uint32, "file_row": np.int64,
+        "correlation": np.uint32, "stream_id": np.uint32, "context": np.uint32, "event_id": np.uint32,
+        "sync_id": np.uint64, "file_row": np.int64,
     },
     Kind.NVTX: {"event_type": np.uint8, "argb": np.uint32, "is_open": np.uint8, "file_row": np.int64},
     Kind.OSRT: {"file_row": np.int64},
@@ -40,7 +53,8 @@ class TraceMaker:
     (process, device), a stream (process, device, context, stream id), a thread (process, tid).
 
     `hosts` numbers the machine of a process (0 by default), `physical` the physical GPU of a GPU;
-    `without_rank` are processes whose rank is not known.
+    `without_rank` are processes whose rank is not known, `blocking` the indices of streams that wait for the
+    legacy default stream.
     """
 
     session_ns: int | None = None
@@ -53,6 +67,9 @@ class TraceMaker:
     hosts: dict[int, int] = field(default_factory=dict)
     physical: dict[tuple[int, int], int] = field(default_factory=dict)
     without_rank: set[int] = field(default_factory=set)
+    records: list[tuple[int, ...]] = field(default_factory=list)
+    blocking: set[int] = field(default_factory=set)
+    max_connections: int | None = None
 
     def name(self, text):
         """Return the id of a text."""
@@ -108,11 +125,19 @@ class TraceMaker:
         """Add an API call."""
         return self.add(Kind.API, self.thread(process, tid), start, end, name, correlation=correlation)
 
-    def sync(self, start, end, name, process=0, correlation=0, stream=7, context=1):
+    def sync(
+        self, start, end, name, process=0, correlation=0, stream=7, context=1, event=0xFFFFFFFF, sync_id=0
+    ):
         """Add a synchronisation."""
         return self.add(
-            Kind.SYNC, process, start, end, name, correlation=correlation, stream_id=stream, context=context
-        )
+            Kind.SYNC, process, start, end, name, correlation=correlation, stream_id=stream, context=context,
+            event_id=event, sync_id=sync_id,
+        )  # fmt: skip
+
+    def record(self, correlation, stream=7, event=1, sync_id=0, process=0, context=1):
+        """Add the row of a call that records an event."""
+        self.records.append((process, context, stream, correlation, event, sync_id))
+        return self
 
     def range(self, start, end, name, tid=1, process=0, domain="", event_type=59):
         """Add an NVTX range; type 60 is a start/end range."""
@@ -128,20 +153,26 @@ class TraceMaker:
         events = {kind: self._events(kind, owners.get(kind, len(self.streams))) for kind in Kind}
         return Trace(
             path=Path("made-by-hand.sqlite"),
-            session=CaptureSession(duration_ns=self.session_ns),
+            session=CaptureSession(duration_ns=self.session_ns, max_connections=self.max_connections),
             names=Names(list(self.names)),
             processes=tuple(self._process(p) for p in range(count)),
             gpus=tuple(Gpu(i, p, d, "H200", self.physical.get((p, d))) for (p, d), i in self.gpus.items()),
             streams=tuple(
-                Stream(i, self.gpus[p, d], context, s, s == 7)
+                Stream(i, self.gpus[p, d], context, s, s == 7, is_blocking=i in self.blocking)
                 for (p, d, context, s), i in self.streams.items()
             ),
             threads=tuple(Thread(i, p, tid, f"thread {tid}") for (p, tid), i in self.threads.items()),
             tracks=tuple(Track(i, t, d, o) for (t, d, o), i in self.tracks.items()),
             events=events,
             counts={kind.value: len(table) for kind, table in events.items()},
+            event_records=self._records(),
             diagnostics=pd.DataFrame(columns=["time_ns", "severity", "source", "text", "pid"]),
         )
+
+    def _records(self):
+        columns = zip(*self.records, strict=True) if self.records else [()] * 6
+        kinds = (np.int32, np.uint32, np.uint32, np.uint32, np.uint32, np.uint64)
+        return EventRecords(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
 
     def _process(self, index):
         pid, rank = 100 + index, None if index in self.without_rank else index

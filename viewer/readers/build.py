@@ -14,15 +14,17 @@ import numpy as np
 from viewer.printable import counted
 from viewer.readers import cpu_tables, gpu_tables, nvtx_table
 from viewer.readers.errors import Cancel, Progress, check
+from viewer.readers.event_records import RawEventRecords, read_event_records
 from viewer.readers.gpu_info import GpuInfo
 from viewer.readers.interning import Interner, StringTable
 from viewer.readers.metadata import FileMetadata, read_diagnostics, read_facts, session_of
 from viewer.readers.owners import Owners, identify
 from viewer.readers.raw_events import PROCESS_MASK, RawEvents, ReadContext
-from viewer.readers.schema import TABLE_OF
+from viewer.readers.schema import EVENT_RECORDS, TABLE_OF
 from viewer.readers.sorting import EventSorter, Keep
 from viewer.readers.table_versions import NewestForms
 from viewer.readers.tables import Tables
+from viewer.trace.event_records import EventRecords
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Kind, UInt32
 from viewer.trace.model import Source, Trace
 from viewer.trace.names import Names
@@ -99,12 +101,14 @@ def build(
         # Waited for, so that an error in the early trace is raised here and not lost with its thread.
         for task in tasks:
             task.result()
+        steps.begin("event records", EVENT_RECORDS)
+        records = read_event_records(reading)
         unread = counting.result()
     check(cancelled)
     steps.begin("sorting")
     # Names that NVTX gives win: the program itself chose them.
     facts.thread_names.update(nvtx.thread_names)
-    return assembly.whole(nvtx.domains, unread)
+    return assembly.whole(nvtx.domains, records, unread)
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,12 @@ class _Assembly:
         _, final = self._intern()
         return partial(self.sorter.settle_calls, final)
 
-    def whole(self, domains: Mapping[tuple[int, int], str], unread: Mapping[str, int]) -> Trace:
+    def whole(
+        self,
+        domains: Mapping[tuple[int, int], str],
+        records: RawEventRecords,
+        unread: Mapping[str, int],
+    ) -> Trace:
         """Return the complete trace. The raw tables are released, so this can run only once."""
         # Owners are numbered anew: the host's tables may show processes that had no GPU operation. The tables
         # that are sorted already are renumbered, not sorted again.
@@ -149,7 +158,8 @@ class _Assembly:
         _note_hidden(self.reading, self.raw[Kind.ON_CPU], identity)
         events = self.sorter.sort_events(Kind, identity, final)
         self.raw.clear()
-        return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains, unread)
+        kept = records.of(identity, self.reading.notes)
+        return self._trace(identity, names, {kind: events[kind] for kind in Kind}, domains, unread, kept)
 
     def _identify(self, domains: Mapping[tuple[int, int], str]) -> Owners:
         interner = self.reading.interner
@@ -167,6 +177,7 @@ class _Assembly:
         events: dict[Kind, Events],
         domains: Mapping[tuple[int, int], str],
         unread: Mapping[str, int] | None = None,
+        records: EventRecords | None = None,
     ) -> Trace:
         reading, tables = self.reading, self.tables
         diagnostics = read_diagnostics(tables, self.facts.shift_ns)
@@ -190,6 +201,7 @@ class _Assembly:
             events=events,
             counts=counts,
             diagnostics=diagnostics,
+            event_records=records or EventRecords.empty(),
             unread=unread or {},
             notes=tuple(reading.notes + tables.notes + self.sorter.notes),
             source=self.source,
@@ -201,7 +213,7 @@ class _Steps:
 
     def __init__(self, tables: Tables, progress: Progress | None, cancelled: Cancel | None) -> None:
         self._progress, self._cancelled = progress, cancelled
-        names = ["StringIds", *TABLE_OF.values()]
+        names = ["StringIds", *TABLE_OF.values(), EVENT_RECORDS]
         self._rows = {name: tables.extent(name) for name in names}
         # A tenth for sorting, and one so that an empty file divides.
         self._all = sum(self._rows.values()) * 1.1 + 1

@@ -15,16 +15,18 @@ import pyarrow as pa
 
 from viewer import private_files
 from viewer.readers import checksums
+from viewer.trace.event_records import COLUMNS, EventRecords
 from viewer.trace.events import AnyArray, Events, Kind
 from viewer.trace.model import CaptureSession, Gpu, Process, Source, Stream, Thread, Trace, Track
 from viewer.trace.names import Names
 
 log = logging.getLogger("viewer.readers")
 
-VERSION = 7
+VERSION = 8
 """The format's version: raise it when the stored data, or the way they are read from a file, changes."""
 
 _META, _NAMES, _DIAGNOSTICS = "trace.json", "names.arrow", "diagnostics.arrow"
+_RECORDS = "event_records.arrow"
 _OWNERS: Mapping[str, type] = {
     "processes": Process, "gpus": Gpu, "streams": Stream, "threads": Thread, "tracks": Track,
 }  # fmt: skip
@@ -79,6 +81,8 @@ class CacheWriter:
             tables[kind] = self._written[kind][1]
         folder = self._folder
         _write(folder / _NAMES, pa.table({"name": trace.names.array}))
+        records = {name: getattr(trace.event_records, name) for name in COLUMNS}
+        _write(folder / _RECORDS, pa.table(records))
         _write(folder / _DIAGNOSTICS, pa.Table.from_pandas(trace.diagnostics, preserve_index=False))
         # Sorted, so that the same trace gives the same bytes, whatever order a set has.
         session = asdict(trace.session) | {"recorded": sorted(trace.session.recorded)}
@@ -94,7 +98,7 @@ class CacheWriter:
             meta[name] = [list(asdict(owner).values()) for owner in getattr(trace, name)]
         with private_files.create(folder / _META) as out:
             out.write(json.dumps(meta).encode())
-        for name in (_NAMES, _DIAGNOSTICS, _META):
+        for name in (_NAMES, _RECORDS, _DIAGNOSTICS, _META):
             self._sum(folder / name)
         checksums.seal(folder, place, self._sums)
 
@@ -121,6 +125,8 @@ def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
     meta = json.loads(bytes(files[_META]))
     names = Names(_column(_table(files[_NAMES]), "name"))
     events = {kind: _events(files[f"{kind}.arrow"], kind, meta["tables"][kind]) for kind in Kind}
+    records = _table(files[_RECORDS])
+    event_records = EventRecords(*(_column(records, name).to_numpy() for name in COLUMNS))
     session = CaptureSession(**(meta["session"] | {"recorded": frozenset(meta["session"]["recorded"])}))
     owners = {name: tuple(make(*values) for values in meta[name]) for name, make in _OWNERS.items()}
     return Trace(
@@ -130,6 +136,7 @@ def load(files: Mapping[str, pa.Buffer], path: Path, source: Source) -> Trace:
         events=events,
         counts=meta["counts"],
         diagnostics=_table(files[_DIAGNOSTICS]).to_pandas(),
+        event_records=event_records,
         unread=meta["unread"],
         notes=tuple(meta["notes"]),
         source=source,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from viewer.readers.event_records import NO_ID
 from viewer.readers.interning import NO_STRING, distinct
 from viewer.readers.raw_events import (
     PROCESS_MASK,
@@ -136,6 +137,7 @@ def read_sync(reading: ReadContext) -> RawEvents:
     fields = [
         Field("globalPid"), Field("correlationId", np.uint32), Field("contextId", np.uint32),
         Field("streamId", np.uint32, NO_STREAM), Field("syncType", np.int32),
+        Field("eventId", np.uint32, NO_ID), Field("eventSyncId", np.uint64),
     ]  # fmt: skip
     columns, _ = read_spans(reading, TABLE_OF[Kind.SYNC], fields)
     types, values = distinct(columns.take("syncType"))
@@ -147,6 +149,8 @@ def read_sync(reading: ReadContext) -> RawEvents:
         "correlation": columns.take("correlationId"),
         "stream_id": columns.take("streamId"),
         "context": columns.take("contextId"),
+        "event_id": columns.take("eventId"),
+        "sync_id": columns.take("eventSyncId"),
         "file_row": narrow_rows(columns.rows),
     }
     start, end = columns.take("start"), columns.take("end")

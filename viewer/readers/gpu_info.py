@@ -12,7 +12,7 @@ from viewer.trace.model import Gpu
 
 _StreamKey = tuple[int, int, int]
 """(pid, context, stream id)"""
-_NULL_STREAM = 3
+_BLOCKING_STREAM, _NULL_STREAM = 1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class GpuInfo:
             for number, device, pid in tables.records("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid")
             if isinstance(number, int)
         }
-        self._default, self._created = _read_streams(tables)
+        self._default, self._created, self._blocking = _read_streams(tables)
         self._ambiguous: set[tuple[int, int]] = set()
 
     def expect(self, devices: Sequence[tuple[int, int]], streams: Set[_StreamKey]) -> None:
@@ -105,6 +105,10 @@ class GpuInfo:
         """Return whether a stream is its context's default stream."""
         return (pid, context, stream) in self._default
 
+    def is_blocking_stream(self, pid: int, context: int, stream: int) -> bool:
+        """Return whether the file says that a stream waits for its context's legacy default stream."""
+        return (pid, context, stream) in self._blocking
+
     def _physical_gpu(self, gpu_info: _Set, pid: int, device: int, *, is_unique: bool) -> _PhysicalGpu | None:
         """Return a host's GPU by the file's map, else by the ordinal if `is_unique`; None if unknown."""
         if (pid, device) in self._of_device:
@@ -131,8 +135,8 @@ def _read_physical_gpus(tables: Tables) -> list[_PhysicalGpu]:
     return able or gpu_info
 
 
-def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey]]:
-    """Return the null streams of all contexts, and all streams that the file lists."""
+def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey], set[_StreamKey]]:
+    """Return the null streams of all contexts, all streams that the file lists, and the blocking ones."""
     default = set()
     for table, stream_column in (
         ("TARGET_INFO_CUDA_CONTEXT_INFO", "nullStreamId"),
@@ -141,8 +145,11 @@ def _read_streams(tables: Tables) -> tuple[set[_StreamKey], set[_StreamKey]]:
         for pid, context, stream in tables.records(table, "processId", "contextId", stream_column):
             default.add((pid, context, stream))
     streams = tables.records("TARGET_INFO_CUDA_STREAM", "processId", "contextId", "streamId", "flag")
-    default |= {(pid, context, stream) for pid, context, stream, flag in streams if flag == _NULL_STREAM}
-    return default, {(pid, context, stream) for pid, context, stream, _ in streams}
+    flagged: dict[object, set[_StreamKey]] = defaultdict(set)
+    for pid, context, stream, flag in streams:
+        flagged[flag].add((pid, context, stream))
+    default |= flagged[_NULL_STREAM]
+    return default, {key for keys in flagged.values() for key in keys}, flagged[_BLOCKING_STREAM]
 
 
 def _whole(value: object) -> int | None:

@@ -16,6 +16,7 @@ from viewer.readers.raw_events import PROCESS_MASK
 from viewer.readers.schema import (
     CUPTI_OVERHEAD,
     ENUMS,
+    MAX_CONNECTIONS,
     NEWEST_KNOWN,
     RANK_VARIABLES,
     TABLE_OF,
@@ -52,6 +53,7 @@ class FileMetadata:
     captured: frozenset[str]
     environment_rank: tuple[int, str] | None
     world_size: int | None
+    max_connections: int | None
     process_names: Mapping[int, str]
     thread_names: dict[int, str]
     mpi_ranks: Mapping[int, int]
@@ -91,6 +93,7 @@ def read_facts(tables: Tables, strings: StringTable, recorded_by: str | None = N
         captured=frozenset(_CAPTURED[v] for k, v in capture if k == "CAPTURE_EVENT_TYPE" and v in _CAPTURED),
         environment_rank=_number(environment, RANK_VARIABLES),
         world_size=world[0] if (world := _number(environment, WORLD_SIZE_VARIABLES)) else None,
+        max_connections=most[0] if (most := _number(environment, (MAX_CONNECTIONS,))) else None,
         process_names={g: str(n) for g, n in tables.records("PROCESSES", "globalPid", "name") if n},
         thread_names=_thread_names(tables, strings),
         mpi_ranks=_mpi_ranks(tables),
@@ -125,6 +128,7 @@ def session_of(
         frozenset(recorded),
         facts.recorded_version,
         facts.world_size,
+        facts.max_connections,
     )
 
 

@@ -158,7 +158,10 @@ def _add_gpus(
         index = len(result.streams)
         is_default = gpu_info.is_default_stream(pid_of(global_pid), context, stream)
         name = UNIFIED_NAME if (context, stream) == UNIFIED_MEMORY else ""
-        result.streams.append(Stream(index, gpu_index[global_pid, device], context, stream, is_default, name))
+        is_blocking = gpu_info.is_blocking_stream(pid_of(global_pid), context, stream)
+        result.streams.append(
+            Stream(index, gpu_index[global_pid, device], context, stream, is_default, name, is_blocking)
+        )
         result.index["stream"][key] = index
 
 

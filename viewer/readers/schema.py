@@ -27,6 +27,9 @@ CALL_CHAINS: Mapping[Kind, str] = {Kind.API: "CUDA_CALLCHAINS", Kind.OSRT: "OSRT
 CUPTI_OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
 """The second table of `Kind.OVERHEAD` (schema 3.24 on); its rows have negative ``file_row``."""
 
+EVENT_RECORDS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+"""The table of the calls that recorded a CUDA event; its rows have no times."""
+
 PROFILER_OVERHEAD = (3, 4, 5)
 """The values of ``overheadType`` for the profiler's own work: buffer flush, instrumentation, resources."""
 CUDA_OVERHEAD = (2, 6, 7, 8)
@@ -99,7 +102,7 @@ ENUMS: Mapping[str, tuple[tuple[str, ...], Mapping[int, str]]] = {
 """By column: the enum tables that may list its values, best first, and the values' labels without one."""
 
 _READ = frozenset({
-    *TABLE_OF.values(), CUPTI_OVERHEAD, *CALL_CHAINS.values(),
+    *TABLE_OF.values(), CUPTI_OVERHEAD, EVENT_RECORDS, *CALL_CHAINS.values(),
     *(table for spelled, _ in ENUMS.values() for table in spelled),
     "StringIds", "ThreadNames", "PROCESSES", "MPI_RANKS", "DIAGNOSTIC_EVENT", "ANALYSIS_DETAILS",
     "EXPORT_META_DATA", "META_DATA_EXPORT", "META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV",
@@ -112,6 +115,8 @@ STRING_COLUMNS = frozenset({"nameId", "demangledName", "shortName", "mangledName
 
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "LOCAL_RANK")
 """Environment variables with the rank of a process, best first."""
+MAX_CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+"""The environment variable that says over how many queues a process launches its work."""
 WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 """Environment variables with the number of ranks of a job, best first."""
 

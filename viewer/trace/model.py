@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
+from viewer.trace.event_records import EventRecords
 from viewer.trace.events import GPU_KINDS, AnyArray, Events, Int64, Kind
 from viewer.trace.lazy import cached_property
 from viewer.trace.names import Names
@@ -60,7 +61,8 @@ class Gpu:
 class Stream:
     """A (process, context, stream id); `gpu` is an index into `Trace.gpus`.
 
-    The driver's migrations of unified memory form a separate stream named `UNIFIED_NAME`.
+    The driver's migrations of unified memory form a separate stream named `UNIFIED_NAME`. `is_blocking` says
+    that the file calls it one that waits for its context's legacy default stream, and that one for it.
     """
 
     index: int
@@ -69,6 +71,7 @@ class Stream:
     stream_id: int
     is_default: bool = False
     name: str = ""
+    is_blocking: bool = False
 
     @property
     def label(self) -> str:
@@ -108,6 +111,7 @@ class CaptureSession:
     `recorded` names the kinds of data whose recording was enabled, or that have rows:
     "cuda", "nvtx", "osrt", "context-switches", "call-chains", "nccl", "mpi".
     `world_size` is the number of ranks of the whole job, of which some may not have been recorded.
+    `max_connections` is the number of queues over which a process launches (CUDA_DEVICE_MAX_CONNECTIONS).
     """
 
     duration_ns: int | None = None
@@ -117,6 +121,7 @@ class CaptureSession:
     recorded: frozenset[str] = frozenset()
     recorded_version: str | None = None
     world_size: int | None = None
+    max_connections: int | None = None
 
 
 class Source(Protocol):
@@ -154,6 +159,8 @@ class Trace:
         Number of rows read from each table of the file, by the file's table names.
     diagnostics : DataFrame
         Columns time_ns (int64), severity (str: error, warning, info, verbose), source, text, pid.
+    event_records : EventRecords
+        The records of CUDA events, which have no times of their own.
     unread : mapping of str to int
         Number of rows of each table that is not read and has rows, by the file's table names.
     notes : tuple of str
@@ -171,6 +178,7 @@ class Trace:
     events: Mapping[Kind, Events]
     counts: Mapping[str, int]
     diagnostics: pd.DataFrame
+    event_records: EventRecords = field(default_factory=EventRecords.empty)
     unread: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, compare=False)
