@@ -25,6 +25,8 @@ from viewer.trace.lazy import OncePerKey, cached_property
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
     from viewer.analysis.dependencies.graph import DependencyGraph
+    from viewer.analysis.dependencies.stall_producers import StallProducers
+    from viewer.analysis.dependencies.stall_reasons import StallReasons
     from viewer.analysis.find import Finder
     from viewer.analysis.iterations.candidate import Candidate
     from viewer.analysis.iterations.phases import Phases
@@ -124,6 +126,7 @@ class Study:
         self._phases: OncePerKey[Iterations, Phases] = OncePerKey()
         self._projections: OncePerKey[Projection, pd.DataFrame] = OncePerKey()
         self._stalls: OncePerKey[int, Stalls] = OncePerKey()
+        self._producers: OncePerKey[int, StallProducers] = OncePerKey()
         self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
         self._bounds: OncePerKey[bool, Bounds] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
@@ -303,6 +306,21 @@ class Study:
         from viewer.analysis.dependencies.build import build_graph
 
         return build_graph(self.launches, self.collectives)
+
+    @cached_property
+    def stall_reasons(self) -> StallReasons:
+        """Why each GPU computes nothing (docs/definitions.md, section 11)."""
+        from viewer.analysis.dependencies.stall_reasons import StallReasons
+
+        return StallReasons(self.launches, self.classes, self.parts, self.collectives, self.dependencies)
+
+    def stall_producers(self, candidate: int = 0) -> StallProducers:
+        """Return which operation each of `stalls` waited for (docs/definitions.md, section 11)."""
+        from viewer.analysis.dependencies.stall_producers import stall_producers
+
+        return self._producers.get(
+            candidate, lambda: stall_producers(self.stalls(candidate), self.stall_reasons)
+        )
 
     @property
     def stall_inputs(self) -> StallInputs:

@@ -8,7 +8,7 @@ from viewer.analysis.dependencies.graph import NO_EDGE, Codes, EdgeKind, Edges, 
 from viewer.trace import Events
 from viewer.trace.events import Int64
 
-_CLOSE_NS = 1_000
+CLOSE_NS = 1_000
 """How much later than a start an edge may allow it: the GPU's own time stamps are no better."""
 
 
@@ -58,7 +58,7 @@ class _Latest:
         start = self._start[target]
         # An operation that began before did not wait for this: rows of one stream may overlap, as the nodes
         # of a graph do.
-        is_later: Mask = (allowed > self._allowed[target]) & (allowed <= start + _CLOSE_NS)
+        is_later: Mask = (allowed > self._allowed[target]) & (allowed <= start + CLOSE_NS)
         target = target[is_later]
         self._allowed[target] = np.minimum(allowed, start)[is_later]
         self.binding[target] = kind

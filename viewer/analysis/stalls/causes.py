@@ -139,6 +139,32 @@ def find_causes(
         How long that operation was queued.
     """
     causes = placed(hosts, start_ns, end_ns, launch)
+    split, begin, stop = _share_out(hosts, causes, process, start_ns, end_ns, launch)
+    _name_calls(hosts, causes, split, start_ns, begin, stop, launch)
+    _decide(hosts, causes, start_ns, end_ns, queued_ns)
+    return causes
+
+
+def host_shares(hosts: Hosts, process: int, start_ns: Int64, end_ns: Int64, launch: Indices) -> Int64:
+    """Return the shares of some intervals as those of idle stalls, see `find_causes`, without the rest.
+
+    Returns
+    -------
+    ndarray of int64, shape (9, intervals)
+        In order of `SHARES`, ns; each column sums to the length of the interval.
+    """
+    causes = Causes.empty(len(launch), threads_of(hosts.trace, launch))
+    _share_out(hosts, causes, process, start_ns, end_ns, launch)
+    return causes.shares
+
+
+def _share_out(
+    hosts: Hosts, causes: Causes, process: int, start_ns: Int64, end_ns: Int64, launch: Indices
+) -> tuple[npt.NDArray[np.bool_], Int64, Int64]:
+    """Fill in the shares, and whom to follow.
+
+    Return in which stalls a thread was asked, and the launching call of each, clipped to it.
+    """
     api, known = hosts.trace.api, launch >= 0
     calls = np.maximum(launch, 0)
     # [begin, stop) is the launching call, clipped to the stall: before it the thread did something else,
@@ -160,14 +186,12 @@ def find_causes(
     causes.shares[OTHER_CALL, split] = (stop - begin - in_profiler)[split]
     causes.shares[PROFILER, split] = in_profiler[split]
     causes.shares[LAUNCH_TO_START, split] = (end_ns - stop)[split]
-    # In this order: whom to follow is decided by the launching thread's shares, the calls are named of
-    # whoever is followed, and the profiler takes from the shares that come out of that.
+    # In this order: whom to follow is decided by the launching thread's shares, and the profiler takes
+    # from the shares that come out of that.
     _split_threads(hosts, causes, split, causes.thread, start_ns, begin)
     _follow(hosts, causes, split, start_ns, end_ns, begin, launch)
-    _name_calls(hosts, causes, split, start_ns, begin, stop, launch)
     _under_the_profiler(hosts, causes, process, start_ns, end_ns)
-    _decide(hosts, causes, start_ns, end_ns, queued_ns)
-    return causes
+    return split, begin, stop
 
 
 def _in_profiler(
