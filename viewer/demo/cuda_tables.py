@@ -11,13 +11,17 @@ import numpy.typing as npt
 from viewer.demo.ids import CONTEXT, Strings, global_pids, streams
 from viewer.demo.kernels import KERNELS
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import Do
+from viewer.demo.program import Do, Step
 from viewer.demo.row_arrays import Column, Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
 NO_STREAM = 4_294_967_295
 _LOSS_SEED = 1
-_CALLS = (Do.CALL, Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET, Do.STREAM_WAIT, Do.SYNC)
+_EVENT_WAITS = (Do.STREAM_WAIT, Do.EVENT_SYNC, Do.EVENT_QUERY)
+_CALLS = (Do.CALL, Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET, Do.SYNC, Do.RECORD, *_EVENT_WAITS)
+# nsys of the schema's year gives queries the type of a stream wait; other years call them event syncs.
+_SYNC_TYPES = {Do.EVENT_SYNC: 1, Do.EVENT_QUERY: 2, Do.STREAM_WAIT: 2}
+_FOREIGN_HANDLE = 900
 _LOCAL_MEMORY_BYTES = 250_871_808
 _COMMONEST = "all_reduce"
 
@@ -28,15 +32,15 @@ Mask = npt.NDArray[np.bool_]
 class CudaTables:
     """Turns iterations into rows of CUDA calls and GPU operations.
 
-    Columns have one value per (rank, step), rank after rank. The counters (correlation, grid and event ids)
-    continue from one iteration to the next.
+    Columns have one value per (rank, step), rank after rank. The counters (correlation, grid and event sync
+    ids) continue from one iteration to the next.
     """
 
     options: DemoOptions
     strings: Strings
     _issued: int = 1
     _grids: int = 1
-    _events: int = 1
+    _records: int = 1
     _collectives: int = 0
 
     def __post_init__(self) -> None:
@@ -47,6 +51,8 @@ class CudaTables:
         # Each process counts its own calls from about the same number, so the ids of processes collide,
         # as in real recordings.
         self._first_correlation = 4_000 + 11 * np.arange(ranks, dtype=np.int64)
+        self._first_event = 30 + 5 * np.arange(ranks, dtype=np.int64)
+        self._first_sync_id = 16_000 + 17 * np.arange(ranks, dtype=np.int64)
 
     def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Yield the rows of an iteration as (table, columns)."""
@@ -62,7 +68,13 @@ class CudaTables:
         yield "CUPTI_ACTIVITY_KIND_KERNEL", self._kernels(iteration, correlation)
         yield "CUPTI_ACTIVITY_KIND_MEMCPY", self._copies(iteration, correlation)
         yield "CUPTI_ACTIVITY_KIND_MEMSET", self._sets(iteration, correlation)
-        yield "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", self._syncs(iteration, correlation)
+        # Each record of an event has a sync id of its own, which what waits for it repeats; 0 is none.
+        records = pick(steps, Do.RECORD)
+        sync_id = np.zeros((len(steps), self.options.ranks), np.int64)
+        sync_id[records] = self._records + np.arange(len(records))[:, None] + self._first_sync_id
+        self._records += len(records)
+        yield "CUPTI_ACTIVITY_KIND_CUDA_EVENT", self._events(iteration, records, correlation, sync_id)
+        yield "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", self._syncs(iteration, correlation, sync_id)
 
     def _runtime(self, iteration: SimulatedIteration, calls: Int64, correlation: Int64) -> Rows:
         names = [iteration.program.steps[i].api for i in calls]
@@ -153,29 +165,55 @@ class CudaTables:
         }
         return self._lose(rows)
 
-    def _syncs(self, iteration: SimulatedIteration, correlation: Int64) -> Rows:
-        which = pick(iteration.program.steps, Do.STREAM_WAIT, Do.SYNC)
-        steps = [iteration.program.steps[i] for i in which]
-        waits = np.array([s.do == Do.STREAM_WAIT for s in steps])
-        # Only waits of a stream have an event: cumsum gives each the next id, and repeats it at other rows.
-        event = self._events + np.cumsum(waits)
-        self._events += int(waits.sum())
-        return {
+    def _events(
+        self, iteration: SimulatedIteration, which: Int64, correlation: Int64, sync_id: Int64
+    ) -> Rows:
+        ranks, steps = self.options.ranks, [iteration.program.steps[i] for i in which]
+        handle = np.array([s.handle for s in steps], np.int64)[:, None] + self._first_event
+        rows: dict[str, Column] = {
+            "timestamp": 0,  # not collected, as in most recordings
+            "deviceId": np.repeat(np.arange(ranks), len(which)),
+            "contextId": CONTEXT,
+            "streamId": self._each([int(self._streams[s.stream]) for s in steps]),
+            "correlationId": flat(correlation, which),
+            "globalPid": np.repeat(self._gpid, len(which)),
+            "eventId": np.ascontiguousarray(handle.T).ravel(),
+            "eventSyncId": flat(sync_id, which),
+        }
+        rank = np.repeat(np.arange(ranks), len(which))
+        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, which)))
+
+    def _syncs(self, iteration: SimulatedIteration, correlation: Int64, sync_id: Int64) -> Rows:
+        steps = iteration.program.steps
+        which = pick(steps, *_EVENT_WAITS, Do.SYNC)
+        handle = np.full((len(steps), self.options.ranks), NO_STREAM, np.int64)
+        record = np.zeros_like(handle)
+        for i in which:
+            event = steps[i].event
+            if event is not None:
+                handle[i], record[i] = steps[event].handle + self._first_event, sync_id[event]
+            elif steps[i].do == Do.STREAM_WAIT:
+                handle[i] = _FOREIGN_HANDLE
+        rows: dict[str, Column] = {
             "start": flat(iteration.call_start_ns, which) + 300,
             "end": flat(iteration.call_end_ns, which) - 100,
             "deviceId": np.repeat(np.arange(self.options.ranks), len(which)),
             "contextId": CONTEXT,
-            "streamId": self._each(
-                [int(self._streams[s.stream]) if s.stream >= 0 else NO_STREAM for s in steps]
-            ),
+            "streamId": self._each([self._waiting_stream(steps[i]) for i in which]),
             "correlationId": flat(correlation, which),
             "globalPid": np.repeat(self._gpid, len(which)),
-            "syncType": self._each(
-                [2 if s.do == Do.STREAM_WAIT else 3 if s.stream >= 0 else 4 for s in steps]
-            ),
-            "eventId": np.tile(np.where(waits, event, NO_STREAM), self.options.ranks),
-            "eventSyncId": np.tile(np.where(waits, event, 0), self.options.ranks),
+            "syncType": self._each([_sync_type(steps[i]) for i in which]),
+            "eventId": flat(handle, which),
+            "eventSyncId": flat(record, which),
         }
+        rank = np.repeat(np.arange(self.options.ranks), len(which))
+        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, which)))
+
+    def _waiting_stream(self, step: Step) -> int:
+        """Return the id of the stream that a wait holds up, or is for; `NO_STREAM` where it is the host."""
+        if step.do in (Do.EVENT_SYNC, Do.EVENT_QUERY) or step.stream < 0:
+            return NO_STREAM
+        return int(self._streams[step.stream])
 
     def _each(self, values: list[int]) -> Int64:
         """Return the values of some steps, repeated for each rank."""
@@ -215,6 +253,10 @@ class CudaTables:
 def _kept(rows: Rows, kept: Mask) -> Rows:
     # Constants are columns too: only arrays have a value per row to leave out.
     return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
+
+
+def _sync_type(step: Step) -> int:
+    return _SYNC_TYPES.get(step.do, 4 if step.stream < 0 else 3)
 
 
 def _shared_memory_step(size: int) -> int:

@@ -28,6 +28,9 @@ _COLUMNS: dict[str, str] = {
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": """
         start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid deprecatedSyncType
         syncType! eventId! eventSyncId""",
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": """
+        timestamp deviceId! contextId! greenContextId streamId! correlationId globalPid eventId!
+        eventSyncId""",
     "CUPTI_ACTIVITY_KIND_RUNTIME": """
         start! end! eventClass! globalTid correlationId nameId! returnValue! callchainId""",
     "PROFILER_OVERHEAD": "start! end! globalTid nameId! overheadType!",

@@ -64,12 +64,12 @@ def inject_fault(w: Script, kind: Fault) -> None:
         w.kernel("dropout_add", 58)
     elif kind == "polling":
         w.call("cudaMalloc_v3020", 900, 0.05)
+        sent = w.record(COMPUTE)
         for _ in range(round(POLLING_MS * 1e3 / 12)):
-            w.call("cudaEventQuery_v3020", 3, 0.05)
+            w.query_event(sent, 3, 0.05)
         w.kernel("dropout_add", 58)
     elif kind == "broadcast":
-        w.collective("broadcast", BROADCAST_US, "data", DATA, "ncclBroadcast")
-        w.await_collective(DATA)
+        w.blocking_collective("broadcast", BROADCAST_US, "data", DATA, "ncclBroadcast")
     else:
         for _ in range(4):
             w.kernel("fc1", 724)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewer.demo.injected_faults import Fault, inject_fault
-from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WAIT, WORLD, Do, Program, Script, Step
+from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WORLD, Do, Program, Script, Step
 from viewer.demo.rank_faults import LOADER
 
 LAYERS = 5
@@ -21,7 +21,9 @@ CHECKPOINT_ARGB = 0xFF55B3A1
 LOADER_ARGB = 0xFFB8A1D9
 
 
-def _forward(w: Script, prefetch: bool = False, all_reduce_us: float = ALL_REDUCE_US) -> None:
+def _forward(w: Script, prefetch: bool = False, all_reduce_us: float = ALL_REDUCE_US) -> int | None:
+    """Add a forward pass; with `prefetch` return the event after the copy of the next batch."""
+    copied = None
     w.begin("forward", FORWARD_ARGB)
     w.kernel("embedding", 120)
     for layer in range(LAYERS):
@@ -31,28 +33,26 @@ def _forward(w: Script, prefetch: bool = False, all_reduce_us: float = ALL_REDUC
         w.kernel("rope", 46)
         w.kernel("flash_fwd", 845)
         w.kernel("proj", 214)
-        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
+        w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.kernel("dropout_add", 58)
         w.kernel("norm", 62)
         w.kernel("fc1", 724)
         w.kernel("swiglu", 104)
         w.kernel("fc2", 431)
-        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
+        w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.kernel("bias_add", 56)
         w.finish()
         if prefetch and layer == 0:
-            _batch_copy(w, prefetch=True)
+            copied = _batch_copy(w, prefetch=True)
     w.kernel("norm", 62)
     w.kernel("logits", 800)
     w.kernel("max", 74)
     w.kernel("softmax", 196)
     w.kernel("sum", 41)
-    w.collective("all_reduce_f32", 18, "data", DATA, "ncclAllReduce")
-    w.await_collective(DATA)
+    w.blocking_collective("all_reduce_f32", 18, "data", DATA, "ncclAllReduce")
     w.device_sync()
     w.finish()
+    return copied
 
 
 def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> None:
@@ -61,6 +61,7 @@ def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> No
     w.switch("autograd")
     w.kernel("loss_bwd", 230)
     w.kernel("logits_bwd", 1_540)
+    buckets = []
     for layer in reversed(range(LAYERS)):
         w.begin(f"layer {layer}")
         w.kernel("fc2_dgrad", 446 * drag)
@@ -68,8 +69,7 @@ def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> No
         w.kernel("swiglu_bwd", 168 * drag)
         w.kernel("fc1_dgrad", 742 * drag)
         w.kernel("fc1_wgrad", 758 * drag)
-        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
+        w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.kernel("norm_bwd", 118 * drag)
         w.kernel("norm_finalize", 7.5)
         w.kernel("grad_add", 61 * drag)
@@ -81,16 +81,18 @@ def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> No
         w.kernel("rope_bwd", 48 * drag)
         w.kernel("qkv_dgrad", 384 * drag)
         w.kernel("qkv_wgrad", 391 * drag)
-        w.collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.await_collective(TENSOR)
+        w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
         w.kernel("norm_bwd", 118 * drag)
         w.kernel("norm_finalize", 7.5)
         w.kernel("grad_add", 61 * drag)
         if last:
-            w.collective("reduce_scatter", 2_450, "data", DATA, "ncclReduceScatter")
+            buckets.append(w.collective("reduce_scatter", 2_450, "data", DATA, "ncclReduceScatter"))
         w.finish()
     w.kernel("embedding_bwd", 190)
     w.switch("main")
+    for end in buckets:
+        w.query_event(end)
+        w.release(end)
     w.device_sync()
     w.finish()
 
@@ -100,8 +102,7 @@ def _optimizer(w: Script) -> None:
     for _ in range(3):
         w.kernel("l2norm", 46)
     w.kernel("l2norm_end", 4.2)
-    w.collective("all_reduce_f32", 34, "world", WORLD, "ncclAllReduce")
-    w.await_collective(WORLD)
+    w.blocking_collective("all_reduce_f32", 34, "world", WORLD, "ncclAllReduce")
     w.item()
     for shard in range(OPTIMIZER_SHARDS):
         w.kernel("clip", 2.1)
@@ -109,17 +110,28 @@ def _optimizer(w: Script) -> None:
         w.kernel("adam", 8.6 if shard % 8 else 11.5)
         w.kernel("to_bf16", 3.3)
         w.kernel("zero", 2.3)
-    w.collective("all_gather", 2_150, "data", DATA, "ncclAllGather")
-    w.await_collective(DATA)
+    w.blocking_collective("all_gather", 2_150, "data", DATA, "ncclAllGather")
     w.finish()
     w.item()
+    w.sync_event(w.record(COMPUTE))
 
 
-def _batch_copy(w: Script, prefetch: bool) -> None:
-    """Copy tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask."""
+def _batch_copy(w: Script, prefetch: bool) -> int | None:
+    """Copy tokens, labels, masks and positions to the GPU: 69 MB, most of it the attention mask.
+
+    A prefetch is on the copy stream; the event recorded after it is returned.
+    """
     stream, source, rate = (COPY, 1, 48e3) if prefetch else (COMPUTE, 0, 13.4e3)
     for size in (1_048_576, 1_048_576, 524_288, 67_108_864, 1_048_576):
         w.copy(max(size / rate, 2.0), size, 1, source, 2, stream, blocking=not prefetch)
+    return w.record(COPY) if prefetch else None
+
+
+def _await_batch(w: Script, copied: int | None) -> None:
+    """Make the compute stream wait for a prefetched batch."""
+    if copied is not None:
+        w.wait_event(COMPUTE, copied)
+        w.release(copied)
 
 
 def _zero_gradients(w: Script) -> None:
@@ -145,9 +157,10 @@ def megatron(
     w = Script(cold=cold, one_stream=one_stream)
     all_reduce_us = HEALTHY_ALL_REDUCE_US if clean else ALL_REDUCE_US
     w.push("Iteration {iteration}")
+    started = w.record(COMPUTE)
     w.begin(LOADER, LOADER_ARGB)
     if clean:
-        w.call("cudaEventQuery_v3020", 1.5)
+        w.query_event(started)
     else:
         w.pause("poll", 10.8)
     w.finish()
@@ -156,11 +169,12 @@ def megatron(
     _zero_gradients(w)
     for microbatch in range(MICROBATCHES):
         last = microbatch == MICROBATCHES - 1
-        _forward(w, clean and last, all_reduce_us)
+        copied = _forward(w, clean and last, all_reduce_us)
         _backward(w, last, all_reduce_us)
         if fault and microbatch == 0:
             inject_fault(w, fault)
     _optimizer(w)
+    _await_batch(w, copied)
     if checkpoint:
         _checkpoint(w)
     w.pop()
@@ -175,8 +189,7 @@ def distca(cold: bool, first: bool, last: bool) -> Program:
         w.pause("clock_nanosleep", 62.0, spread=0.004)
         open_push = len(w.steps)
         w.push(SAMPLE_TEXT)
-    _batch_copy(w, prefetch=True)
-    w.add(Step(Do.STREAM_WAIT, "main", WAIT, 1_500, stream=COMPUTE, other=COPY))
+    _await_batch(w, _batch_copy(w, prefetch=True))
     _zero_gradients(w)
     for microbatch in range(MICROBATCHES):
         _forward(w)

@@ -116,6 +116,34 @@ def _impossible(connection: sqlite3.Connection, _ranks: int) -> None:
     connection.execute(ranges.format("NULL", 2), ("Iteration%",))
 
 
+EVENTS, SYNCS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+LOST_EVENTS = 10
+
+
+def _no_records(connection: sqlite3.Connection, _ranks: int) -> None:
+    connection.execute(f"DROP TABLE {EVENTS}")
+
+
+def _lost_records(connection: sqlite3.Connection, _ranks: int) -> None:
+    connection.execute(f"DELETE FROM {EVENTS} WHERE rowid % {LOST_EVENTS} = 0")
+
+
+def _drop_sync_ids(connection: sqlite3.Connection, _ranks: int) -> None:
+    """Leave the column out, as in older schemas."""
+    for table in (EVENTS, SYNCS):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN eventSyncId")
+
+
+def _sync_ids(value: str) -> Callable[[sqlite3.Connection, int], None]:
+    """Return a function that gives every record and wait the same sync id, which says nothing."""
+
+    def write(connection: sqlite3.Connection, _ranks: int) -> None:
+        for table in (EVENTS, SYNCS):
+            connection.execute(f"UPDATE {table} SET eventSyncId = {value}")
+
+    return write
+
+
 _WRITERS: Mapping[Oddity, Callable[[sqlite3.Connection, int], None]] = {
     "versioned-tables": _rename,
     "environment-rank": _environment,
@@ -124,4 +152,10 @@ _WRITERS: Mapping[Oddity, Callable[[sqlite3.Connection, int], None]] = {
     "migrations": _migrations,
     "nsys-messages": _messages,
     "impossible-rows": _impossible,
+    "no-event-records": _no_records,
+    "lost-event-records": _lost_records,
+    "no-sync-ids": _drop_sync_ids,
+    "null-sync-ids": _sync_ids("NULL"),
+    "zero-sync-ids": _sync_ids("0"),
+    "max-sync-ids": _sync_ids("4294967295"),
 }

@@ -19,11 +19,17 @@ Oddity = Literal[
     "migrations",
     "nsys-messages",
     "impossible-rows",
+    "no-event-records",
+    "lost-event-records",
+    "no-sync-ids",
+    "null-sync-ids",
+    "zero-sync-ids",
+    "max-sync-ids",
 ]
 ODDITIES: tuple[Oddity, ...] = get_args(Oddity)
 """The oddities that a file may contain, see `viewer.demo.oddities`."""
 
-DEMO_VERSION = 8
+DEMO_VERSION = 9
 """Raise it when the same options give another file: cached demos of other versions are not used."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
@@ -19,7 +20,12 @@ MEMCPY = "cudaMemcpyAsync_v3020"
 MEMSET = "cudaMemsetAsync_v3020"
 RECORD = "cudaEventRecord_v3020"
 WAIT = "cudaStreamWaitEvent_v3020"
+EVENT_SYNC = "cudaEventSynchronize_v3020"
+EVENT_QUERY = "cudaEventQuery_v3020"
 PREEMPTED, FLUSH = "", "CUPTI Buffer flush"
+EVENT_HANDLES = 8
+"""Events that a process creates at first; more only while all are in use, as PyTorch caches them."""
+
 STREAM_SYNC = "cudaStreamSynchronize_v3020"
 DEVICE_SYNC = "cudaDeviceSynchronize_v3020"
 
@@ -39,6 +45,9 @@ class Do(IntEnum):
     PAUSE = 9
     SWITCH = 10
     WORK = 11
+    RECORD = 12
+    EVENT_SYNC = 13
+    EVENT_QUERY = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +55,9 @@ class Step:
     """One step of a host thread; its times are typical values in nanoseconds.
 
     `host_ns` is the duration of the call (of the wait, for a pause), `work_ns` that of the operation it puts
-    on `stream`. A stream wait makes `stream` wait until the queue of `other` is empty; without `other` it
-    waits for an event of another GPU, `late_ns` after its own queue is empty.
+    on `stream`. A record records the event `handle` on `stream`. A stream wait makes `stream` wait for what
+    the record at the step `event` stands for, a synchronisation the host, a query asks; a stream wait without
+    `event` waits for an event of another GPU, `late_ns` after its own queue is empty.
     With `has_root` a collective waits for the first rank of its group alone.
     `spread` is the relative standard deviation of the work, or of the call if there is no work.
     """
@@ -58,7 +68,8 @@ class Step:
     host_ns: int = 0
     work_ns: int = 0
     stream: int = COMPUTE
-    other: int | None = None
+    event: int | None = None
+    handle: int = 0
     late_ns: int = 0
     kernel: str = ""
     group: Group | None = None
@@ -107,6 +118,8 @@ class Script:
     ranges: list[tuple[int, int]] = field(default_factory=list)
     opened: list[int] = field(default_factory=list)
     loaded: set[str] = field(default_factory=set)
+    free_handles: deque[int] = field(default_factory=lambda: deque(range(EVENT_HANDLES)))
+    handles: int = EVENT_HANDLES
 
     def add(self, step: Step) -> None:
         """Append a step."""
@@ -145,9 +158,38 @@ class Script:
         api = KERNELS[key].launched_by
         self.add(Step(Do.KERNEL, self.thread, api, 4_600, round(us * 1e3), COMPUTE, kernel=key, spread=0.008))
 
-    def collective(self, key: str, us: float, group: Group, stream: int, call: str) -> None:
-        """Issue a collective as PyTorch does: NCCL's stream first waits for the compute stream.
+    def record(self, stream: int) -> int:
+        """Record an event on a stream; the returned step stands for it in waits.
 
+        The handle is the one that has been free for longest, so that each is recorded again and again.
+        """
+        if not self.free_handles:
+            self.free_handles.append(self.handles)
+            self.handles += 1
+        handle = self.free_handles.popleft()
+        self.add(Step(Do.RECORD, self.thread, RECORD, 1_600, stream=stream, handle=handle, spread=0.2))
+        return len(self.steps) - 1
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Make a stream wait for an event; the host goes on at once."""
+        self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=stream, event=event))
+
+    def sync_event(self, event: int) -> None:
+        """Wait for an event on the host."""
+        self.add(Step(Do.EVENT_SYNC, self.thread, EVENT_SYNC, 1_800, event=event))
+
+    def query_event(self, event: int, us: float = 1.5, spread: float = 0.2) -> None:
+        """Ask whether an event has come."""
+        self.add(Step(Do.EVENT_QUERY, self.thread, EVENT_QUERY, round(us * 1e3), event=event, spread=spread))
+
+    def release(self, event: int) -> None:
+        """Return an event's handle, which no later step waits for, to those that `record` may take."""
+        self.free_handles.append(self.steps[event].handle)
+
+    def collective(self, key: str, us: float, group: Group, stream: int, call: str) -> int:
+        """Issue a collective as PyTorch does, and return the event recorded after it.
+
+        NCCL's stream first waits for an event of the compute stream.
         With `one_stream` as XLA does: all groups take turns on one stream, all-reduces under one name.
         """
         if self.one_stream:
@@ -159,8 +201,9 @@ class Script:
             self.call("cudaMalloc_v3020", 9_000, 0.1)
             self.call("cuMemImportFromShareableHandle", 6_500, 0.1)
             self.pop()
-        self.call(RECORD, 1.6)
-        self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=stream, other=COMPUTE))
+        ready = self.record(COMPUTE)
+        self.wait_event(stream, ready)
+        self.release(ready)
         self.push(call, domain="NCCL")
         api = KERNELS[key].launched_by
         self.add(
@@ -178,12 +221,13 @@ class Script:
             )
         )
         self.pop()
-        self.call(RECORD, 1.6)
+        return self.record(stream)
 
-    def await_collective(self, stream: int) -> None:
-        """Make the compute stream wait until the queue of NCCL's stream is empty."""
-        stream = TENSOR if self.one_stream else stream
-        self.add(Step(Do.STREAM_WAIT, self.thread, WAIT, 1_500, stream=COMPUTE, other=stream))
+    def blocking_collective(self, key: str, us: float, group: Group, stream: int, call: str) -> None:
+        """Issue a collective and make the compute stream wait for its end."""
+        end = self.collective(key, us, group, stream, call)
+        self.wait_event(COMPUTE, end)
+        self.release(end)
 
     def copy(
         self, us: float, size: int, kind: int, source: int, target: int, stream: int, blocking: bool

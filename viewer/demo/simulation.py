@@ -176,6 +176,7 @@ def _time_iteration(
 
     call_start, call_end = np.empty(shape, np.int64), np.empty(shape, np.int64)
     gpu_start, gpu_end = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+    recorded: dict[int, Int64] = {}
     for i, step in enumerate(steps):
         begin = cpu + before[i]
         end = begin + host[i]
@@ -197,13 +198,19 @@ def _time_iteration(
             gpu_start[i], gpu_end[i] = start, stop
             if step.blocking:
                 end = np.maximum(end, stop + SYNC_RETURN_NS)
+        elif step.do == Do.RECORD:
+            # The event comes once the stream has done what was launched on it before, and waited for it:
+            # what is launched later does not delay it.
+            recorded[i] = busy_until[step.stream].copy()
         elif step.do == Do.STREAM_WAIT:
-            # The host goes on at once; only the stream waits: for the host's call or for another stream.
-            if step.other is None:
+            # The host goes on at once; only the stream waits: for the host's call or for an event.
+            if step.event is None:
                 np.maximum(busy_until[step.stream], begin, out=busy_until[step.stream])
                 busy_until[step.stream] += step.late_ns
             else:
-                np.maximum(busy_until[step.stream], busy_until[step.other], out=busy_until[step.stream])
+                np.maximum(busy_until[step.stream], recorded[step.event], out=busy_until[step.stream])
+        elif step.do == Do.EVENT_SYNC and step.event is not None:
+            end = np.maximum(end, recorded[step.event] + SYNC_RETURN_NS)
         elif step.do == Do.SYNC:
             # The host waits: for the whole device (stream -1), or for one stream.
             drained = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
