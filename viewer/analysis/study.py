@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from viewer.analysis.recording.bounds import Bounds
     from viewer.analysis.recording.clocks import Clock
     from viewer.analysis.recording.diagnostic import Diagnostic
+    from viewer.analysis.replay.changes import Change
+    from viewer.analysis.replay.critical_path import CriticalPath
+    from viewer.analysis.replay.inputs import Replay
+    from viewer.analysis.replay.what_if import Chosen, WhatIf
     from viewer.analysis.stalls.stalls import StallInputs, Stalls
     from viewer.analysis.time.iteration_bounds import Iterations
 
@@ -127,6 +131,7 @@ class Study:
         self._projections: OncePerKey[Projection, pd.DataFrame] = OncePerKey()
         self._stalls: OncePerKey[int, Stalls] = OncePerKey()
         self._producers: OncePerKey[int, StallProducers] = OncePerKey()
+        self._critical_paths: OncePerKey[int, tuple[CriticalPath, ...]] = OncePerKey()
         self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
         self._bounds: OncePerKey[bool, Bounds] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
@@ -320,6 +325,39 @@ class Study:
 
         return self._producers.get(
             candidate, lambda: stall_producers(self.stalls(candidate), self.stall_reasons)
+        )
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The trace as it can be replayed (docs/definitions.md, section 12)."""
+        from viewer.analysis.replay.inputs import ReplayInputs, make_replay
+
+        return make_replay(
+            ReplayInputs(
+                self.launches, self.order, self.classes, self.parts, self.collectives, self.dependencies
+            )
+        )
+
+    def what_if(self, changes: Sequence[Change], candidate: int = 0, chosen: Chosen = None) -> WhatIf:
+        """Return the iterations by one of the `candidates` as they would be with some changes.
+
+        `chosen` says which of them to tell of: an index, "steady", or None for all.
+
+        Raises
+        ------
+        ChangeError
+            If there are no iterations, or a change matches nothing.
+        """
+        from viewer.analysis.replay.what_if import what_if
+
+        return what_if(self.replay, changes, self.iterations(candidate), chosen)
+
+    def critical_paths(self, candidate: int = 0) -> tuple[CriticalPath, ...]:
+        """Return the critical path of each iteration by one of the `candidates`; () without iterations."""
+        from viewer.analysis.replay.what_if import recorded_paths
+
+        return self._critical_paths.get(
+            candidate, lambda: recorded_paths(self.replay, self.iterations(candidate))
         )
 
     @property

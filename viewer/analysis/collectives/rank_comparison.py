@@ -110,7 +110,7 @@ def compare_ranks(
             compute[list(members)],
             waiting[list(members)][:, basis] if waiting is not None else None,
         )
-        for members in _same_work_of(trace, iterations, waits)
+        for members in same_work_of(trace, iterations, waits)
     ]
     return tuple(sorted(compared, key=lambda c: -len(c.gpus)))
 
@@ -162,7 +162,8 @@ def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.Data
     return pd.DataFrame(sorted(rows), columns=columns)
 
 
-def _same_work_of(trace: Trace, iterations: Iterations, waits: Collectives | None) -> list[tuple[int, ...]]:
+def same_work_of(trace: Trace, iterations: Iterations, waits: Collectives | None) -> list[tuple[int, ...]]:
+    """Return the GPUs in groups that do the same work; of a pipeline those of one stage."""
     if waits is None or not waits.is_pipeline:
         return same_work(trace, iterations)
     return same_work(trace, iterations, waits.stages, SAME_WORK if waits.stages else SAME_STAGE)

@@ -1,0 +1,88 @@
+"""What a replay is made from, and the replay of a trace as it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.classify import KernelClasses
+from viewer.analysis.core.gpu_order import GpuOrder
+from viewer.analysis.dependencies.graph import DependencyGraph
+from viewer.analysis.launches.launches import Launches
+from viewer.analysis.replay.build import build_network
+from viewer.analysis.replay.effects import Effects
+from viewer.analysis.replay.network import Network
+from viewer.analysis.replay.recurrence import Times, replayed
+from viewer.analysis.time.time_breakdown import TimeBreakdown
+from viewer.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayInputs:
+    """What changes are looked up in.
+
+    Attributes
+    ----------
+    launches : Launches
+    order_of : callable
+        Gives a GPU's operations by start.
+    classes : KernelClasses
+    parts : tuple of TimeBreakdown, one per GPU
+    collectives : Collectives
+    graph : DependencyGraph
+    """
+
+    launches: Launches
+    order_of: Callable[[int], GpuOrder]
+    classes: KernelClasses
+    parts: tuple[TimeBreakdown, ...]
+    collectives: Collectives
+    graph: DependencyGraph
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.launches.trace
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A trace that can be replayed, and its replay without any change.
+
+    Attributes
+    ----------
+    inputs : ReplayInputs
+    network : Network
+    times : Times
+        Of the replay without a change.
+    error_ns : int
+        How far the farthest start or end of that is from the recording; 0 where it is the recording.
+    """
+
+    inputs: ReplayInputs
+    network: Network
+    times: Times
+    error_ns: int
+
+
+def make_replay(inputs: ReplayInputs) -> Replay:
+    """Build the network of a trace, replay it without a change, and compare that with the recording."""
+    network = build_network(inputs.trace, inputs.graph)
+    times = replayed(network, Effects.none(network))
+    ops, hosts = network.operations, network.hosts
+    pairs = (
+        (times.start_ns, ops.start_ns),
+        (times.end_ns, ops.end_ns),
+        (times.call_start_ns, hosts.start_ns),
+        (times.call_end_ns, hosts.end_ns),
+    )
+    error = max(int(np.abs(made - recorded).max(initial=0)) for made, recorded in pairs)
+    return Replay(inputs, network, times, error)
+
+
+def numbers_of(network: Network, order: GpuOrder) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the numbers of a GPU's operations in `Operations`, in the order of `GpuOrder`."""
+    return network.operations.first[order.kind] + order.index
