@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 from tests.mutation.faults import faults_of
-from tests.mutation.tree import LEAST_PATIENCE_S, Tree, load_libraries
+from tests.mutation.tree import Tree, load_libraries
 
 TESTS = ("analysis", "rows", "drawing")
 
@@ -21,7 +21,7 @@ def main():
     parser.add_argument("--sample", type=int, default=100, help="how many faults; 0: all (100)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (0)")
     parser.add_argument(
-        "--seconds", type=float, default=60, help="of tests a fault, beside the mirror's (60)"
+        "--seconds", type=float, default=60, help="processor time of tests a fault, beside the mirror's (60)"
     )
     parser.add_argument("--least", type=float, default=0, help="the score to reach, per cent (0)")
     asked = parser.parse_args()
@@ -32,13 +32,12 @@ def main():
         print(
             f"{len(chosen)} of {count} faults; running the tests without any ...", file=sys.stderr, flush=True
         )
-        watched = tree.watch([f"tests/{name}" for name in asked.tests])
+        watched = tree.watch(asked.package, [f"tests/{name}" for name in asked.tests])
         load_libraries()
         for number, (module, fault) in enumerate(chosen, 1):
-            files = watched.concerned(module, fault.line, asked.seconds)
-            patience_s = LEAST_PATIENCE_S + 5 * sum(watched.seconds[file] for file in files)
+            tests = watched.concerned(module, fault.statement, asked.seconds)
             text = fault.applied((tree.root / module).read_text("utf-8"))
-            outcome = tree.outcome(module, text, files, patience_s)
+            outcome = tree.outcome(module, text, tests, watched.seconds)
             outcomes[outcome] += 1
             print(f"{number} {outcome} {module}:{fault.line}: {fault.what}", file=sys.stderr, flush=True)
             if outcome == "survived":

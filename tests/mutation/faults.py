@@ -25,13 +25,17 @@ SAID = {"debug", "info", "warning", "exception", "getLogger"}
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """A change of a module: the text from `start` to `end`, byte offsets, becomes `text`."""
+    """A change of a module: the text from `start` to `end`, byte offsets, becomes `text`.
+
+    `statement` holds the first and the last line of the statement, or of its head, in which it lies.
+    """
 
     line: int
     start: int
     end: int
     text: str
     what: str
+    statement: tuple[int, int]
 
     def applied(self, source):
         """Return the module with the fault."""
@@ -56,11 +60,23 @@ class _Finder(ast.NodeVisitor):
         for length in lengths:
             self.line_starts.append(self.line_starts[-1] + length)
         self.found = []
+        self.statement = (1, 1)
+
+    def visit(self, node):
+        """Visit a node, and know in which statement it lies."""
+        if not isinstance(node, ast.stmt):
+            super().visit(node)
+            return
+        outer, body = self.statement, getattr(node, "body", None)
+        last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
+        self.statement = (node.lineno, last)
+        super().visit(node)
+        self.statement = outer
 
     def add(self, node, text, what):
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(node.end_lineno, node.end_col_offset)
-        self.found.append(Fault(node.lineno, start, end, text, what))
+        self.found.append(Fault(node.lineno, start, end, text, what, self.statement))
 
     def between(self, left, right, old, new):
         """Change an operator: it stands between two nodes, beside brackets, blanks and comments."""
@@ -70,7 +86,7 @@ class _Finder(ast.NodeVisitor):
         if gap.count(old) == 1 and "#" not in gap:
             at = start + len(gap[: gap.index(old)].encode())
             line = left.end_lineno + gap[: gap.index(old)].count("\n")
-            self.found.append(Fault(line, at, at + len(old), new, f"{old} → {new}"))
+            self.found.append(Fault(line, at, at + len(old), new, f"{old} → {new}", self.statement))
 
     def _offset(self, line, column):
         return self.line_starts[line - 1] + column

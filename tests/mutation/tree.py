@@ -1,7 +1,9 @@
 """A copy of the checkout in which faults are put and tests are run, in processes that may hang."""
 
 import json
+import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -13,15 +15,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("viewer", "tests", "resources", "docs", "packaging", "pyproject.toml", "main.py")
-LEAST_PATIENCE_S = 30
+LEAST_PATIENCE_S = 15
+"""Processor time that a test may take whatever it takes without a fault."""
+HANG_S = 600
+"""Wall-clock time after which a run is taken to wait for what never comes."""
+MEMORY = 16 << 30
+"""What a run may take, bytes: a fault can make a loop that appends without end."""
 OPTIONS = (
-    "-q", "-x", "-p", "no:cacheprovider", "--no-xvfb", "--hypothesis-seed=0", "--no-header",
-    "--ignore-glob=*/test_oracles.py",
+    "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-xvfb", "--hypothesis-seed=0", "--no-header",
 )  # fmt: skip
-"""Tests that ask nsys for everything take minutes, and fall where others do."""
 
-PASSED_OR_FELL = {0: "survived", 1: "killed", 2: "killed"}
-"""By pytest's exit code; 2: a test could not be collected, since the faulty module cannot be imported."""
+PASSED_OR_FELL = {0: "survived", 1: "killed", 2: "killed", -signal.SIGXCPU: "timeout"}
+"""By exit code; 2: a test could not be collected, since the faulty module cannot be imported."""
 
 
 @dataclass
@@ -30,30 +35,48 @@ class Watched:
 
     Attributes
     ----------
-    files : dict of str to dict of int to set of str
-        By module and line, the test files that run the line.
     seconds : dict of str to float
-        How long the tests of each file take.
+        Processor time of each test, with what it sets up.
+    lines : dict of str to dict of int to set of str
+        By module and line, the tests that run the line; "" stands for those that import the module.
     """
 
-    files: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
-    seconds: dict = field(default_factory=lambda: defaultdict(float))
+    seconds: dict = field(default_factory=dict)
+    lines: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
 
-    def concerned(self, module, line, most_s):
-        """Return the test files that concern a line: those of its mirror, then those that run it.
+    def add(self, said):
+        """Add what a file's tests run, as `tests.mutation.watch` writes it."""
+        self.seconds.update(said["seconds"])
+        for module, lines in said["modules"].items():
+            for line, tests in lines.items():
+                self.lines[module][int(line)].update(tests)
 
-        Beside the mirror, the quickest first, as many as fit in `most_s` seconds.
+    def concerned(self, module, statement, most_s):
+        """Return the tests that run a statement, from its first to its last line, in an order to run them.
+
+        Those of the files that mirror the module come first, file by file, then those of other files, the
+        quickest file first, as many as fit in `most_s` seconds. A statement that runs as the module is
+        imported concerns all tests that run any of the module's lines.
         """
+        lines = self.lines[module]
+        runs = set().union(*(lines.get(line, ()) for line in range(statement[0], statement[1] + 1)))
+        if "" in runs:
+            runs = set().union(*lines.values()) - {""}
         mirror, stem = Path("tests", *Path(module).parts[1:-1]), Path(module).stem
-        near = sorted(f for f in self.seconds if Path(f).parent == mirror)
-        near.sort(key=lambda f: (stem not in Path(f).stem, self.seconds[f]))
-        lines = self.files[module]
-        runs = lines[line] if line in lines else set().union(*lines.values())
-        spent, chosen = 0.0, [f for f in near if f in runs or stem in Path(f).stem]
-        for file in sorted(runs - set(chosen), key=self.seconds.__getitem__):
-            spent += self.seconds[file]
-            if spent <= most_s:
-                chosen.append(file)
+        by_file = defaultdict(list)
+        for test in self.seconds:
+            if test in runs:
+                by_file[test.split("::")[0]].append(test)
+        takes = {file: sum(self.seconds[test] for test in tests) for file, tests in by_file.items()}
+        is_near = {file: Path(file).parent == mirror for file in by_file}
+        files = sorted(takes, key=lambda f: (not is_near[f], not (is_near[f] and stem in f), takes[f]))
+        chosen, spent = [], 0.0
+        for file in files:
+            for test in by_file[file]:
+                taken = 0.0 if is_near[file] else self.seconds[test]
+                if spent + taken <= most_s:
+                    spent += taken
+                    chosen.append(test)
         return chosen
 
 
@@ -74,8 +97,8 @@ class Tree:
         if (ROOT.parent / "shared").is_dir():
             (self.root.parent / "shared").symlink_to(ROOT.parent / "shared")
 
-    def watch(self, folders):
-        """Run the tests of some folders under coverage, and return what they run.
+    def watch(self, packages, folders):
+        """Run the tests of some folders under coverage, and return what they run of some packages.
 
         Raises
         ------
@@ -83,27 +106,27 @@ class Tree:
             If they do not pass.
         """
         out = self.scratch / "watched.json"
-        command = [sys.executable, "-m", "tests.mutation.watch", str(out), *folders]
+        command = [sys.executable, "-m", "tests.mutation.watch", str(out), ",".join(packages), *folders]
         done = subprocess.run(command, cwd=self.root, env=_environment(), capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the tests do not pass without a fault:\n{done.stdout[-3000:]}{done.stderr}")
-        said = json.loads(out.read_text())
         watched = Watched()
-        watched.seconds.update(said["seconds"])
-        for module, lines in said["files"].items():
-            for line, files in lines.items():
-                watched.files[module][int(line)] = set(files)
+        for said in json.loads(out.read_text()):
+            watched.add(said)
         return watched
 
-    def outcome(self, module, text, files, patience_s):
-        """Return how the tests take a module's faulty text: "killed", "survived" or "timeout".
+    def outcome(self, module, text, tests, seconds):
+        """Return how tests take a module's faulty text: "killed", "survived" or "timeout".
+
+        `seconds` is the processor time that each takes without a fault. A test times out when it takes five
+        times as long as all of its file, which may be what it has to set up.
 
         Raises
         ------
         RuntimeError
             If they were not run.
         """
-        if not files:
+        if not tests:
             return "survived"
         path = self.root / module
         kept = self.scratch / "kept.py"
@@ -111,17 +134,17 @@ class Tree:
         try:
             path.write_text(text, "utf-8")
             os.utime(path, (1, 1))
-            return self._tested(files, patience_s)
+            return self._tested(tests, seconds)
         finally:
             shutil.copy2(kept, path)
 
-    def _tested(self, files, patience_s):
+    def _tested(self, tests, seconds):
         """Run tests in a fork, which has the libraries loaded already."""
         process = os.fork()
         if process == 0:
             os.setsid()
-            os._exit(_run_tests(self.root, self.scratch / "out.txt", files))
-        deadline = time.monotonic() + patience_s
+            os._exit(_run_tests(self.root, self.scratch / "out.txt", tests, seconds))
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
@@ -139,6 +162,33 @@ class Tree:
         raise RuntimeError(f"pytest ended with {code}:\n{log[-3000:]}")
 
 
+class _Chosen:
+    """Runs certain tests alone, in their order, each within its processor time."""
+
+    def __init__(self, tests, seconds):
+        self.place = {test: number for number, test in enumerate(tests)}
+        self.file_s = defaultdict(float)
+        for test, taken in seconds.items():
+            self.file_s[test.split("::")[0]] += taken
+
+    def pytest_collection_modifyitems(self, items):
+        """Drop the others. Those of a file stay together, and share what the file makes once."""
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.place), key=lambda item: self.place[item.nodeid]
+        )
+
+    def pytest_runtest_logstart(self, nodeid):
+        """Move the limit of the processor time on, from test to test."""
+        most_s = LEAST_PATIENCE_S + 5 * self.file_s[nodeid.split("::")[0]]
+        limit_processor_time(most_s)
+
+
+def limit_processor_time(most_s):
+    """End this process by a signal once it has taken so much more processor time."""
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + most_s), hard))
+
+
 def load_libraries():
     """Import what every run of the tests needs, for the forks to have; nothing of the program, no plugin."""
     import pandas as pd  # noqa: F401
@@ -151,7 +201,7 @@ def _environment():
     return {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
 
 
-def _run_tests(root, out, files):
+def _run_tests(root, out, tests, seconds):
     """Run tests in this process, and return the exit code."""
     import pytest
 
@@ -164,4 +214,7 @@ def _run_tests(root, out, files):
     for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "viewer")]:
         del sys.modules[name]
     sys.path[:] = [str(root), *(p for p in sys.path if p not in ("", str(ROOT)))]
-    return int(pytest.main([*OPTIONS, *files]))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_processor_time(4 * LEAST_PATIENCE_S)
+    files = dict.fromkeys(test.split("::")[0] for test in tests)
+    return int(pytest.main([*OPTIONS, *files], plugins=[_Chosen(tests, seconds)]))
