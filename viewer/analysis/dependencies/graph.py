@@ -119,6 +119,12 @@ class Edges:
         return cls(target[order].astype(np.int32), source[order].astype(np.int32), kinds[order], grade[order])
 
     @classmethod
+    def joined(cls, *parts: Edges) -> Edges:
+        """Return the edges of all parts."""
+        columns = ("target", "source", "kind", "grade")
+        return cls.of_columns(*(np.concatenate([getattr(p, name) for p in parts]) for name in columns))
+
+    @classmethod
     def none(cls) -> Edges:
         """Return no edges."""
         rows, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
@@ -172,6 +178,8 @@ class StreamWaits:
         Indices into `Trace.api`.
     stream : ndarray of int32, shape (waits,)
         The stream that waits, an index into `Trace.streams`; -1 where no operation was recorded on it.
+    target : ndarray of int32, shape (waits,)
+        The operation that was launched next on that stream, which had to wait; -1 where there is none.
     offsets : ndarray of int64, shape (waits + 1,)
         The producers of wait k are ``producers[offsets[k]:offsets[k + 1]]``.
     producers : ndarray of int32
@@ -185,6 +193,7 @@ class StreamWaits:
 
     call: Rows
     stream: Rows
+    target: Rows
     offsets: Int64
     producers: Rows
     producer_grade: Codes

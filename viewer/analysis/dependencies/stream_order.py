@@ -35,28 +35,38 @@ class StreamOrder:
     launched_ns: Int64
 
     def last_before(self, streams: Rows, times_ns: Int64) -> Int64:
-        """Return the place in `order` of the last operation launched on a stream before a time.
+        """Return the place in `order` of the last operation launched on each stream before a time.
 
-        Parameters
-        ----------
-        streams : ndarray of int32, shape (m,)
-        times_ns : ndarray of int64, shape (m,)
-
-        Returns
-        -------
-        ndarray of int64, shape (m,)
-            -1 where none was.
+        Shape (m,) all, -1 where there is none; streams without operations may have any number.
         """
-        places = np.full(len(streams), -1, np.int64)
-        by_stream = np.argsort(streams, kind="stable")
-        present, first = np.unique(streams[by_stream], return_index=True)
-        # A turn for each stream: all of its questions are one search in its sorted launches.
-        for stream, rows in zip(present.tolist(), np.split(by_stream, first[1:]), strict=True):
-            if stream >= 0:
-                low, high = self.offsets[stream], self.offsets[stream + 1]
-                found = np.searchsorted(self.launched_ns[low:high], times_ns[rows], side="left") - 1
-                places[rows] = np.where(found >= 0, found + low, -1)
-        return places
+        return last_below(self.offsets, self.launched_ns, streams, times_ns)
+
+
+def last_below(offsets: Int64, values: Int64, owners: Rows, limits: Int64) -> Int64:
+    """Return the place of the last value of an owner that is below a limit, -1 where there is none.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (owners + 1,)
+        Owner k has ``values[offsets[k]:offsets[k + 1]]``, which increase; one beyond has none.
+    owners, limits : ndarray, shape (m,)
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        Indices into `values`.
+    """
+    places = np.full(len(owners), -1, np.int64)
+    by_owner = np.argsort(owners, kind="stable")
+    present, first = np.unique(owners[by_owner], return_index=True)
+    # A turn for each owner: all of its questions are one search in its sorted values.
+    for owner, begin, stop in zip(present.tolist(), first, np.append(first, len(owners))[1:], strict=True):
+        rows = by_owner[begin:stop]
+        if 0 <= owner < len(offsets) - 1:
+            low, high = offsets[owner], offsets[owner + 1]
+            found = np.searchsorted(values[low:high], limits[rows], side="left") - 1
+            places[rows] = np.where(found >= 0, found + low, -1)
+    return places
 
 
 def find_operations(launches: Launches) -> tuple[Operations, StreamOrder]:
