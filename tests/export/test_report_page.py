@@ -22,7 +22,7 @@ from viewer.readers import read
 from viewer.state import Measurement
 
 SECTIONS = {
-    "attention", "time", "pictures", "summary", "measurements", "stalls", "iterations", "lists",
+    "findings", "attention", "time", "pictures", "summary", "measurements", "stalls", "iterations", "lists",
     "diagnostics", "definitions",
 }  # fmt: skip
 

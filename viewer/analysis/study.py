@@ -24,11 +24,11 @@ from viewer.trace.lazy import OncePerKey, cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
-    from viewer.analysis.collectives.overlap_tax import OverlapTax
     from viewer.analysis.dependencies.graph import DependencyGraph
     from viewer.analysis.dependencies.stall_producers import StallProducers
     from viewer.analysis.dependencies.stall_reasons import StallReasons
     from viewer.analysis.find import Finder
+    from viewer.analysis.findings.finding import Findings
     from viewer.analysis.iterations.candidate import Candidate
     from viewer.analysis.iterations.phases import Phases
     from viewer.analysis.kernels.copies import CopyStory
@@ -133,6 +133,7 @@ class Study:
         self._stalls: OncePerKey[int, Stalls] = OncePerKey()
         self._producers: OncePerKey[int, StallProducers] = OncePerKey()
         self._critical_paths: OncePerKey[int, tuple[CriticalPath, ...]] = OncePerKey()
+        self._findings: OncePerKey[int, Findings] = OncePerKey()
         self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
         self._bounds: OncePerKey[bool, Bounds] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
@@ -361,15 +362,6 @@ class Study:
             candidate, lambda: recorded_paths(self.replay, self.iterations(candidate))
         )
 
-    @cached_property
-    def overlap_tax(self) -> OverlapTax:
-        """What hidden communication costs the kernels beside it (docs/definitions.md, section 1)."""
-        from viewer.analysis.collectives.overlap_tax import overlap_tax
-        from viewer.analysis.collectives.rank_comparison import same_work_of
-
-        groups = same_work_of(self.trace, self.iterations(), self.collectives)
-        return overlap_tax(self.launches, self.classes, self.coverage, groups)
-
     @property
     def stall_inputs(self) -> StallInputs:
         """What the stalls are found in."""
@@ -385,6 +377,15 @@ class Study:
         from viewer.analysis.stalls.stalls import find_stalls
 
         return self._stalls.get(candidate, lambda: find_stalls(self.stall_inputs, self.iterations(candidate)))
+
+    def findings(self, candidate: int = 0) -> Findings:
+        """Return what to mend first, by the iterations of one of the `candidates`.
+
+        See docs/definitions.md, section 14.
+        """
+        from viewer.analysis.findings.find_findings import find_findings
+
+        return self._findings.get(candidate, lambda: find_findings(self, candidate))
 
     def launch_latency(self, gpu: int) -> LaunchLatency:
         """Return the queue times of a GPU's operations (docs/definitions.md, section 4)."""

@@ -19,6 +19,7 @@ from viewer.analysis.summary.summary import Summary
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
+from viewer.cli.finding_lines import finding_lines
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, SpecTable
 from viewer.drawing.summary_tables import section_tables
@@ -53,6 +54,7 @@ def report_tables(
         What was asked for; None: the whole trace.
     """
     yield _head(facts)
+    yield from finding_lines(study.findings())
     yield _gpus(facts["gpus"])
     if any(gpu["rank_from"] == GUESSED_RANK for gpu in facts["gpus"]):
         yield Text("Ranks are a guess: nothing in the file names them, they follow the order of pids.")

@@ -51,6 +51,8 @@ td:first-child { min-width: 15ch; } .t { min-width: 30ch; max-width: 64ch; overf
 figure { margin: 12px 0 20px; } img { width: 100%; border: 1px solid var(--line); border-radius: 4px; }
 figcaption { color: var(--soft); font-size: 12.5px; }
 .bar { display: flex; height: 15px; width: 360px; border-radius: 2px; overflow: hidden; }
+.win { width: 160px; background: #eef1f4; } .win i { display: block; height: 12px; background: #15803d; }
+.findings td:first-child { min-width: 2ch; } .findings .t { min-width: 48ch; max-width: 76ch; }
 .key { display: inline-block; width: 10px; height: 10px; margin: 0 5px 0 14px; border: 1px solid #0001; }
 .error { border-left: 3px solid #b42318; } .warning { border-left: 3px solid #b45309; }
 .info { border-left: 3px solid var(--line); } .diagnostic { padding: 2px 0 2px 10px; margin: 8px 0; }

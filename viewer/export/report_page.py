@@ -11,6 +11,7 @@ import pandas as pd
 
 from viewer import __version__, definitions
 from viewer.analysis.core.classify import CLASS_LABELS
+from viewer.analysis.findings.finding import Findings
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.stalls.stall_kinds import WHOLE
 from viewer.analysis.stalls.stalls import COPY_ONLY, EXPOSED, IDLE, Stalls
@@ -25,6 +26,7 @@ from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_ns, format_share, format_value
 from viewer.export import html
+from viewer.export.findings_section import findings_section
 from viewer.export.first_view import first_view
 from viewer.export.picture import picture, png_bytes
 from viewer.export.picture_view import PictureError, View
@@ -64,6 +66,7 @@ class ReportFacts:
     summary: Summary | None
     stalls: Stalls | None
     diagnostics: tuple[Diagnostic, ...]
+    findings: Findings
     measurements: tuple[Measurement, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -98,6 +101,7 @@ def report_facts(
         summary(study, iterations, scope=scope) if has_gpus else None,
         study.stalls(marker) if has_gpus else None,
         study.diagnostics,
+        study.findings(marker),
         tuple(measurements),
         tuple(notes),
     )
@@ -113,6 +117,7 @@ def html_report(facts: ReportFacts) -> str:
     sections = [
         section
         for section in (
+            findings_section(facts.findings, [without_people(text) for text in facts.findings.missing]),
             _attention(facts),
             _time(facts),
             _pictures(facts),

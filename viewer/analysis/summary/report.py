@@ -10,6 +10,7 @@ from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
 from viewer.analysis.summary.report_doubts import unreliable
+from viewer.analysis.summary.report_findings import finding_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.summary.report_late_ranks import late_rank_facts
 from viewer.analysis.summary.report_locations import gpu_fact
@@ -28,7 +29,17 @@ if TYPE_CHECKING:
 SCHEMA = 1
 # As a window, where none was asked for: the window of a trace is empty where all lies at one instant.
 _ALL_TIMES = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-WHOLE_TRACE = ("trace", "counts", "unread", "recording", "marker", "iterations", "steady")
+WHOLE_TRACE = (
+    "trace",
+    "counts",
+    "unread",
+    "recording",
+    "marker",
+    "iterations",
+    "steady",
+    "findings",
+    "findings_summary",
+)
 """The keys that are of the whole trace, whatever the window."""
 
 
@@ -48,8 +59,8 @@ def report(
     Returns
     -------
     dict
-        `trace_facts`, and what is counted over the same time: `scope`, `summary`, `kernels`, `tables`,
-        `stalls` and `unreliable`. Keys are only ever added.
+        `trace_facts`, the findings, and what is counted over the same time: `scope`, `summary`, `kernels`,
+        `tables`, `stalls` and `unreliable`. Keys are only ever added.
 
     Raises
     ------
@@ -61,6 +72,7 @@ def report(
     measured = summary(study, study.iterations(), scope) if study.trace.gpus else None
     return {
         **facts,
+        **finding_facts(study),
         **summary_facts(study, measured),
         **late_rank_facts(study, measured),
         "stalls": stall_facts(study, scope) if measured else [],

@@ -1,0 +1,45 @@
+"""Finds what to mend first: asks every kind of finding, ranks what they propose by what it wins.
+
+See docs/definitions.md, section 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from viewer.analysis.findings.copy_findings import copy_proposals
+from viewer.analysis.findings.finding import LEAST_SHARE, MOST, Findings
+from viewer.analysis.findings.finding_inputs import FindingInputs
+from viewer.analysis.findings.host_findings import host_proposals
+from viewer.analysis.findings.missing import missing
+from viewer.analysis.findings.proposal import Proposal
+from viewer.analysis.findings.rank_findings import rank_proposals
+from viewer.analysis.findings.ranking import ranked
+
+if TYPE_CHECKING:
+    from viewer.analysis.study import Study
+
+KINDS: tuple[Callable[[FindingInputs], Iterable[Proposal]], ...] = (
+    rank_proposals,
+    host_proposals,
+    copy_proposals,
+)
+"""The kinds of findings: each is a function of the inputs that yields what it proposes."""
+
+
+def find_findings(study: Study, candidate: int = 0) -> Findings:
+    """Return what to mend first, by one of the candidates for the marker of the iterations."""
+    inputs = FindingInputs(study, candidate)
+    if not study.trace.gpus:
+        return Findings((), None, None, missing=missing(inputs))
+    least = LEAST_SHARE * inputs.length_ns
+    proposals = [p for kind in KINDS for p in kind(inputs) if p.time_ns >= least]
+    items, together = ranked(inputs, proposals)
+    return Findings(
+        items[:MOST],
+        inputs.length_ns if inputs.used else None,
+        together if inputs.used else None,
+        len(items[MOST:]),
+        missing=missing(inputs),
+    )

@@ -1,0 +1,113 @@
+"""Idle stalls that one thing would mend: of one cause, in one range, behind one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.core.prefix_sums import coded
+from viewer.analysis.findings.finding import LEAST_SHARE
+from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
+from viewer.analysis.launches.blocking_calls import is_query, plain_call
+from viewer.analysis.stalls.causes import LAUNCH_BOUND, SLOW_CALL, SYNCHRONISE
+from viewer.trace import Kind
+from viewer.trace.events import Int64
+
+_CALL_OF = {SLOW_CALL: "other_call", SYNCHRONISE: "blocking_call"}
+SEVERAL = "several ranges"
+"""Stands for the range of a group that lies in several."""
+POLLING = "polling"
+"""A cause of its own here: a thread that asks again and again is mended otherwise than one that waits."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdleGroup:
+    """Idle stalls of one cause, in one range, behind one call.
+
+    Attributes
+    ----------
+    cause : str
+        As of a stall, or `POLLING`.
+    range : str
+        The text of the NVTX range, "" for none, or `SEVERAL`.
+    call : str
+        The CUDA call, "" for none.
+    stalls : DataFrame
+        Rows of `FindingInputs.idle_stalls`.
+    spans : dict of int to Intervals
+        The stalls of each GPU.
+    per_unit_ns : ndarray of int64, shape (gpus, units)
+        How long they last on each of those GPUs.
+    """
+
+    cause: str
+    range: str
+    call: str
+    stalls: pd.DataFrame
+    spans: dict[int, Intervals]
+    per_unit_ns: Int64
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The GPUs that stand still for a good part of what the longest one does."""
+        median = np.median(self.per_unit_ns, axis=1)
+        return tuple(g for g, ns in zip(sorted(self.spans), median, strict=True) if 2 * ns >= median.max())
+
+    @property
+    def ceiling_ns(self) -> Int64:
+        """What closing them wins at most: the time of the GPU that stands still longest, of each unit."""
+        return np.asarray(self.per_unit_ns.max(axis=0))
+
+    @property
+    def count(self) -> int:
+        """How many stalls it has on a GPU in a unit, on average."""
+        return round(len(self.stalls) / max(self.per_unit_ns.size, 1))
+
+
+def idle_groups(inputs: FindingInputs) -> Iterator[IdleGroup]:
+    """Yield the groups that last long enough to be worth a finding.
+
+    What of one cause is scattered over ranges and calls that last too short each is one group together. Late
+    hosts are left out: that they are late is a finding of its own. So are the launches of the optimizer:
+    its kernels are small everywhere (docs/definitions.md, section 4).
+    """
+    table = inputs.idle_stalls
+    table = table[~(table["in_optimizer"] & (table["cause"] == LAUNCH_BOUND))]
+    table = table[~table["gpu"].isin(inputs.late_hosts)]
+    cause, call = table["cause"].astype(str), _calls(inputs, table)
+    cause = cause.mask((cause == SYNCHRONISE) & call.map(is_query).astype(bool), POLLING)
+    least = LEAST_SHARE * inputs.length_ns
+    for of_cause, rows in table.groupby(cause, observed=True):
+        small = []
+        for (text, name), alike in rows.groupby([rows["range"], call[rows.index]], observed=True):
+            group = _group(inputs, str(of_cause), str(text), str(name), alike)
+            if np.median(group.ceiling_ns) >= least:
+                yield group
+            else:
+                small.append(alike)
+        if len(small) > 1:
+            group = _group(inputs, str(of_cause), SEVERAL, "", pd.concat(small))
+            if np.median(group.ceiling_ns) >= least:
+                yield group
+
+
+def _calls(inputs: FindingInputs, table: pd.DataFrame) -> pd.Series:
+    """Return the call that each stall's cause names, without its spelling's suffixes; "" for none."""
+    ids = np.zeros(len(table), np.uint32)
+    api = inputs.trace.events[Kind.API]
+    for cause, column in _CALL_OF.items():
+        index = table[column].to_numpy()
+        known = (table["cause"] == cause).to_numpy() & (index >= 0)
+        ids[known] = api.name_id[index[known]]
+    used, code = coded(ids)
+    texts = [plain_call(text) for text in inputs.trace.names.take(used)]
+    return pd.Series([texts[c] for c in code.tolist()], table.index, dtype=object)
+
+
+def _group(inputs: FindingInputs, cause: str, text: str, call: str, stalls: pd.DataFrame) -> IdleGroup:
+    spans = spans_of(stalls)
+    return IdleGroup(cause, text, call, stalls, spans, inputs.per_unit(spans))

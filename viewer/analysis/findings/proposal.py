@@ -1,0 +1,49 @@
+"""A proposal: a phenomenon that may become a finding, before its win is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewer.analysis.core.intervals import EMPTY, Intervals
+from viewer.analysis.core.location import Location
+from viewer.trace.events import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A phenomenon, with the time that it takes.
+
+    Attributes
+    ----------
+    id, title, what, gpus, location, evidence, next_step
+        As in `Finding`.
+    spans : mapping of int to Intervals
+        By GPU when it happens: the milliseconds that no other finding may win again.
+    ceiling_ns : ndarray of int64, shape (units,)
+        What mending it wins at most, in each iteration, or in the whole recording where there are none.
+    """
+
+    id: str
+    title: str
+    what: str
+    gpus: tuple[int, ...]
+    location: Location | None
+    evidence: str
+    next_step: str
+    ceiling_ns: Int64
+    spans: dict[int, Intervals] = field(default_factory=dict)
+
+    @property
+    def time_ns(self) -> int:
+        """The median of the ceiling over the units, ns."""
+        return int(np.median(self.ceiling_ns))
+
+    def outside(self, taken: dict[int, Intervals]) -> float:
+        """Return the share of its time that is not in some intervals by GPU, which others have won."""
+        whole = sum(spans.total() for spans in self.spans.values())
+        if not whole:
+            return 1.0
+        rest = sum((spans - taken.get(gpu, EMPTY)).total() for gpu, spans in self.spans.items())
+        return rest / whole
