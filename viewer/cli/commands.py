@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from viewer import __version__
+from viewer.cli.arguments import (
+    ForceOption,
+    IterationOption,
+    JsonOption,
+    RangeOption,
+    RulesOption,
+    RuleTable,
+    TraceArgument,
+)
 from viewer.cli.usage import HELP, CliCommand, CliGroup
+from viewer.cli.whatif_options import what_if
 
 OVERLAYS = ("idle", "exposed", "waiting")
 LISTED = 40
@@ -51,34 +61,7 @@ class DemoJob(StrEnum):
     DISTCA = "distca"
 
 
-class RuleTable(StrEnum):
-    """The table of kernel classes: the user's own where there is one, or the built-in one."""
-
-    OWN = "own"
-    BUILTIN = "builtin"
-
-
-TraceArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TRACE",
-        help="An export of Nsight Systems (.sqlite, parquetdir, arrowdir), or a report (.nsys-rep).",
-    ),
-]
 RendererOption = Annotated[Renderer, typer.Option(help="What draws the timeline.")]
-RangeOption = Annotated[
-    str | None,
-    typer.Option("--range", metavar="A..B", help="A range of time: 2.1s..2.35s, 812ms.., -5ms..1s."),
-]
-IterationOption = Annotated[
-    int | None, typer.Option("--iteration", min=0, metavar="N", help="Iteration N, from 0.")
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace a file of another kind too, never the trace.")
-]
-RulesOption = Annotated[
-    RuleTable, typer.Option(help="Your own table of kernel classes, if you have one, or the built-in one.")
-]
 
 app = typer.Typer(
     name="lightbox",
@@ -167,7 +150,7 @@ def _report(
     trace: TraceArgument,
     range_: RangeOption = None,
     iteration: IterationOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     page: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page; - is stdout."),
@@ -201,7 +184,7 @@ def _report(
 def _compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="The run to compare with: before.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="The run that is compared: after.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
     """Print the summary of two traces side by side, with their differences."""
@@ -210,6 +193,9 @@ def _compare(
 
     print_comparison(open_study(first, rules), open_study(second, rules), as_json)
     return 0
+
+
+app.command("whatif", cls=CliCommand)(what_if)
 
 
 @app.command("shot", cls=CliCommand)

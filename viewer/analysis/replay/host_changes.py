@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from viewer.analysis.replay.changes import ChangeError, CloseHole, CloseIdle, Cl
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.inputs import Replay, numbers_of
 from viewer.trace.events import Int64
+from viewer.trace.names import normalise_numbers
 
 MIN_HOLE_NS = 10_000
 """Shorter idle times are no stalls (docs/definitions.md, section 7)."""
@@ -32,12 +34,16 @@ def named_ranges(replay: Replay, name: str) -> dict[int, Intervals]:
     nvtx = trace.nvtx
     is_range = nvtx.columns["event_type"] != MARK if len(nvtx) else np.zeros(0, bool)
     used = np.unique(nvtx.name_id[is_range])
-    ids = [i for i in used.tolist() if trace.names[i] == name]
+    texts = zip(used.tolist(), trace.names.take(used), strict=True)
+    ids = [i for i, text in texts if name in (text, normalise_numbers(text))]
     if not ids:
         length = np.zeros(len(trace.names), np.int64)
         np.add.at(length, nvtx.name_id[is_range], (nvtx.end_ns - nvtx.start_ns)[is_range])
-        longest = used[np.argsort(-length[used], kind="stable")][:_LISTED]
-        raise ChangeError(_nothing("NVTX range", name, trace.names.take(longest), len(used)))
+        by_text: dict[str, int] = defaultdict(int)
+        for i, text in zip(used.tolist(), trace.names.take(used), strict=True):
+            by_text[normalise_numbers(text)] += int(length[i])
+        longest = sorted(by_text, key=lambda text: -by_text[text])
+        raise ChangeError(_nothing("NVTX range", name, longest))
     found: dict[int, Intervals] = {}
     for track in trace.tracks:
         rows = nvtx.of(track.index)
@@ -49,11 +55,11 @@ def named_ranges(replay: Replay, name: str) -> dict[int, Intervals]:
     return found
 
 
-def _nothing(what: str, asked: str, there: list[str], count: int) -> str:
+def _nothing(what: str, asked: str, there: list[str]) -> str:
     if not there:
         return f"there is no {what} {asked!r}: the trace has none"
-    more = f" and {count - len(there):,} more" if count > len(there) else ""
-    return f"there is no {what} {asked!r}; there are {', '.join(there)}{more}"
+    more = f" and {len(there) - _LISTED:,} more" if len(there) > _LISTED else ""
+    return f"there is no {what} {asked!r}; there are {', '.join(there[:_LISTED])}{more}"
 
 
 def close_range(replay: Replay, effects: Effects, change: CloseRange) -> Effects:
@@ -123,7 +129,7 @@ def remove_call(replay: Replay, effects: Effects, change: RemoveCall) -> Effects
         there = dict.fromkeys(
             plain_call(spellings[i]) for i in used[np.argsort(-count[used], kind="stable")].tolist()
         )
-        raise ChangeError(_nothing("CUDA call", change.name, list(there)[:_LISTED], len(there)))
+        raise ChangeError(_nothing("CUDA call", change.name, list(there)))
     return free_calls(replay, effects, np.flatnonzero(np.isin(trace.api.name_id, ids)))
 
 
