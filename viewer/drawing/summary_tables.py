@@ -219,6 +219,26 @@ def _sync_table(summary: Summary, _: Swatch) -> SpecTable:
     return SpecTable("Synchronising calls", heads, rows, table)
 
 
+def _overlap_table(summary: Summary, _: Swatch) -> SpecTable:
+    """Return why exposed collectives are not hidden, alike ones as one line."""
+    heads = (
+        Head("What held the next compute kernel", "While these collectives were exposed", number=False),
+        Head("per iteration", "Exposed time of them all: mean over the iterations and the GPUs"),
+        Head("exposed", "Exposed time of them all in the scope, over all GPUs"),
+        Head("share", "Of all exposed communication in the scope"),
+        Head("Held their start", "What the collectives themselves had waited for", number=False),
+    )
+    table = summary.tables["why exposed"]
+    rows = []
+    for row in table[table["share"] >= _SMALLEST_SHARE].to_dict("records"):
+        location = _location(row)
+        each = format_ns(row["per_iteration_ns"]) if row["per_iteration_ns"] >= 0 else ""
+        exposed, share = format_ns(row["exposed_ns"]), format_share(row["share"])
+        texts = (row["text"], each, exposed, share, row["starts_after"])
+        rows.append([Cell(text, head.tip, location) for text, head in zip(texts, heads, strict=True)])
+    return SpecTable("Why exposed", heads, rows, table)
+
+
 def _label(name: str) -> str:
     """Return what the window calls a kernel class."""
     return CLASS_LABELS.get(name, name)
@@ -253,6 +273,7 @@ class _Layout:
 
 _LAYOUTS = {
     sections.TIME: _Layout(above=(lambda summary, _: time_table(summary),), covers=TIME_COLUMNS),
+    sections.ABSENT: _Layout(below=(_overlap_table,)),
     sections.KERNELS: _Layout(above=(_kernel_table, _class_table)),
     sections.PHASES: _Layout(above=(_phase_table,)),
     sections.COPIES: _Layout(below=(_copy_table,)),

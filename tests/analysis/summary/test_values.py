@@ -38,6 +38,16 @@ TIMES = {
     "copy_only": (285, (150, 135), 285 / 6000),
     "idle": (3075, (1530, 1545), 3075 / 6000),
     "no_kernel": (3360, (1680, 1680), 3360 / 6000),
+    "compute_absent": (3930, (1980, 1950), 3930 / 6000),
+    # From the optimizer's end, at 640, until the call of the next forward has returned, at 1027.
+    "launch_starved": (2322, (1161, 1161), 2322 / 6000),
+    "launch_starved_by.unknown_ns": (2178, (1089, 1089), 2178 / 6000),
+    "launch_starved_by.blocking_ns": (120, (60, 60), 120 / 6000),
+    # The copy's call, and the launch itself.
+    "launch_starved_by.other_call_ns": (24, (12, 12), 24 / 6000),
+    "blocked": (0, (0, 0), 0.0),
+    "unresolved": (1608, (819, 789), 1608 / 6000),
+    "exposed_free": (570, (300, 270), 570 / 6000),
     "iteration": (1000, (1000, 1000), None),
     "skew": (5, (), None),
     "idle_between": (2775, (1380, 1395), 2775 / 6000),

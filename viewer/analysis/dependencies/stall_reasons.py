@@ -122,6 +122,15 @@ class StallReasons:
         compute, (low, high) = self._compute(gpu), self._extent
         return window(int(compute.end_ns[-1]) if len(compute) else low, high)
 
+    def waits(self, gpu: int) -> Intervals:
+        """Return when what blocks a GPU is a collective that waits for a later rank itself."""
+        return self._waits(self.pieces(gpu))
+
+    def exposed(self, gpu: int) -> Intervals:
+        """Return the exposed communication of a GPU, over the recording."""
+        low, high = self._extent
+        return self.parts[gpu].intervals("exposed_comm", start_ns=low, end_ns=high)
+
     def sums(self, gpu: int, within: Intervals) -> ReasonSums:
         """Return the time of a GPU without compute inside a set of time, by reason.
 
@@ -137,7 +146,7 @@ class StallReasons:
             return inside(time(pieces.at(mask)))
 
         blocked = pieces.blocked
-        exposed = self.parts[gpu].intervals("exposed_comm", start_ns=self._extent[0], end_ns=self._extent[1])
+        exposed = self.exposed(gpu)
         blocking = inside(exposed & blocked)
         by_grade = [some(_blocked, pieces.grade == g) for g in (Grade.PROVEN, Grade.HANDLE, Grade.TIMING)]
         tried = [some(_unresolved, pieces.tried == g) for g in Grade]

@@ -12,7 +12,7 @@ from viewer.trace import GPU_KINDS, Kind, Trace
 if TYPE_CHECKING:
     from viewer.analysis.stalls.stalls import Stalls
 
-_SHARE_TEXT = {
+SHARE_TEXT = {
     "blocking_ns": "in a call that waits for the GPU",
     "other_call_ns": "in other CUDA calls",
     "profiler_ns": "in the profiler's own work",
@@ -23,6 +23,7 @@ _SHARE_TEXT = {
     "launch_to_start_ns": "from the launch to the start",
     "gpu_side_ns": "queued on the GPU",
 }
+"""The parts of an idle stall, by `viewer.analysis.stalls.causes.SHARES`, in words."""
 _COMM_TEXT = {
     "wait_ns": "waiting for a later rank",
     "transfer_ns": "collective running",
@@ -87,7 +88,7 @@ def _cause(trace: Trace, row: Any, words: Any) -> str:
 
 
 def _shares(row: Any, cause: str) -> list[str]:
-    table = _COMM_TEXT if row["kind"] == "exposed_comm" else _SHARE_TEXT
+    table = _COMM_TEXT if row["kind"] == "exposed_comm" else SHARE_TEXT
     if row["kind"] == "copy_only" or cause == "unknown":
         return []
     parts = sorted(((int(row[name]), text) for name, text in table.items() if row[name]), reverse=True)

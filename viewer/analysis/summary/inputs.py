@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from viewer.analysis.collectives.rank_comparison import RankComparison, compare_ranks
 from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.dependencies.overlap_reasons import overlap_reasons
+from viewer.analysis.dependencies.stall_reasons import ReasonSums
 from viewer.analysis.iterations.phase_table import phase_table
 from viewer.analysis.iterations.phases import Phases
 from viewer.analysis.kernels.copies import copies
 from viewer.analysis.kernels.sync_time import syncs
 from viewer.analysis.late_ranks.late_ranks import LateRanks, late_ranks
+from viewer.analysis.stalls.causes import SHARES
 from viewer.analysis.summary.small_kernels import SmallKernels, small_kernels
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope
@@ -91,6 +95,25 @@ class MetricInputs:
         return small_kernels(
             self.study.trace, self.study.classes, self.scope, optimizer.kernels if optimizer else None
         )
+
+    @cached_property
+    def reasons(self) -> tuple[ReasonSums, ...]:
+        """The time of each GPU without compute by reason."""
+        reasons = self.study.stall_reasons
+        return tuple(reasons.sums(gpu, within) for gpu, within in enumerate(self.scope.within))
+
+    @cached_property
+    def starved_by(self) -> Int64:
+        """What the launching threads did while each GPU was launch-starved, shape (gpus, 9), ns."""
+        reasons = self.study.stall_reasons
+        shares = [reasons.shares(gpu, within) for gpu, within in enumerate(self.scope.within)]
+        return np.array(shares, np.int64).reshape(-1, len(SHARES))
+
+    @cached_property
+    def overlap_reasons(self) -> pd.DataFrame:
+        """See `viewer.analysis.dependencies.overlap_reasons.overlap_reasons`."""
+        count = len(self.scope.iterations) or None
+        return overlap_reasons(self.study.stall_reasons, self.scope.within, count)
 
     def on_each_gpu(self, intervals: Callable[[int], Intervals]) -> list[Intervals]:
         """Return what some intervals of each GPU, by its index, have inside the scope."""

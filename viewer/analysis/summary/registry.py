@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from viewer.analysis.summary import (
+    absent_metrics,
     burst_metrics,
     copy_metrics,
     iteration_metrics,
@@ -14,6 +15,7 @@ from viewer.analysis.summary.metric import Metric
 
 METRICS: tuple[Metric, ...] = (
     *time_metrics.METRICS,
+    *absent_metrics.METRICS,
     *iteration_metrics.METRICS,
     *phase_metrics.METRICS,
     *burst_metrics.METRICS,

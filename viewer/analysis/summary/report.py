@@ -14,6 +14,7 @@ from viewer.analysis.summary.report_findings import finding_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.summary.report_late_ranks import late_rank_facts
 from viewer.analysis.summary.report_locations import gpu_fact
+from viewer.analysis.summary.report_reasons import overlap_facts, stall_reason_facts
 from viewer.analysis.summary.report_stalls import stall_facts
 from viewer.analysis.summary.report_summary import summary_facts
 from viewer.analysis.summary.summary import summary
@@ -60,7 +61,7 @@ def report(
     -------
     dict
         `trace_facts`, the findings, and what is counted over the same time: `scope`, `summary`, `kernels`,
-        `tables`, `stalls` and `unreliable`. Keys are only ever added.
+        `tables`, `stalls`, `stall_reasons`, `overlap_reasons` and `unreliable`. Keys are only ever added.
 
     Raises
     ------
@@ -76,6 +77,8 @@ def report(
         **summary_facts(study, measured),
         **late_rank_facts(study, measured),
         "stalls": stall_facts(study, scope) if measured else [],
+        "stall_reasons": stall_reason_facts(study, facts["window"]["start_ns"], facts["window"]["end_ns"]),
+        "overlap_reasons": overlap_facts(study, measured),
         "unreliable": unreliable(study, measured),
     }
 

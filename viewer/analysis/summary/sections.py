@@ -5,6 +5,7 @@ from __future__ import annotations
 from viewer.analysis.summary.metric import Section
 
 TIME = Section("time")
+ABSENT = Section("compute absent")
 KERNELS = Section("kernels")
 PHASES = Section(
     "phases",
@@ -24,4 +25,4 @@ RANKS = Section(
     needs_iterations=True,
 )
 
-SECTIONS = (TIME, KERNELS, PHASES, ITERATIONS, BURSTS, COPIES, SYNCHRONISATION, RANKS)
+SECTIONS = (TIME, ABSENT, KERNELS, PHASES, ITERATIONS, BURSTS, COPIES, SYNCHRONISATION, RANKS)

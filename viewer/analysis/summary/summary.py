@@ -32,7 +32,8 @@ class Summary:
     numbers : tuple of MetricValue
         In the order of the registry.
     tables : mapping of str to DataFrame
-        The longer lists: "classes", "top kernels", "phases", "copies", "synchronisation", "ranks". Columns
+        The longer lists: "classes", "top kernels", "phases", "copies", "synchronisation", "ranks",
+        "why exposed". Columns
         `gpu`, `start_ns` and `end_ns` say where to look.
     gpus : tuple of str
         The GPUs' labels.
@@ -99,6 +100,7 @@ def summary(study: Study, iterations: Iterations | None = None, scope: Scope | N
         "copies": inputs.copies,
         "synchronisation": inputs.syncs,
         "ranks": rank_table(study.trace, inputs.ranks),
+        "why exposed": inputs.overlap_reasons,
     }
     labels = tuple(study.trace.gpu_label(gpu.index) for gpu in study.trace.gpus)
     doubts = tuple(diagnostic for diagnostic in study.diagnostics if diagnostic.severity == "error")
