@@ -155,6 +155,9 @@ def _report(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write one self-contained HTML page; - is stdout."),
     ] = None,
+    waits: Annotated[
+        bool, typer.Option("--waits", help="With --json: list what each wait of a stream waited for.")
+    ] = False,
     force: ForceOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
@@ -164,6 +167,8 @@ def _report(
     check_window(range_, iteration)
     if page is not None and as_json:
         raise typer.BadParameter("--html and --json cannot both be given")
+    if waits and not as_json:
+        raise typer.BadParameter("--waits needs --json")
     from viewer.cli.qt import refuse_drawing
     from viewer.cli.report_command import print_report, write_html
 
@@ -176,7 +181,7 @@ def _report(
         write_html(open_study(trace, rules), range_, iteration, page)
         print_path(page)
         return 0
-    print_report(open_study(trace, rules), range_, iteration, as_json)
+    print_report(open_study(trace, rules), range_, iteration, as_json, waits)
     return 0
 
 

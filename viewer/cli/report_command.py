@@ -16,7 +16,9 @@ from viewer.cli.open_study import chosen_window
 from viewer.cli.report_tables import report_tables
 
 
-def print_report(study: Study, range_text: str | None, iteration: int | None, as_json: bool) -> None:
+def print_report(
+    study: Study, range_text: str | None, iteration: int | None, as_json: bool, waits: bool
+) -> None:
     """Print the facts and numbers of a trace.
 
     Raises
@@ -26,7 +28,11 @@ def print_report(study: Study, range_text: str | None, iteration: int | None, as
     """
     window, iteration = chosen_window(study, range_text, iteration)
     try:
-        facts = (report if as_json else trace_facts)(study, window, iteration)
+        facts = (
+            report(study, window, iteration, waits=waits)
+            if as_json
+            else trace_facts(study, window, iteration)
+        )
     except ValueError as error:
         raise typer.TyperException(str(error)) from error
     if as_json:

@@ -5,6 +5,7 @@ See docs/definitions.md, section 11. The graph is arrays: no object stands for a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -26,6 +27,15 @@ class Grade(IntEnum):
     TIMING = 1
     HANDLE = 2
     PROVEN = 3
+
+
+GRADE_NAMES: Mapping[Grade, str] = {
+    Grade.UNKNOWN: "unknown",
+    Grade.TIMING: "by timing",
+    Grade.HANDLE: "by handle",
+    Grade.PROVEN: "proven",
+}
+"""What the grades are called, in the window and in files."""
 
 
 class EdgeKind(IntEnum):
@@ -62,6 +72,8 @@ class Operations:
         The call that launched it, an index into `Trace.api`; -1 without a launch record.
     previous : ndarray of int32, shape (n,)
         The operation launched before it on its stream; -1 for the first one.
+    driver_streams : tuple of int
+        The streams that hold the driver's migrations of unified memory, which nobody launches.
     """
 
     first: Int64
@@ -70,6 +82,7 @@ class Operations:
     stream: Rows
     call: Rows
     previous: Rows
+    driver_streams: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -212,7 +225,7 @@ class EdgeCounts:
     """The edges of a graph by how they are known, and the share of starts that they explain.
 
     `unknown` counts the waits for events whose producers are not known. `explained_share` is None without
-    operations.
+    operations that were launched.
     """
 
     proven: int
@@ -265,6 +278,11 @@ class DependencyGraph:
     lag_ns: Int64
 
     @property
+    def is_launched(self) -> Mask:
+        """Which operations somebody launched, shape (operations,): all but the driver's migrations."""
+        return ~np.isin(self.operations.stream, self.operations.driver_streams)
+
+    @property
     def explained(self) -> Mask:
         """Which operations follow their binding edge within 10 µs, shape (operations,)."""
         return (self.lag_ns >= 0) & (self.lag_ns <= EXPLAINED_NS)
@@ -279,7 +297,8 @@ class DependencyGraph:
         for edges in (self.op_edges, self.return_edges, self.host_edges):
             grades += np.bincount(edges.grade, minlength=len(Grade))
         unknown = int((self.waits.grade == Grade.UNKNOWN).sum())
-        share = float(self.explained.sum()) / len(ops) if len(ops) else None
+        launched = self.is_launched
+        share = float(self.explained[launched].mean()) if launched.any() else None
         proven, by_handle, by_timing = (int(grades[g]) for g in (Grade.PROVEN, Grade.HANDLE, Grade.TIMING))
         return EdgeCounts(proven, by_handle, by_timing, unknown, share)
 

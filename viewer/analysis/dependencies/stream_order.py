@@ -10,6 +10,7 @@ from viewer.analysis.dependencies.graph import Operations, Rows
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Int64
+from viewer.trace.model import UNIFIED_NAME
 
 NEVER = int(np.iinfo(np.int64).min)
 """When an operation was launched of which, and of those before it on its stream, no launch is recorded."""
@@ -109,4 +110,7 @@ def find_operations(launches: Launches) -> tuple[Operations, StreamOrder]:
     for number in range(len(trace.streams)):
         of_stream = slice(offsets[number], offsets[number + 1])
         np.maximum.accumulate(launched[of_stream], out=launched[of_stream])
-    return Operations(first, start, end, stream, call, previous), StreamOrder(order, offsets, launched)
+    drivers = tuple(s.index for s in trace.streams if s.name == UNIFIED_NAME)
+    previous[np.isin(stream, drivers)] = -1
+    operations = Operations(first, start, end, stream, call, previous, drivers)
+    return operations, StreamOrder(order, offsets, launched)

@@ -6,6 +6,7 @@ from viewer.analysis.summary import (
     absent_metrics,
     burst_metrics,
     copy_metrics,
+    dependency_metrics,
     iteration_metrics,
     phase_metrics,
     rank_metrics,
@@ -20,5 +21,6 @@ METRICS: tuple[Metric, ...] = (
     *phase_metrics.METRICS,
     *burst_metrics.METRICS,
     *copy_metrics.METRICS,
+    *dependency_metrics.METRICS,
     *rank_metrics.METRICS,
 )

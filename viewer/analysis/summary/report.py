@@ -9,6 +9,7 @@ import numpy as np
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
+from viewer.analysis.summary.report_dependencies import edge_facts, wait_facts
 from viewer.analysis.summary.report_doubts import unreliable
 from viewer.analysis.summary.report_findings import finding_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
@@ -38,6 +39,7 @@ WHOLE_TRACE = (
     "marker",
     "iterations",
     "steady",
+    "edges",
     "findings",
     "findings_summary",
 )
@@ -45,7 +47,11 @@ WHOLE_TRACE = (
 
 
 def report(
-    study: Study, window: tuple[int, int] | None = None, iteration: int | None = None
+    study: Study,
+    window: tuple[int, int] | None = None,
+    iteration: int | None = None,
+    *,
+    waits: bool = False,
 ) -> dict[str, Any]:
     """Return everything that `lightbox report --json` prints.
 
@@ -56,6 +62,8 @@ def report(
     iteration : int, optional
         An iteration's number instead. With neither: from the earliest to the latest GPU operation, and
         `summary` and `kernels` over the steady state, as `scope` says.
+    waits : bool
+        Whether to list every wait of a stream for an event.
 
     Returns
     -------
@@ -71,6 +79,8 @@ def report(
     facts = trace_facts(study, window, iteration)
     scope = report_scope(study, window, iteration)
     measured = summary(study, study.iterations(), scope) if study.trace.gpus else None
+    of_window = facts["window"]["start_ns"], facts["window"]["end_ns"]
+    asked = None if window is None and iteration is None else of_window
     return {
         **facts,
         **finding_facts(study),
@@ -80,6 +90,8 @@ def report(
         "stall_reasons": stall_reason_facts(study, facts["window"]["start_ns"], facts["window"]["end_ns"]),
         "overlap_reasons": overlap_facts(study, measured),
         "unreliable": unreliable(study, measured),
+        **edge_facts(study),
+        **(wait_facts(study, asked) if waits else {}),
     }
 
 

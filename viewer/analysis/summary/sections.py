@@ -19,10 +19,22 @@ ITERATIONS = Section(
 BURSTS = Section("small-kernel bursts")
 COPIES = Section("copies", first="copies_in_front")
 SYNCHRONISATION = Section("synchronisation")
+DEPENDENCIES = Section("dependencies")
 RANKS = Section(
     "ranks",
     "There are no two GPUs that do the same work in whole iterations of this time to compare.",
     needs_iterations=True,
 )
 
-SECTIONS = (TIME, ABSENT, KERNELS, PHASES, ITERATIONS, BURSTS, COPIES, SYNCHRONISATION, RANKS)
+SECTIONS = (
+    TIME,
+    ABSENT,
+    KERNELS,
+    PHASES,
+    ITERATIONS,
+    BURSTS,
+    COPIES,
+    SYNCHRONISATION,
+    DEPENDENCIES,
+    RANKS,
+)
