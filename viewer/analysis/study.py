@@ -24,6 +24,7 @@ from viewer.trace.lazy import OncePerKey, cached_property
 
 if TYPE_CHECKING:
     from viewer.analysis.collectives.match import Collectives
+    from viewer.analysis.collectives.overlap_tax import OverlapTax
     from viewer.analysis.dependencies.graph import DependencyGraph
     from viewer.analysis.dependencies.stall_producers import StallProducers
     from viewer.analysis.dependencies.stall_reasons import StallReasons
@@ -361,6 +362,15 @@ class Study:
         return self._critical_paths.get(
             candidate, lambda: recorded_paths(self.replay, self.iterations(candidate))
         )
+
+    @cached_property
+    def overlap_tax(self) -> OverlapTax:
+        """What hidden communication costs the kernels beside it (docs/definitions.md, section 1)."""
+        from viewer.analysis.collectives.overlap_tax import overlap_tax
+        from viewer.analysis.collectives.rank_comparison import same_work_of
+
+        groups = same_work_of(self.trace, self.iterations(), self.collectives)
+        return overlap_tax(self.launches, self.classes, self.coverage, groups)
 
     @property
     def stall_inputs(self) -> StallInputs:

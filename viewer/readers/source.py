@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from viewer.readers.errors import Cancelled, ReadError
 from viewer.readers.file_thread import apart
@@ -63,12 +64,24 @@ class FileSource:
             log.debug("column %s of %s: %s", name, table, error)
             return None
         rows, values = self._columns[table, name]
-        wanted = np.asarray(file_rows).astype(np.int64)
-        if not len(rows):
-            return np.zeros(len(wanted), np.int64)
-        # Rows that the file lacks, such as the negative ones of CUPTI's overhead, give 0.
-        position = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-        return np.where(rows[position] == wanted, values[position], 0)
+        return _at(rows, file_rows, [values])[0]
+
+    def columns(
+        self, kind: Kind, names: Sequence[str], file_rows: AnyArray
+    ) -> dict[str, npt.NDArray[np.int32]] | None:
+        """Return several of the file's columns for `file_rows` as int32, see `Source.columns`."""
+        table = TABLE_OF[kind]
+        try:
+            tables = self._opened()
+            if tables is None or not set(names) <= set(tables.columns(table)):
+                return None
+            # In one pass: seven columns of a million rows take little longer than one of them.
+            read = tables.integers(table, [Field(name, np.int32) for name in names])
+        except ReadError as error:
+            log.debug("columns of %s: %s", table, error)
+            return None
+        found = _at(read.rows, file_rows, [read.values[name] for name in names])
+        return {name: column.astype(np.int32) for name, column in zip(names, found, strict=True)}
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
         """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""
@@ -188,6 +201,17 @@ class FileSource:
     def _string(self, reference: int) -> str | int:
         assert self._tables is not None
         return self._tables.string(reference) or reference
+
+
+def _at(rows: Int64, file_rows: AnyArray, columns: Sequence[AnyArray]) -> list[AnyArray]:
+    """Return columns at `file_rows`, 0 where the file lacks such a row; `rows` are increasing."""
+    wanted = np.asarray(file_rows).astype(np.int64)
+    if not len(rows):
+        return [np.zeros(len(wanted), column.dtype) for column in columns]
+    # Rows that the file lacks are, for one, the negative ones of CUPTI's overhead.
+    position = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    is_there = rows[position] == wanted
+    return [np.where(is_there, column[position], column.dtype.type(0)) for column in columns]
 
 
 def _locate(kind: Kind, file_row: int) -> tuple[str, int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from viewer.trace.event_records import EventRecords
@@ -132,6 +134,14 @@ class Source(Protocol):
 
     def column(self, kind: Kind, name: str, file_rows: AnyArray) -> AnyArray | None:
         """Return one of the file's columns for `file_rows` (int64; 0 where NULL), None if absent."""
+
+    def columns(
+        self, kind: Kind, names: Sequence[str], file_rows: AnyArray
+    ) -> dict[str, npt.NDArray[np.int32]] | None:
+        """Return several of the file's columns as int32 (0 where NULL), None if one of them is absent.
+
+        They are read together and not kept: for what is computed once from all of them.
+        """
 
     def call_chain(self, kind: Kind, file_row: int) -> list[str]:
         """Return the call chain of an API or OS call, innermost frame first; empty if not recorded."""

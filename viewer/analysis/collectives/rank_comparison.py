@@ -162,7 +162,9 @@ def rank_table(trace: Trace, comparisons: tuple[RankComparison, ...]) -> pd.Data
     return pd.DataFrame(sorted(rows), columns=columns)
 
 
-def same_work_of(trace: Trace, iterations: Iterations, waits: Collectives | None) -> list[tuple[int, ...]]:
+def same_work_of(
+    trace: Trace, iterations: Iterations | None, waits: Collectives | None
+) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that do the same work; of a pipeline those of one stage."""
     if waits is None or not waits.is_pipeline:
         return same_work(trace, iterations)
@@ -171,11 +173,13 @@ def same_work_of(trace: Trace, iterations: Iterations, waits: Collectives | None
 
 def same_work(
     trace: Trace,
-    iterations: Iterations,
+    iterations: Iterations | None,
     stages: tuple[tuple[int, ...], ...] = (),
     within: float = SAME_WORK,
 ) -> list[tuple[int, ...]]:
     """Return the GPUs in groups that run the same kernels by family, as often, in an iteration.
+
+    Without iterations: as often in the whole trace.
 
     GPUs of different stages of a pipeline do not do the same work. One whose peers are not known belongs to
     the stage that is nearest to it by its kernels, or is left alone. `within` is the share of its
@@ -252,11 +256,12 @@ def _waiting(iterations: Iterations, waits: Collectives) -> Int64:
     return np.array([waits.waits(g.index).covered(*iterations.windows(g.index)) for g in waits.trace.gpus])
 
 
-def _fingerprint(trace: Trace, iterations: Iterations, gpu: int) -> Int64:
+def _fingerprint(trace: Trace, iterations: Iterations | None, gpu: int) -> Int64:
     """Return how many kernels of each family the GPU runs in the iterations of the basis, shape (names,)."""
     kernels = trace.kernels
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
-    iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
-    rows = rows[np.isin(iteration, iterations.basis)]
+    if iterations is not None:
+        iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
+        rows = rows[np.isin(iteration, iterations.basis)]
     family = kernels.columns.get("short_id", kernels.name_id)[rows]
     return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)
