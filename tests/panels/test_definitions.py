@@ -121,9 +121,10 @@ def test_a_compared_number_leads_to_its_metric(demo_study, qtbot):
     table = FrameTable([TableColumn("name", "Number")], "Comparison")
     qtbot.addWidget(table)
     table.set_frame(comparison_frame(compare(numbers, numbers)))
-    assert [table.definition_of(row, 0) for row in range(3)] == [
+    assert [table.definition_of(row, 0) for row in range(4)] == [
         "compute_only",
         "hidden_comm",
+        "overlap_tax",
         "exposed_comm",
     ]
     assert table.definition_of(-1, 0) == "comparison.name"

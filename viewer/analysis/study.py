@@ -373,6 +373,11 @@ class Study:
         return overlap_tax(self.launches, self.classes, self.coverage, groups)
 
     @property
+    def known_overlap_tax(self) -> OverlapTax | None:
+        """The overlap tax once it is computed, without waiting for it."""
+        return self.__dict__.get("overlap_tax")
+
+    @property
     def stall_inputs(self) -> StallInputs:
         """What the stalls are found in."""
         from viewer.analysis.stalls.stalls import StallInputs

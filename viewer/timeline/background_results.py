@@ -1,4 +1,4 @@
-"""BackgroundResults: collectives, diagnostics, stalls and late ranks, computed after a trace opens."""
+"""BackgroundResults: collectives, diagnostics, stalls, late ranks and prices, computed after opening."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BackgroundResults(QObject):
         self._late_notes: Mapping[int, LateNote] = {}
         self._marker = 0
         self._steady: frozenset[int] | None = None
-        self._worker, self._late_worker = Worker(self), Worker(self)
+        self._worker, self._late_worker, self._tax_worker = Worker(self), Worker(self), Worker(self)
         state.study_changed.connect(self.restart)
         state.iterations_changed.connect(self._follow_iterations)
         self.restart()
@@ -49,6 +49,7 @@ class BackgroundResults(QObject):
         """Drop all results, and compute those of the open trace."""
         self._worker.cancel()
         self._late_worker.cancel()
+        self._tax_worker.cancel()
         self._late_notes = {}
         self.collectives = self.stalls = None
         self.stream_uses = {}
@@ -96,6 +97,9 @@ class BackgroundResults(QObject):
     def _take_late(self, notes: Mapping[int, LateNote]) -> None:
         self._late_notes = notes
         self.changed.emit()
+        # Last: cards alone wait for it, and it reads the kernels' table again.
+        if (study := self.state.study) is not None and study.known_overlap_tax is None:
+            self._tax_worker.start(lambda _: study.overlap_tax, lambda _: None, background=True)
 
     def late_note(self, row: Row) -> LateNote | None:
         """Return what makes the GPU of a row, or the only one of a process, late; None where nothing does."""

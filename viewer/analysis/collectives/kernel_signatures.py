@@ -30,7 +30,9 @@ _NO_RECORD, _NOT_LAUNCHED = -2, "(no launch record)"
 _OF_CALL = re.compile(r",\s*(?:op_id|seq|input_op_ids)\s*=\s*(?:\[[^\]]*\]|[^,\s]*)")
 """What PyTorch writes into a range's text that differs in each call; the sizes of tensors are not of it."""
 
-_NEIGHBOURS = (-2, -1, 1, 2)
+BEFORE = 3
+"""So many kernels before one tell where in the program it is; what follows it would part the last of a phase
+from its like, too."""
 
 Code = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -41,8 +43,8 @@ class KernelSignatures:
     """The signatures of some compute kernels, and their places.
 
     A signature is the name, grid, block, dynamic shared memory and innermost NVTX range; ranks that do the
-    same work share it. A place is a signature and the names of the two kernels before and after it on its
-    stream: what a library gives one name and grid may have several depths, in one range too.
+    same work share it. A place is a signature and the names of the three kernels before it on its stream,
+    since what has one name and grid may have several depths, in one range too.
 
     Attributes
     ----------
@@ -76,7 +78,7 @@ def kernel_signatures(
     Parameters
     ----------
     is_compute : ndarray of bool, shape (kernels,)
-        The compute kernels of the trace, which are neighbours of one another.
+        The compute kernels of the trace, which tell the places of one another.
     is_asked : ndarray of bool, shape (kernels,)
         Those of them whose signatures are asked for.
     groups : sequence of sequence of int
@@ -101,8 +103,8 @@ def kernel_signatures(
     text = text_of[of_range]
     signature = _joined(code, text)
     place = signature
-    for neighbour in _neighbours(trace, np.flatnonzero(is_compute)):
-        place = _joined(place, neighbour[is_asked[is_compute]])
+    for name in _before(trace, np.flatnonzero(is_compute)):
+        place = _joined(place, name[is_asked[is_compute]])
     # Numbered from 0 on, so that the k-th first one is of the place k.
     first = np.unique(place, return_index=True)[1]
     of_kernel = np.full(len(kernels), -1, np.int32)
@@ -117,20 +119,19 @@ def kernel_signatures(
     )
 
 
-def _neighbours(trace: Trace, rows: Int64) -> list[Int64]:
-    """Return the names of the compute kernels around each on its stream, -1 beyond the stream's ends.
+def _before(trace: Trace, rows: Int64) -> list[Int64]:
+    """Return the names of the compute kernels before each on its stream, the nearest first; -1 for none.
 
     `rows` are the compute kernels, increasing, so that those of a stream lie together; shape (rows,) each.
     """
     name = trace.kernels.name_id[rows].astype(np.int64)
     stream = np.searchsorted(trace.kernels.offsets, rows, side="right")
     result = []
-    for step in _NEIGHBOURS:
-        other = np.roll(name, step)
-        is_same = np.roll(stream, step) == stream
-        is_same[: max(step, 0)] = False
-        is_same[len(rows) + min(step, 0) :] = False
-        result.append(np.where(is_same, other, -1))
+    for step in range(1, BEFORE + 1):
+        before = np.full(len(rows), -1, np.int64)
+        is_same = stream[step:] == stream[:-step]
+        before[step:] = np.where(is_same, name[:-step], -1)
+        result.append(before)
     return result
 
 

@@ -108,6 +108,13 @@ class OverlapTax:
             int(length[~is_known].sum()),
         )
 
+    def dearest(self, gpu: int, within: Intervals) -> int | None:
+        """Return the kernel of a GPU that paid most of those that start in a time; None if none paid."""
+        rows = self._beside_of(gpu)
+        rows = rows[_starts_in(self.trace.kernels.start_ns[rows], within)]
+        prices = self.difference.each_ns[self.signatures.place[rows]]
+        return int(rows[np.argmax(prices)]) if prices.max(initial=0) > 0 else None
+
     def of_collective(self, kernel: int) -> CollectiveTax | None:
         """Return what a communication kernel cost the compute beside it; None for other kernels.
 

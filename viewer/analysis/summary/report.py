@@ -15,6 +15,7 @@ from viewer.analysis.summary.report_findings import finding_facts
 from viewer.analysis.summary.report_iterations import iteration_facts
 from viewer.analysis.summary.report_late_ranks import late_rank_facts
 from viewer.analysis.summary.report_locations import gpu_fact
+from viewer.analysis.summary.report_overlap_tax import overlap_tax_facts
 from viewer.analysis.summary.report_reasons import overlap_facts, stall_reason_facts
 from viewer.analysis.summary.report_stalls import stall_facts
 from viewer.analysis.summary.report_summary import summary_facts
@@ -89,6 +90,7 @@ def report(
         "stalls": stall_facts(study, scope) if measured else [],
         "stall_reasons": stall_reason_facts(study, facts["window"]["start_ns"], facts["window"]["end_ns"]),
         "overlap_reasons": overlap_facts(study, measured),
+        **overlap_tax_facts(study, scope),
         "unreliable": unreliable(study, measured),
         **edge_facts(study),
         **(wait_facts(study, asked) if waits else {}),

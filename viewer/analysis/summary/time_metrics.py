@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.summary import overlap_metrics
 from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import Metric, Result, longest_intervals, share_under, sum_of
 from viewer.analysis.summary.sections import TIME
@@ -116,6 +117,7 @@ METRICS = (
         "A communication kernel and a compute kernel run at once: the communication costs nearly nothing.",
         partial(_category, "hidden_comm"),
     ),
+    *overlap_metrics.METRICS,
     Metric(
         "exposed_comm",
         TIME,

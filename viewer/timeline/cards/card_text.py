@@ -15,6 +15,7 @@ from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.drawing.format import format_bytes, format_count, format_instant, format_ns, format_rate
 from viewer.rows import EventRef
+from viewer.timeline.cards.overlap_tax_lines import overlap_tax_lines
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import MIGRATIONS
 from viewer.trace.names import base_name, short_name
@@ -52,6 +53,8 @@ def event_facts(study: Study, ref: EventRef, collectives: Collectives | None = N
         lines += _operation(study, ref, row, end - start)
         if ref.kind is Kind.KERNEL and collectives is not None:
             lines += _collective(study, collectives, ref.index, end - start)
+        if ref.kind is Kind.KERNEL and (tax := study.known_overlap_tax) is not None:
+            lines += overlap_tax_lines(tax, ref.index)
     elif ref.kind is Kind.API:
         lines += _api(study, ref, row)
     elif ref.kind is Kind.NVTX:

@@ -59,7 +59,8 @@ class HoverCard(Card):
 
     def take_hit(self, study: Study, hit: HitResult, collectives: Collectives | None = None) -> None:
         """Hold what the band under the pointer says (`viewer.timeline.cards.hit_text.has_text`)."""
-        key = (id(study), hit.row.key, hit.event, hit.column, hit.counter, collectives is None)
+        is_taxed = study.known_overlap_tax is not None
+        key = (id(study), hit.row.key, hit.event, hit.column, hit.counter, collectives is None, is_taxed)
         if key != self._shown_key:
             self._shown_key = key
             text = hit_text(study, hit, collectives)

@@ -1,0 +1,77 @@
+"""Metrics of what hidden communication costs the compute kernels beside it."""
+
+from __future__ import annotations
+
+from viewer.analysis.collectives.overlap_tax import OverlapTax, TaxSum
+from viewer.analysis.core.location import Location
+from viewer.analysis.core.units import duration_text
+from viewer.analysis.summary.inputs import MetricInputs
+from viewer.analysis.summary.metric import Metric, Result, longest
+from viewer.analysis.summary.sections import TIME
+
+_TAX = (
+    "How much longer the compute kernels beside communication took than they take alone: by kernel name, "
+    "shape and NVTX range, each rank compared with itself. Signed; 0 where it is not told from chance."
+)
+_NO_SHAPES = "The file does not tell grid and block: kernels of one name and range are taken for one kind."
+
+
+def _tax(inputs: MetricInputs) -> Result | None:
+    """Return what was paid; None, for no metric, where no kernel runs beside communication."""
+    tax, whole = inputs.study.overlap_tax, _sum(inputs)
+    if not whole.beside_ns:
+        return None
+    sums = [_sum(inputs, gpu) for gpu in range(len(inputs.scope.within))]
+    locations = tuple(_dearest(tax, inputs, gpu) for gpu in range(len(sums)))
+    return Result(
+        value=whole.tax_ns,
+        per_gpu=tuple(of_gpu.tax_ns for of_gpu in sums),
+        share=whole.tax_ns / max(inputs.scope.total_ns, 1),
+        is_sum=True,
+        location=longest(locations),
+        locations=locations,
+        title=f"{_TITLE} (± {duration_text(whole.bound_ns)})",
+        doubt="" if tax.signatures.has_shapes else _NO_SHAPES,
+    )
+
+
+def _unknown(inputs: MetricInputs) -> Result | None:
+    """Return the time of the kernels whose price is not known; None where there are none."""
+    whole = _sum(inputs)
+    if not whole.unknown_ns:
+        return None
+    return Result(
+        value=whole.unknown_ns,
+        per_gpu=tuple(_sum(inputs, gpu).unknown_ns for gpu in range(len(inputs.scope.within))),
+        share=whole.unknown_ns / max(inputs.scope.total_ns, 1),
+        is_sum=True,
+    )
+
+
+def _sum(inputs: MetricInputs, gpu: int | None = None) -> TaxSum:
+    gpus = range(len(inputs.scope.within)) if gpu is None else (gpu,)
+    return inputs.study.overlap_tax.sum_of(gpus, [inputs.scope.within[g] for g in gpus])
+
+
+def _dearest(tax: OverlapTax, inputs: MetricInputs, gpu: int) -> Location | None:
+    kernel = tax.dearest(gpu, inputs.scope.within[gpu])
+    if kernel is None:
+        return None
+    kernels = inputs.study.trace.kernels
+    return Location(int(kernels.start_ns[kernel]), int(kernels.end_ns[kernel]), gpu)
+
+
+_TITLE = "paid by the compute beside it"
+
+METRICS = (
+    Metric("overlap_tax", TIME, _TITLE, "ns", _TAX, _tax),
+    Metric(
+        "overlap_tax_unknown",
+        TIME,
+        "compute beside it, price not known",
+        "ns",
+        "Durations of the compute kernels beside communication of whose kind fewer than five run alone, or "
+        "beside it, or that are of several sizes.",
+        _unknown,
+    ),
+)
