@@ -11,7 +11,7 @@ from viewer.analysis.study import Study
 from viewer.demo import DemoOptions, make_demo
 from viewer.demo.make import job
 from viewer.demo.markings import WARM_UP_STEPS
-from viewer.demo.simulation import ground_truth
+from viewer.demo.truth import ground_truth
 from viewer.readers import read
 
 RANKS = 2

@@ -2,6 +2,15 @@
 
 from viewer.demo.make import default_demo, job, make_demo
 from viewer.demo.options import DemoOptions
-from viewer.demo.simulation import GroundTruth, ground_truth
+from viewer.demo.truth import Dependencies, GroundTruth, dependencies, ground_truth
 
-__all__ = ["DemoOptions", "GroundTruth", "default_demo", "ground_truth", "job", "make_demo"]
+__all__ = [
+    "DemoOptions",
+    "Dependencies",
+    "GroundTruth",
+    "default_demo",
+    "dependencies",
+    "ground_truth",
+    "job",
+    "make_demo",
+]

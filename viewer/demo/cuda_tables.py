@@ -11,14 +11,12 @@ import numpy.typing as npt
 from viewer.demo.ids import CONTEXT, Strings, global_pids, streams
 from viewer.demo.kernels import KERNELS
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import Do, Step
+from viewer.demo.program import CALLS, EVENT_WAITS, Do, Step
 from viewer.demo.row_arrays import Column, Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
 NO_STREAM = 4_294_967_295
 _LOSS_SEED = 1
-_EVENT_WAITS = (Do.STREAM_WAIT, Do.EVENT_SYNC, Do.EVENT_QUERY)
-_CALLS = (Do.CALL, Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET, Do.SYNC, Do.RECORD, *_EVENT_WAITS)
 # nsys of the schema's year gives queries the type of a stream wait; other years call them event syncs.
 _SYNC_TYPES = {Do.EVENT_SYNC: 1, Do.EVENT_QUERY: 2, Do.STREAM_WAIT: 2}
 _FOREIGN_HANDLE = 900
@@ -32,13 +30,12 @@ Mask = npt.NDArray[np.bool_]
 class CudaTables:
     """Turns iterations into rows of CUDA calls and GPU operations.
 
-    Columns have one value per (rank, step), rank after rank. The counters (correlation, grid and event sync
-    ids) continue from one iteration to the next.
+    Columns have one value per (rank, step), rank after rank. The counters (grid and event sync ids) continue
+    from one iteration to the next.
     """
 
     options: DemoOptions
     strings: Strings
-    _issued: int = 1
     _grids: int = 1
     _records: int = 1
     _collectives: int = 0
@@ -48,22 +45,15 @@ class CudaTables:
         self._rng = np.random.default_rng((self.options.seed, _LOSS_SEED))
         self._gpid = global_pids(ranks)
         self._streams = streams(self.options)
-        # Each process counts its own calls from about the same number, so the ids of processes collide,
-        # as in real recordings.
-        self._first_correlation = 4_000 + 11 * np.arange(ranks, dtype=np.int64)
+        # Each process counts from about the same number, so the ids of processes collide, as in real
+        # recordings.
         self._first_event = 30 + 5 * np.arange(ranks, dtype=np.int64)
         self._first_sync_id = 16_000 + 17 * np.arange(ranks, dtype=np.int64)
 
     def of(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Yield the rows of an iteration as (table, columns)."""
         steps = iteration.program.steps
-        # One correlation id per call and rank, shape (steps, ranks): the call's row, the operation's and the
-        # synchronisation's share it.
-        calls = pick(steps, *_CALLS)
-        number = np.zeros(len(steps), np.int64)
-        number[calls] = self._issued + np.arange(len(calls))
-        self._issued += len(calls)
-        correlation = number[:, None] + self._first_correlation
+        calls, correlation = pick(steps, *CALLS), iteration.correlation
         yield "CUPTI_ACTIVITY_KIND_RUNTIME", self._runtime(iteration, calls, correlation)
         yield "CUPTI_ACTIVITY_KIND_KERNEL", self._kernels(iteration, correlation)
         yield "CUPTI_ACTIVITY_KIND_MEMCPY", self._copies(iteration, correlation)
@@ -185,7 +175,7 @@ class CudaTables:
 
     def _syncs(self, iteration: SimulatedIteration, correlation: Int64, sync_id: Int64) -> Rows:
         steps = iteration.program.steps
-        which = pick(steps, *_EVENT_WAITS, Do.SYNC)
+        which = pick(steps, *EVENT_WAITS, Do.SYNC)
         handle = np.full((len(steps), self.options.ranks), NO_STREAM, np.int64)
         record = np.zeros_like(handle)
         for i in which:
@@ -221,7 +211,7 @@ class CudaTables:
 
     def _is_recorded(self, rank: Int64, start_ns: Int64) -> Mask:
         """Return the rows that lie after the beginning of their rank's recording."""
-        begin = self.options.rank_faults.begin_ms
+        begin = self.options.all_rank_faults.begin_ms
         begins = np.array([begin.get(r, -np.inf) * 1e6 for r in range(self.options.ranks)])
         return np.asarray(start_ns >= begins[rank])
 
@@ -231,7 +221,7 @@ class CudaTables:
         is_reduce = np.array([steps[i].kernel == _COMMONEST for i in which])
         number = self._collectives + np.cumsum(is_reduce) - 1
         self._collectives += int(is_reduce.sum())
-        missing = self.options.rank_faults.missing
+        missing = self.options.all_rank_faults.missing
         lacks = [is_reduce & (number == missing.get(r, -1)) for r in range(self.options.ranks)]
         return ~np.concatenate(lacks)
 

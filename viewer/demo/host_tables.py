@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from viewer.demo.draws import between
 from viewer.demo.ids import THREADS_START_NS, Strings, cpus, global_tids
 from viewer.demo.loops import SAMPLE_ITERATIONS, SAMPLE_TEXT
 from viewer.demo.markings import DOMAIN_IDS, marked
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import FLUSH, PREEMPTED, Do
+from viewer.demo.randoms import Float, uniform
 from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
@@ -19,11 +21,11 @@ NVTX_PUSH_POP = 59
 OSRT_CLASS = 27
 BUFFER_FLUSH = 3
 RUNNABLE, INTERRUPTIBLE = 1, 2
-_HOST_SEED = 2
 _LOADER_LEAD_NS = 24_000_000
 _LOADER_READS = 9
 _READING = 0.77
 _PREEMPTED_SYNC_NS = 3_000_000
+_LOST_CORE_NS, _READ_BEGINS_NS = (12_000, 70_000), (4_000, 80_000)
 
 
 @dataclass
@@ -34,12 +36,10 @@ class HostTables:
     strings: Strings
     _sample_start: Int64 | None = None
     _autograd_free: Int64 = field(init=False)
-    _rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
         ranks = self.options.ranks
         self._autograd_free = THREADS_START_NS + np.full(ranks, 60_000, np.int64)
-        self._rng = np.random.default_rng((self.options.seed, _HOST_SEED))
         self._tids = {t: global_tids(ranks, t) for t in ("main", "autograd", "loader")}
         self._cpus = {t: cpus(ranks, t) for t in ("main", "autograd", "loader")}
 
@@ -136,8 +136,9 @@ class HostTables:
         for i in pick(iteration.program.steps, Do.SYNC):
             start, length = iteration.call_start_ns[i], iteration.call_end_ns[i] - iteration.call_start_ns[i]
             if length.min() > _PREEMPTED_SYNC_NS:
-                off = start + (length * self._rng.uniform(0.2, 0.7, len(length))).astype(np.int64)
-                yield off, off + self._rng.integers(12_000, 70_000, len(length))
+                when, lost = self._numbers(iteration, i, "preempted"), self._numbers(iteration, i, "lost")
+                off = start + (length * (0.2 + 0.5 * when)).astype(np.int64)
+                yield off, off + between(_LOST_CORE_NS, lost)
 
     def _loader(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Yield the loader thread's rows while it makes the batch that the main thread waits for."""
@@ -155,12 +156,20 @@ class HostTables:
         tid, cpu = self._tids["loader"], self._cpus["loader"]
         yield "SCHED_EVENTS", {"start": begin, "cpu": cpu, "isSchedIn": 1, "globalTid": tid, "threadState": 0}
         for number in range(_LOADER_READS):
-            start = begin + number * part + self._rng.integers(4_000, 80_000, len(part))
-            stop = start + (part * (_READING * self._rng.uniform(0.9, 1.1, len(part)))).astype(np.int64)
+            late = self._numbers(iteration, waits[0], f"read {number} begins")
+            length = self._numbers(iteration, waits[0], f"read {number} lasts")
+            start = begin + number * part + between(_READ_BEGINS_NS, late)
+            stop = start + (part * (_READING * (0.9 + 0.2 * length))).astype(np.int64)
             yield "OSRT_API", self._os_call("loader", "read", start, stop)
             yield "SCHED_EVENTS", self._away("loader", start + 1_500, stop - 1_500)
         yield "OSRT_API", self._os_call("loader", "pthread_cond_broadcast", end - 6_000, end - 2_000)
         yield "SCHED_EVENTS", {"start": end, "cpu": cpu, "isSchedIn": 0, "globalTid": tid, "threadState": 0}
+
+    def _numbers(self, iteration: SimulatedIteration, step: int, use: str) -> Float:
+        """Return a number in (0, 1) for each rank, which belongs to a step and a use."""
+        key = iteration.program.keys[step : step + 1]
+        numbers: Float = uniform(self.options.seed, iteration.index, key, self.options.ranks, use)[0]
+        return numbers
 
     def _os_call(self, thread: str, name: str, start: Int64, end: Int64) -> Rows:
         return {

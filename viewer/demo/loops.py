@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.demo.injected_faults import Fault, inject_fault
+from viewer.demo.injected_faults import Fault, add_between_microbatches, add_kernel_after_needless_wait
 from viewer.demo.program import COMPUTE, COPY, DATA, MEMSET, TENSOR, WORLD, Do, Program, Script, Step
 from viewer.demo.rank_faults import LOADER
 
@@ -55,36 +55,40 @@ def _forward(w: Script, prefetch: bool = False, all_reduce_us: float = ALL_REDUC
     return copied
 
 
-def _backward(w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US) -> None:
-    drag = 1.03 if last else 1.0  # NCCL's reduce-scatters take some of the SMs
+def _backward(
+    w: Script, last: bool, all_reduce_us: float = ALL_REDUCE_US, needless_wait: bool = False
+) -> None:
     w.begin("backward", BACKWARD_ARGB)
     w.switch("autograd")
     w.kernel("loss_bwd", 230)
     w.kernel("logits_bwd", 1_540)
-    buckets = []
+    buckets: list[int] = []
     for layer in reversed(range(LAYERS)):
         w.begin(f"layer {layer}")
-        w.kernel("fc2_dgrad", 446 * drag)
-        w.kernel("fc2_wgrad", 452 * drag)
-        w.kernel("swiglu_bwd", 168 * drag)
-        w.kernel("fc1_dgrad", 742 * drag)
-        w.kernel("fc1_wgrad", 758 * drag)
+        if needless_wait and buckets:
+            add_kernel_after_needless_wait(w, "fc2_dgrad", 446, buckets[-1])
+        else:
+            w.kernel("fc2_dgrad", 446)
+        w.kernel("fc2_wgrad", 452)
+        w.kernel("swiglu_bwd", 168)
+        w.kernel("fc1_dgrad", 742)
+        w.kernel("fc1_wgrad", 758)
         w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.kernel("norm_bwd", 118 * drag)
+        w.kernel("norm_bwd", 118)
         w.kernel("norm_finalize", 7.5)
-        w.kernel("grad_add", 61 * drag)
-        w.kernel("proj_dgrad", 221 * drag)
-        w.kernel("proj_wgrad", 226 * drag)
-        w.kernel("flash_dot", 57 * drag)
-        w.kernel("flash_bwd", 1_980 * drag)
-        w.kernel("flash_convert", 39 * drag)
-        w.kernel("rope_bwd", 48 * drag)
-        w.kernel("qkv_dgrad", 384 * drag)
-        w.kernel("qkv_wgrad", 391 * drag)
+        w.kernel("grad_add", 61)
+        w.kernel("proj_dgrad", 221)
+        w.kernel("proj_wgrad", 226)
+        w.kernel("flash_dot", 57)
+        w.kernel("flash_bwd", 1_980)
+        w.kernel("flash_convert", 39)
+        w.kernel("rope_bwd", 48)
+        w.kernel("qkv_dgrad", 384)
+        w.kernel("qkv_wgrad", 391)
         w.blocking_collective("all_reduce", all_reduce_us, "tensor", TENSOR, "ncclAllReduce")
-        w.kernel("norm_bwd", 118 * drag)
+        w.kernel("norm_bwd", 118)
         w.kernel("norm_finalize", 7.5)
-        w.kernel("grad_add", 61 * drag)
+        w.kernel("grad_add", 61)
         if last:
             buckets.append(w.collective("reduce_scatter", 2_450, "data", DATA, "ncclReduceScatter"))
         w.finish()
@@ -170,15 +174,15 @@ def megatron(
     for microbatch in range(MICROBATCHES):
         last = microbatch == MICROBATCHES - 1
         copied = _forward(w, clean and last, all_reduce_us)
-        _backward(w, last, all_reduce_us)
+        _backward(w, last, all_reduce_us, fault == "needless-wait")
         if fault and microbatch == 0:
-            inject_fault(w, fault)
+            add_between_microbatches(w, fault)
     _optimizer(w)
     _await_batch(w, copied)
     if checkpoint:
         _checkpoint(w)
     w.pop()
-    return Program(tuple(w.steps), tuple(w.ranges))
+    return w.program()
 
 
 def distca(cold: bool, first: bool, last: bool) -> Program:
@@ -198,4 +202,4 @@ def distca(cold: bool, first: bool, last: bool) -> Program:
     if last:
         open_pop = len(w.steps)
         w.add(Step(Do.POP, "main", host_ns=250))
-    return Program(tuple(w.steps), tuple(w.ranges), open_push, open_pop)
+    return w.program(open_push, open_pop)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from viewer.demo.injected_faults import FAULTS, Fault
+from viewer.demo.injected_faults import FAULTS, Fault, rank_faults_of
 from viewer.demo.markings import MARKINGS, Marking
+from viewer.demo.overlap_tax import DEFAULT_TAX
 from viewer.demo.rank_faults import RankFaults
 
 Oddity = Literal[
@@ -56,7 +57,12 @@ class DemoOptions:
     fault : Fault or None
         A fault to inject, in a separate NVTX range: a busy CPU, numbers fetched one by one, an allocation,
         launch-bound tiny kernels, a late event of another GPU, a lost core, the profiler's own work, a
-        loop that polls.
+        loop that polls, kernels that wait for a collective which they do not need, data that come late to
+        all hosts. Or, without a range: a host that is late, two slow ranks in the place of `slow_rank`.
+        All other random numbers stay: the job without the fault is what mending it would give.
+    overlap_tax : float or None
+        The fraction by which compute kernels take longer while communication of their GPU runs beside them;
+        None for 3 %, and for 0 in a clean job.
     clean : bool
         A healthy job: no slow rank, no checkpoint, no slow first iteration, no wait for data, the batch
         prefetched, faster links between the ranks.
@@ -85,6 +91,7 @@ class DemoOptions:
     like: Literal["megatron", "distca"] = "megatron"
     slow_rank: int | None = 5
     fault: Fault | None = None
+    overlap_tax: float | None = None
     clean: bool = False
     one_stream: bool = False
     shift: Mapping[int, int] = field(default_factory=dict)
@@ -108,6 +115,8 @@ class DemoOptions:
             raise ValueError(f"like is megatron or distca, not {self.like!r}")
         if self.marking not in MARKINGS:
             raise ValueError(f"no marking {self.marking!r}; there are {', '.join(MARKINGS)}")
+        if self.overlap_tax is not None and not 0 <= self.overlap_tax <= 1:
+            raise ValueError(f"an overlap tax is a fraction, not {self.overlap_tax}")
         if self.iterations is not None and self.iterations < 1:
             raise ValueError(f"a job needs at least one iteration, not {self.iterations}")
         if odd := set(self.oddities) - set(ODDITIES):
@@ -122,7 +131,19 @@ class DemoOptions:
         """The slow rank, None if there is none."""
         if self.clean or self.slow_rank is None or not 0 <= self.slow_rank < self.ranks:
             return None
-        return self.slow_rank
+        return None if self.fault == "two-slow-ranks" else self.slow_rank
+
+    @property
+    def tax(self) -> float:
+        """The fraction by which communication lengthens the kernels beside it."""
+        if self.overlap_tax is not None:
+            return self.overlap_tax
+        return 0.0 if self.clean else DEFAULT_TAX
+
+    @property
+    def all_rank_faults(self) -> RankFaults:
+        """The faults of single ranks: `rank_faults`, and what `fault` does to them."""
+        return self.rank_faults.merged(rank_faults_of(self.fault, self.ranks))
 
     @property
     def key(self) -> str:
@@ -135,6 +156,7 @@ class DemoOptions:
             self.events,
             self.like,
             self.straggler,
+            self.tax,
             self.clean,
             sorted(self.shift.items()),
             sorted(self.drift.items()),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
 
+import numpy as np
+
 from viewer.demo.kernels import KERNELS
+from viewer.demo.randoms import Keys, key_of
 
 Thread = Literal["main", "autograd"]
 Group = Literal["tensor", "data", "world"]
@@ -48,6 +53,12 @@ class Do(IntEnum):
     RECORD = 12
     EVENT_SYNC = 13
     EVENT_QUERY = 14
+
+
+ON_GPU = (Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET)
+EVENT_WAITS = (Do.STREAM_WAIT, Do.EVENT_SYNC, Do.EVENT_QUERY)
+CALLS = (Do.CALL, Do.SYNC, Do.RECORD, *EVENT_WAITS, *ON_GPU)
+"""The steps that call CUDA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +107,15 @@ class Program:
         In the order in which a rank's host issues them.
     ranges : tuple of (int, int)
         Steps that open and close an NVTX range.
+    keys : ndarray of uint64, shape (steps,)
+        What each step's random numbers belong to; steps of programs with and without a fault share theirs.
     open_push, open_pop : int or None
         The step that opens, or closes, the range around several iterations.
     """
 
     steps: tuple[Step, ...]
     ranges: tuple[tuple[int, int], ...]
+    keys: Keys
     open_push: int | None = None
     open_pop: int | None = None
 
@@ -120,10 +134,28 @@ class Script:
     loaded: set[str] = field(default_factory=set)
     free_handles: deque[int] = field(default_factory=lambda: deque(range(EVENT_HANDLES)))
     handles: int = EVENT_HANDLES
+    part_name: str = "job"
+    keys: list[int] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, step: Step) -> None:
         """Append a step."""
         self.steps.append(step)
+        # Numbered within its part: steps that a fault adds do not renumber those of the job.
+        self.keys.append(key_of(f"{self.part_name}/{self.counts[self.part_name]}"))
+        self.counts[self.part_name] += 1
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Give the steps that are added meanwhile keys of this part of the job, numbered apart."""
+        outer, self.part_name = self.part_name, name
+        yield
+        self.part_name = outer
+
+    def program(self, open_push: int | None = None, open_pop: int | None = None) -> Program:
+        """Return the collected steps."""
+        keys = np.array(self.keys, np.uint64)
+        return Program(tuple(self.steps), tuple(self.ranges), keys, open_push, open_pop)
 
     def push(self, text: str, argb: int | None = None, domain: str = "") -> None:
         """Open an NVTX range on the current thread."""
@@ -153,8 +185,9 @@ class Script:
         """Launch a kernel; a cold process first loads its module and allocates its output."""
         if self.cold and key not in self.loaded:
             self.loaded.add(key)
-            self.call("cuLibraryLoadData", 1_900, 0.5)
-            self.call("cudaMalloc_v3020", 420, 0.4)
+            with self.part(f"load {key}"):
+                self.call("cuLibraryLoadData", 1_900, 0.5)
+                self.call("cudaMalloc_v3020", 420, 0.4)
         api = KERNELS[key].launched_by
         self.add(Step(Do.KERNEL, self.thread, api, 4_600, round(us * 1e3), COMPUTE, kernel=key, spread=0.008))
 
@@ -196,11 +229,12 @@ class Script:
             stream, key = TENSOR, "all_reduce" if key.startswith("all_reduce") else key
         if self.cold and group not in self.loaded:
             self.loaded.add(group)
-            self.push("ncclCommInitRankConfig", domain="NCCL")
-            self.call("cudaStreamCreateWithFlags_v5000", 90)
-            self.call("cudaMalloc_v3020", 9_000, 0.1)
-            self.call("cuMemImportFromShareableHandle", 6_500, 0.1)
-            self.pop()
+            with self.part(f"load {group}"):
+                self.push("ncclCommInitRankConfig", domain="NCCL")
+                self.call("cudaStreamCreateWithFlags_v5000", 90)
+                self.call("cudaMalloc_v3020", 9_000, 0.1)
+                self.call("cuMemImportFromShareableHandle", 6_500, 0.1)
+                self.pop()
         ready = self.record(COMPUTE)
         self.wait_event(stream, ready)
         self.release(ready)

@@ -43,6 +43,11 @@ class RankFaults:
         """The ranks with any fault."""
         return {rank for of_kind in vars(self).values() for rank in of_kind}
 
+    def merged(self, other: RankFaults) -> RankFaults:
+        """Return both sets of faults; of one kind at one rank, the other's."""
+        kinds = {name: {**of_kind, **getattr(other, name)} for name, of_kind in vars(self).items()}
+        return RankFaults(**kinds)
+
     @property
     def facts(self) -> tuple[tuple[tuple[int, float], ...], ...]:
         """What makes files differ, in an order that is always the same."""

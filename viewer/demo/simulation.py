@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from viewer.demo.draws import Draws, between, draw
 from viewer.demo.loops import SAMPLE_ITERATIONS, distca, megatron
 from viewer.demo.options import DemoOptions
-from viewer.demo.program import STREAM_SLOTS, Do, Group, Program
+from viewer.demo.overlap_tax import OverlapTax
+from viewer.demo.program import CALLS, ON_GPU, STREAM_SLOTS, Do, Group, Program, Step
+from viewer.demo.randoms import Float, key_of, uniform
 
 Int64 = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
 
-START_NS = 40_000_000
-SLOW = 1.06
+START_NS, START_SPREAD_NS, BETWEEN_NS = 40_000_000, (0, 180_000), (20_000, 60_000)
 CHECKPOINT_EVERY = 4
 DATA_PARALLEL = 4
-CALL_GAP_NS, RANGE_GAP_NS = 8_200, 700
-LAUNCH_SPREAD = 0.14
 STREAM_GAP_NS = 900
 SYNC_RETURN_NS = 7_000
+FIRST_CORRELATION, CORRELATION_STEP = 4_001, 11
 _GROUPS: tuple[Group, ...] = ("tensor", "data", "world")
+_BOUNDARY = np.array([key_of("boundary")], np.uint64)
 _megatron, _distca = cache(megatron), cache(distca)
-_ON_GPU = (Do.KERNEL, Do.COLLECTIVE, Do.COPY, Do.SET)
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class SimulatedIteration:
 
     Attributes
     ----------
+    calls_before : int
+        How many CUDA calls each rank's earlier iterations made.
+    draws : Draws
+        What the steps take when nothing holds them up.
     call_start_ns, call_end_ns : ndarray of int64
         When the host thread entered the step's call and left it.
     gpu_start_ns, gpu_end_ns : ndarray of int64
@@ -46,33 +50,24 @@ class SimulatedIteration:
 
     index: int
     program: Program
+    calls_before: int
+    draws: Draws
     call_start_ns: Int64
     call_end_ns: Int64
     gpu_start_ns: Int64
     gpu_end_ns: Int64
 
+    @cached_property
+    def correlation(self) -> Int64:
+        """The correlation ids, shape (steps, ranks), below `FIRST_CORRELATION` for steps that call no CUDA.
 
-@dataclass(frozen=True)
-class GroundTruth:
-    """The true values of a simulated job, which tests compare with what the analysis finds in the file.
-
-    Attributes
-    ----------
-    iteration_start_ns : ndarray of int64, shape (ranks, iterations)
-        Start of the first operation of each iteration on each GPU.
-    end_ns : ndarray of int64, shape (ranks,)
-        End of the last operation.
-    warm_up, checkpoints : tuple of int
-        Slow iterations at the start; iterations that save a checkpoint.
-    straggler : int or None
-        The slow rank.
-    """
-
-    iteration_start_ns: Int64
-    end_ns: Int64
-    warm_up: tuple[int, ...]
-    checkpoints: tuple[int, ...]
-    straggler: int | None
+        A call's row, its operation's and its synchronisation's share one. Each process counts its own calls
+        from about the same number, so the ids of processes collide, as in real recordings.
+        """
+        is_call = np.array([s.do in CALLS for s in self.program.steps])
+        number = np.where(is_call, self.calls_before + np.cumsum(is_call) - 1 + FIRST_CORRELATION, 0)
+        first = CORRELATION_STEP * np.arange(self.call_start_ns.shape[1], dtype=np.int64)
+        return np.where(is_call[:, None], number[:, None] + first, 0)
 
 
 def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
@@ -118,17 +113,93 @@ class SimulatedJob:
 
     def run(self) -> Iterator[SimulatedIteration]:
         """Time the iterations one after another."""
-        ranks = self.options.ranks
-        rng = np.random.default_rng(self.options.seed)
-        members = {g: _member_index(group_members(g, ranks, self.options.tensor)) for g in _GROUPS}
-        cpu = START_NS + rng.integers(0, 180_000, ranks)
-        busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
+        state = _State(self.options)
         for index in range(self.iterations):
-            program = self.program(index)
-            # `busy_until` carries the streams' queues over to the next iteration: the host runs ahead.
-            iteration = _time_iteration(index, program, cpu, busy_until, self.options, members, rng)
-            cpu = iteration.call_end_ns[-1] + rng.integers(20_000, 60_000, ranks)
-            yield iteration
+            yield state.run(index, self.program(index))
+
+
+class _State:
+    """What goes on from one iteration to the next: the host runs ahead, and the streams have queues.
+
+    Arrays have shape (ranks,) unless said otherwise.
+    """
+
+    def __init__(self, options: DemoOptions) -> None:
+        ranks = options.ranks
+        self.options = options
+        self.members = {g: _member_index(group_members(g, ranks, options.tensor)) for g in _GROUPS}
+        # When the host thread is free, and when each stream is: shape (streams, ranks).
+        self.cpu = START_NS + between(START_SPREAD_NS, self._boundary(0, "start"))
+        self.busy_until = np.zeros((STREAM_SLOTS, ranks), np.int64)
+        self.tax = OverlapTax(options.tax)
+        self.calls = 0
+
+    def _boundary(self, index: int, use: str) -> Float:
+        o = self.options
+        numbers: Float = uniform(o.seed, index, _BOUNDARY, o.ranks, use)[0]
+        return numbers
+
+    def run(self, index: int, program: Program) -> SimulatedIteration:
+        """Return the times of all steps of one iteration on all ranks."""
+        draws = draw(program, self.options, index)
+        shape = draws.host_ns.shape
+        call_start, call_end = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        gpu_start, gpu_end = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+        recorded: dict[int, Int64] = {}
+        busy_until, cpu = self.busy_until, self.cpu
+        for i, step in enumerate(program.steps):
+            begin = cpu + draws.before_ns[i]
+            end = begin + draws.host_ns[i]
+            if step.do in ON_GPU:
+                # An operation starts once its launch has reached the GPU and its stream is free.
+                start = np.maximum(begin + draws.latency_ns[i], busy_until[step.stream] + STREAM_GAP_NS)
+                stop = self._end(step, i, draws, start)
+                busy_until[step.stream] = stop
+                gpu_start[i], gpu_end[i] = start, stop
+                if step.blocking:
+                    end = np.maximum(end, stop + SYNC_RETURN_NS)
+            elif step.do == Do.RECORD:
+                # The event comes once the stream has done what was launched on it before, and waited for it:
+                # what is launched later does not delay it.
+                recorded[i] = busy_until[step.stream].copy()
+            elif step.do == Do.STREAM_WAIT:
+                # The host goes on at once; only the stream waits: for the host's call or for an event.
+                stream = busy_until[step.stream]
+                if step.event is None:
+                    np.maximum(stream, begin, out=stream)
+                    stream += step.late_ns
+                else:
+                    np.maximum(stream, recorded[step.event], out=stream)
+            elif step.do == Do.EVENT_SYNC and step.event is not None:
+                end = np.maximum(end, recorded[step.event] + SYNC_RETURN_NS)
+            elif step.do == Do.SYNC:
+                # The host waits: for the whole device (stream -1), or for one stream.
+                drained = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
+                end = np.maximum(end, drained + SYNC_RETURN_NS)
+            call_start[i], call_end[i] = begin, end
+            cpu = end
+        before, self.calls = self.calls, self.calls + sum(s.do in CALLS for s in program.steps)
+        self.cpu = cpu + between(BETWEEN_NS, self._boundary(index, "between"))
+        return SimulatedIteration(index, program, before, draws, call_start, call_end, gpu_start, gpu_end)
+
+    def _end(self, step: Step, i: int, draws: Draws, start: Int64) -> Int64:
+        """Return when an operation ends that starts at `start`."""
+        work = draws.work_ns[i]
+        if step.do == Do.KERNEL:
+            return self.tax.end_of(start, work)
+        if step.group is None:
+            alone: Int64 = start + work
+            return alone
+        # A collective starts on each rank alone, but its data move only once the last member is there: all
+        # members end together, apart from the jitter.
+        padded, owner = self.members[step.group]
+        last = start[padded].max(axis=1)[owner]
+        if step.has_root:
+            # Each member waits for the root alone, the first of its group.
+            last = np.maximum(start, start[padded[:, 0]][owner])
+        stop: Int64 = last + work[padded[:, 0]][owner] + draws.finish_ns[i]
+        self.tax.add(start, stop)
+        return stop
 
 
 def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
@@ -140,104 +211,3 @@ def _member_index(groups: list[list[int]]) -> tuple[Int64, Int64]:
     for number, group in enumerate(groups):
         owner[group] = number
     return padded, owner
-
-
-def _time_iteration(
-    index: int,
-    program: Program,
-    cpu: Int64,
-    busy_until: Int64,
-    options: DemoOptions,
-    members: dict[Group, tuple[Int64, Int64]],
-    rng: np.random.Generator,
-) -> SimulatedIteration:
-    """Return the times of all steps of one iteration on all ranks; `busy_until` is updated in place.
-
-    `cpu` has shape (ranks,), when each host thread is free; `busy_until` shape (streams, ranks).
-    """
-    # Draw all random numbers first, for all steps and ranks at once: their order in the generator decides
-    # the times, so a draw that depends on a step would change every later one.
-    steps = program.steps
-    shape = (len(steps), options.ranks)
-    pace = options.rank_faults.pace(steps, options.ranks)
-    if options.straggler is not None:
-        pace[:, options.straggler] *= SLOW
-    spread = np.array([s.spread for s in steps])[:, None]
-    host_spread = np.array([LAUNCH_SPREAD if s.work_ns else s.spread for s in steps])[:, None]
-    host = _about(np.array([s.host_ns for s in steps])[:, None], host_spread, shape, rng).astype(np.int64)
-    think = np.array([RANGE_GAP_NS if s.do in (Do.PUSH, Do.POP) else CALL_GAP_NS for s in steps])[:, None]
-    before = (think * (0.7 + 0.3 * rng.standard_exponential(shape))).astype(np.int64)
-    before += options.rank_faults.host_delay_ns(steps, options.ranks)
-    compute = np.array([s.do == Do.KERNEL for s in steps])[:, None]
-    work = _about(np.array([s.work_ns for s in steps])[:, None], spread, shape, rng)
-    work = np.where(compute, work * pace, work).astype(np.int64)
-    latency = rng.integers(5_000, 6_400, shape)
-    finish_jitter = rng.integers(0, 900, shape)
-
-    call_start, call_end = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    gpu_start, gpu_end = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
-    recorded: dict[int, Int64] = {}
-    for i, step in enumerate(steps):
-        begin = cpu + before[i]
-        end = begin + host[i]
-        if step.do in _ON_GPU:
-            # An operation starts once its launch has reached the GPU and its stream is free.
-            start = np.maximum(begin + latency[i], busy_until[step.stream] + STREAM_GAP_NS)
-            if step.group is not None:
-                # A collective starts on each rank alone, but its data move only once the last member is
-                # there: all members end together, apart from the jitter.
-                padded, owner = members[step.group]
-                last = start[padded].max(axis=1)[owner]
-                if step.has_root:
-                    # Each member waits for the root alone, the first of its group.
-                    last = np.maximum(start, start[padded[:, 0]][owner])
-                stop = last + work[i][padded[:, 0]][owner] + finish_jitter[i]
-            else:
-                stop = start + work[i]
-            busy_until[step.stream] = stop
-            gpu_start[i], gpu_end[i] = start, stop
-            if step.blocking:
-                end = np.maximum(end, stop + SYNC_RETURN_NS)
-        elif step.do == Do.RECORD:
-            # The event comes once the stream has done what was launched on it before, and waited for it:
-            # what is launched later does not delay it.
-            recorded[i] = busy_until[step.stream].copy()
-        elif step.do == Do.STREAM_WAIT:
-            # The host goes on at once; only the stream waits: for the host's call or for an event.
-            if step.event is None:
-                np.maximum(busy_until[step.stream], begin, out=busy_until[step.stream])
-                busy_until[step.stream] += step.late_ns
-            else:
-                np.maximum(busy_until[step.stream], recorded[step.event], out=busy_until[step.stream])
-        elif step.do == Do.EVENT_SYNC and step.event is not None:
-            end = np.maximum(end, recorded[step.event] + SYNC_RETURN_NS)
-        elif step.do == Do.SYNC:
-            # The host waits: for the whole device (stream -1), or for one stream.
-            drained = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
-            end = np.maximum(end, drained + SYNC_RETURN_NS)
-        call_start[i], call_end[i] = begin, end
-        cpu = end
-    return SimulatedIteration(index, program, call_start, call_end, gpu_start, gpu_end)
-
-
-def _about(typical: Int64, spread: Float, shape: tuple[int, int], rng: np.random.Generator) -> Float:
-    # Never below 40 %: a wide spread would make negative durations.
-    factor: Float = np.maximum(1 + spread * rng.standard_normal(shape), 0.4)
-    return typical.astype(np.float64) * factor
-
-
-def ground_truth(job: SimulatedJob) -> GroundTruth:
-    """Run the job and return its true values."""
-    starts: list[Int64] = []
-    end = np.zeros(job.options.ranks, np.int64)
-    for iteration in job.run():
-        on_gpu = iteration.gpu_start_ns[:, 0] >= 0
-        starts.append(iteration.gpu_start_ns[on_gpu].min(axis=0))
-        end = np.maximum(end, iteration.gpu_end_ns.max(axis=0))
-    return GroundTruth(
-        np.stack(starts, axis=1),
-        end,
-        tuple(k for k in range(job.iterations) if job.is_warm_up(k)),
-        tuple(k for k in range(job.iterations) if job.is_checkpoint(k)),
-        job.options.straggler,
-    )
