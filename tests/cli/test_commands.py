@@ -79,6 +79,8 @@ def test_version(capsys):
         ["demo", "--shift", "x:1ms"],
         ["demo", "--lose", "1:2"],
         ["demo", "--like", "nothing"],
+        ["demo", "--fault", "earthquake"],
+        ["demo", "--fault", "item", "--like", "distca"],
     ],
     ids=" ".join,
 )

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from tests.demo.load import calls, operations, table, tables
+from viewer.cli.choices import DemoFault
 from viewer.demo import DemoOptions, default_demo, ground_truth, job, make_demo
+from viewer.demo.injected_faults import FAULTS
 
 
 def contents(path):
@@ -135,3 +137,7 @@ def test_a_failure_leaves_neither_a_part_nor_the_old_file_changed(tmp_path, monk
         make_demo(target, DemoOptions(ranks=1, iterations=1))
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["demo.sqlite"]
     assert target.read_text() == "what was there"
+
+
+def test_the_command_line_offers_every_fault():
+    assert tuple(DemoFault) == FAULTS

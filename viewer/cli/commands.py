@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from viewer.cli.arguments import (
     RuleTable,
     TraceArgument,
 )
+from viewer.cli.choices import DemoFault, DemoJob, PicturePreset, PictureTheme, Renderer
 from viewer.cli.usage import HELP, CliCommand, CliGroup
 from viewer.cli.whatif_options import what_if
 
@@ -29,36 +29,6 @@ EPILOG = (
     "Every command takes --debug and --log-file FILE. "
     "Exit codes: 0 done, 1 the trace cannot be read or has no such thing, 2 wrong usage."
 )
-
-
-class Renderer(StrEnum):
-    """What draws the timeline: `auto` uses the graphics card where there is one."""
-
-    AUTO = "auto"
-    GL = "gl"
-    RASTER = "raster"
-
-
-class PicturePreset(StrEnum):
-    """The kinds of pictures, as in `viewer.export.figure_style.PRESETS`."""
-
-    TIMELINE = "timeline"
-    SLIDE = "slide"
-    PAPER = "paper"
-
-
-class PictureTheme(StrEnum):
-    """The colours of a picture."""
-
-    LIGHT = "light"
-    DARK = "dark"
-
-
-class DemoJob(StrEnum):
-    """What the demo resembles."""
-
-    MEGATRON = "megatron"
-    DISTCA = "distca"
 
 
 RendererOption = Annotated[Renderer, typer.Option(help="What draws the timeline.")]
@@ -123,6 +93,7 @@ def _demo(
             metavar="RANK[:SHARE]", help="Lose all GPU rows of a rank, or a share of them: 6, 6:0.9."
         ),
     ] = None,
+    fault: Annotated[DemoFault | None, typer.Option(help="What is wrong with it besides.")] = None,
     clean: Annotated[bool, typer.Option("--clean", help="A healthy job, with nothing to find.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the trace there, and open nothing.")
@@ -134,7 +105,9 @@ def _demo(
     from viewer.cli.demo_command import demo_options, write_demo
     from viewer.cli.window_command import open_window
 
-    options = demo_options(iterations, events, like.value, shift or [], lose or [], clean)
+    options = demo_options(
+        iterations, events, like.value, shift or [], lose or [], fault.value if fault else None, clean
+    )
     if out is None:
         return open_window(write_demo(options, None), renderer.value)
     from viewer.cli.output import print_path, refuse_output

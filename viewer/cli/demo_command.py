@@ -10,6 +10,7 @@ from typing import Literal
 import typer
 
 from viewer.demo import DemoOptions, default_demo, make_demo
+from viewer.demo.injected_faults import Fault
 from viewer.drawing.times import TimeError, parse_ns
 from viewer.export.atomic import is_stream, open_stream, replacing
 
@@ -20,6 +21,7 @@ def demo_options(
     like: Literal["megatron", "distca"],
     shift: list[str],
     lose: list[str],
+    fault: Fault | None,
     clean: bool,
 ) -> DemoOptions:
     """Return the options of a demo trace.
@@ -27,12 +29,18 @@ def demo_options(
     Raises
     ------
     typer.BadParameter
-        If a rank, a time or a share cannot be parsed.
+        If a rank, a time or a share cannot be parsed, or the job cannot have the fault.
     """
     shifts, losses = _shifts(shift), _losses(lose)
     try:
         return DemoOptions(
-            iterations=iterations, events=events, like=like, shift=shifts, lose=losses, clean=clean
+            iterations=iterations,
+            events=events,
+            like=like,
+            shift=shifts,
+            lose=losses,
+            fault=fault,
+            clean=clean,
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
