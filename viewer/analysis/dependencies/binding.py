@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from viewer.analysis.dependencies.graph import NO_EDGE, Codes, EdgeKind, Edges, Grade, Mask, Operations, Rows
@@ -12,13 +14,24 @@ CLOSE_NS = 1_000
 """How much later than a start an edge may allow it: the GPU's own time stamps are no better."""
 
 
-def bind(operations: Operations, api: Events, edges: Edges) -> tuple[Codes, Rows, Codes, Int64]:
-    """Return (`binding`, `binder`, `grade`, `lag_ns`) of every operation, see `DependencyGraph`.
+class Bound(NamedTuple):
+    """What binds each operation, see `DependencyGraph`; shape (operations,) each."""
+
+    binding: Codes
+    binder: Rows
+    grade: Codes
+    lag_ns: Int64
+
+
+def bind(operations: Operations, api: Events, edges: Edges, is_node: Mask) -> Bound:
+    """Return what binds every operation.
 
     Parameters
     ----------
     edges : Edges
         Those from operation to operation, besides the streams' own.
+    is_node : ndarray of bool, shape (operations,)
+        Which operations are nodes of graphs: their order within one launch is not recorded.
     """
     found = _Latest(operations)
     launched = np.flatnonzero(operations.call >= 0)
@@ -28,18 +41,20 @@ def bind(operations: Operations, api: Events, edges: Edges) -> tuple[Codes, Rows
     found.offer(launched, call, returned, EdgeKind.LAUNCH, np.full(len(call), Grade.PROVEN, np.uint8))
     follows = np.flatnonzero(operations.previous >= 0)
     before = operations.previous[follows]
-    grade = np.full(len(before), Grade.PROVEN, np.uint8)
+    same_graph = is_node[follows] & (operations.call[follows] == operations.call[before])
+    grade = np.where(same_graph, Grade.TIMING, Grade.PROVEN).astype(np.uint8)
     found.offer(follows, before, operations.end_ns[before], EdgeKind.STREAM, grade)
     for kind in np.unique(edges.kind).tolist():
         rows = edges.kind == kind
         target, source = edges.target[rows], edges.source[rows]
         times = operations.start_ns if kind == EdgeKind.QUEUE else operations.end_ns
         allowed = times[source]
-        # Each target once, with its latest source.
-        order = np.lexsort((allowed, target))
+        # Each target once, with the latest source that it can have waited for.
+        can = np.flatnonzero(allowed <= operations.start_ns[target] + CLOSE_NS)
+        order = can[np.lexsort((allowed[can], target[can]))]
         order = order[np.append(target[order][1:] != target[order][:-1], True)] if len(order) else order
         found.offer(target[order], source[order], allowed[order], EdgeKind(kind), edges.grade[rows][order])
-    return found.binding, found.binder, found.grade, found.lag_ns()
+    return Bound(found.binding, found.binder, found.grade, found.lag_ns())
 
 
 class _Latest:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.dependencies.binding import bind
 from viewer.analysis.dependencies.collective_sets import collective_sets
+from viewer.analysis.dependencies.default_streams import default_stream_edges
 from viewer.analysis.dependencies.graph import DependencyGraph, Edges
+from viewer.analysis.dependencies.graph_nodes import graph_edges, graph_nodes
+from viewer.analysis.dependencies.queues import queue_edges
 from viewer.analysis.dependencies.returns import return_edges
 from viewer.analysis.dependencies.stream_order import find_operations
 from viewer.analysis.dependencies.stream_waits import find_stream_waits
@@ -17,7 +20,15 @@ def build_graph(launches: Launches, collectives: Collectives) -> DependencyGraph
     trace = launches.trace
     operations, order = find_operations(launches)
     sets, set_of = collective_sets(collectives, operations)
-    waits, edges, event_returns = find_stream_waits(trace, operations, order)
+    is_node = graph_nodes(trace, operations)
+    waits, of_events, event_returns = find_stream_waits(trace, operations, order)
+    edges = Edges.joined(
+        of_events, graph_edges(operations, is_node), default_stream_edges(trace, operations, order)
+    )
     returns = Edges.joined(return_edges(launches, operations, order), event_returns)
-    bound = bind(operations, trace.api, edges)
+    bound = bind(operations, trace.api, edges, is_node)
+    queues = queue_edges(trace, operations, bound.lag_ns)
+    if len(queues):
+        edges = Edges.joined(edges, queues)
+        bound = bind(operations, trace.api, edges, is_node)
     return DependencyGraph(operations, edges, returns, Edges.none(), set_of, sets, waits, *bound)
