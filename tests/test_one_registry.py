@@ -133,7 +133,9 @@ def places_of(study, path, capsys, qtbot):
     for page in range(panel.sections.count()):
         panel.sections.setCurrentRow(page)
         for table in panel.pages.currentWidget().widget().findChildren(SpecTableView):
-            cells += [row[0].text for row in table.spec.rows] + [head.key for head in table.spec.heads]
+            cells += [row[0].text.strip() for row in table.spec.rows] + [
+                head.key for head in table.spec.heads
+            ]
     join_all()
     return shown | {"dock": cells}
 

@@ -322,6 +322,11 @@ class Study:
 
         return StallReasons(self.launches, self.classes, self.parts, self.collectives, self.dependencies)
 
+    @property
+    def known_stall_reasons(self) -> StallReasons | None:
+        """`stall_reasons` if they are known without waiting."""
+        return self.__dict__.get("stall_reasons")
+
     def stall_producers(self, candidate: int = 0) -> StallProducers:
         """Return which operation each of `stalls` waited for (docs/definitions.md, section 11)."""
         from viewer.analysis.dependencies.stall_producers import stall_producers

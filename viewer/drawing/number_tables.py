@@ -29,6 +29,8 @@ TIME_COLUMNS = {
 
 Those that the summary lacks have none: nothing spins.
 """
+_INDENT = "\u2003"
+"""An em space, by which a part of the number above is indented."""
 _BESIDE = {
     "iteration": "iteration",
     "rank_wait": "wait in NCCL",
@@ -102,7 +104,7 @@ def _number_row(summary: Summary, number: MetricValue, each: bool) -> list[Cell]
     tone: Tone = "bad" if number.is_usual is False else "plain"
     tip, location = meaning(number), number.where()
     row = [
-        Cell(number.title, tip, location, tone),
+        Cell(f"{_INDENT * number.metric.depth}{number.title}", tip, location, tone),
         Cell(format_value(number.value, number.unit), tip, location, tone),
         Cell(format_share(number.share) if number.share is not None else "", tip, location, tone),
         Cell(number.usual, tip, tone="soft"),

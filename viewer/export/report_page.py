@@ -43,6 +43,13 @@ _ADDRESS = re.compile(r"\b[\w.-]+@[\w.-]+\b")
 _KINDS = {IDLE: "idle", COPY_ONLY: "copy only", EXPOSED: "exposed communication"}
 _BY_CAUSE = {"cause": "main cause", "total_ns": "whole stalls"}
 _CLASS_TITLES = {f"{name}_ns": label for name, label in CLASS_LABELS.items()}
+_WHY_EXPOSED = "why exposed"
+_REASON_TITLES = {
+    "text": "what held the next compute kernel",
+    "per_iteration_ns": "per iteration",
+    "exposed_ns": "exposed",
+    "starts_after": "held their start",
+}
 _NOT_SHOWN = ("name_id", "start_ns", "end_ns", "union_ns", "group", "on_compute_stream", "top_kernels")
 
 
@@ -253,7 +260,7 @@ def _metric_table(summary: Summary, section: Section, gpus: Sequence[str]) -> st
     for number in numbers:
         share = format_share(number.share) if number.share is not None else ""
         cells = [
-            f"<td>{_linked(number)}</td>",
+            f"<td>{'&emsp;' * number.metric.depth}{_linked(number)}</td>",
             f'<td class="n v">{html.escaped(format_value(number.value, number.unit))}</td>',
             f'<td class="n">{share}</td><td class="soft">{html.escaped(number.usual)}</td>',
         ]
@@ -331,13 +338,22 @@ def _lists(facts: ReportFacts) -> str:
     for name, frame in facts.summary.tables.items():
         if len(frame):
             shown = frame.drop(columns=[c for c in _NOT_SHOWN if c in frame])
+            if name == _WHY_EXPOSED:
+                shown = _why_exposed(frame)
             if name in ("classes", "top kernels") and "gpu" in shown:
                 shown = shown.drop(columns="gpu")
             if "class" in shown:
                 shown = shown.assign(**{"class": shown["class"].replace(CLASS_LABELS)})
-            table = html.table(shown, facts.summary.gpus, html.TITLES | _CLASS_TITLES)
+            table = html.table(shown, facts.summary.gpus, html.TITLES | _CLASS_TITLES | _REASON_TITLES)
             parts.append(f"<h3>{html.escaped(name.capitalize())}</h3>{table}")
     return html.section("Lists", "lists", *parts)
+
+
+def _why_exposed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines that matter, of the columns that the window shows too."""
+    has_iterations = bool((frame["per_iteration_ns"] >= 0).all())
+    columns = ["text", *["per_iteration_ns"] * has_iterations, "exposed_ns", "share", "starts_after"]
+    return frame[columns].head(MOST_GROUPS)
 
 
 def _diagnostics(facts: ReportFacts) -> str:

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QStyleOptionViewItem, QW
 from viewer.definitions import slug
 from viewer.drawing.spreadsheet import csv_text
 from viewer.panels.table_view import CellDelegate, DenseTable
-from viewer.timeline.plain_text import tip
+from viewer.timeline.plain_text import tip, without_key
 
 MARK_WIDTH = 30
 """The width of a column without a title, which shows only a mark."""
@@ -36,6 +36,7 @@ _PLACES = ("start_ns", "lap")
 """Columns of numbers that tell where, not how much: sorted from the smallest first."""
 
 Index = QModelIndex | QPersistentModelIndex
+RowActions = Callable[[int], Sequence[tuple[str, Callable[[], object]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,11 @@ class _Mark(CellDelegate):
 class FrameTable(DenseTable):
     """A table on a FrameModel, with copying, saving and the behaviour that all docks share.
 
+    Attributes
+    ----------
+    row_actions : callable, optional
+        Returns the first entries of the menu of a row, by its position in the frame: text and action.
+
     Signals
     -------
     chosen(int)
@@ -235,6 +241,7 @@ class FrameTable(DenseTable):
     ) -> None:
         super().__init__(name, parent)
         self.frame_model = (EditableFrameModel if editable else FrameModel)(columns, self)
+        self.row_actions: RowActions | None = None
         self._natural: list[int] = []
         self._mark = _Mark(self)
         self.setModel(self.frame_model)
@@ -337,5 +344,8 @@ class FrameTable(DenseTable):
         return f"{slug(self.accessibleName())}.{model.columns[column].key}"
 
     def fill_menu(self, menu: QMenu, index: QModelIndex) -> None:
+        if index.isValid() and self.row_actions is not None:
+            for text, action in self.row_actions(self.frame_model.position(index)):
+                menu.addAction(without_key(text), action)
         menu.addAction("Copy", self.copy)
         menu.addAction("Save as…", lambda: self.save_requested.emit(self.selected_frame()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from viewer.analysis.dependencies.stall_words import reason_facts
 from viewer.analysis.kernels.name_stats import NameStats
 from viewer.analysis.stalls.stall_details import call_chain, stall_facts
 from viewer.analysis.study import Study
@@ -96,6 +97,7 @@ def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails
     """Return everything known about a stall."""
     stalls = study.stalls(marker)
     facts = stall_facts(stalls, number)
+    reasons = tuple(reason_facts(study.stall_producers(marker), number))
     row = stalls.table.iloc[number]
     when = (
         ("Begins", format_instant(int(row["start_ns"]))),
@@ -103,7 +105,9 @@ def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails
     )
     (_, what), *rest = facts
     return SelectionDetails(
-        what, f"Stall of {rest[0][1]}" if rest else "Stall", (DetailSection("", (*when, *rest)),)
+        what,
+        f"Stall of {rest[0][1]}" if rest else "Stall",
+        (DetailSection("", (*when, *rest)), DetailSection("What it waited for", reasons)),
     )
 
 

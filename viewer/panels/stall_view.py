@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from viewer.analysis.dependencies.stall_producers import StallProducers
+from viewer.analysis.dependencies.stall_words import producer_texts, reason_texts
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.stalls.words import frame_of
 from viewer.analysis.study import Study
@@ -50,10 +52,12 @@ class StallView:
     Attributes
     ----------
     stalls : Stalls
+    producers : StallProducers
+        Of all of them.
     numbers : ndarray of int64
         Their numbers, by start.
     each : DataFrame
-        The stalls in words, with their `number`.
+        The stalls in words, with their `number`, `reason` and `producer`.
     totals, groups : DataFrame
         `Stalls.totals` and `Stalls.groups` of them; `share` is of all stalls of that kind, shown or not.
     text : str
@@ -61,6 +65,7 @@ class StallView:
     """
 
     stalls: Stalls
+    producers: StallProducers
     numbers: Numbers
     each: pd.DataFrame
     totals: pd.DataFrame
@@ -87,10 +92,17 @@ def stall_view(study: Study, marker: int, wanted: WantedStalls) -> StallView:
     numbers = passed[stalls.table["duration_ns"].to_numpy()[passed] <= wanted.most_ns]
     if wanted.group is not None:
         numbers = np.intersect1d(numbers, wanted.group)
+    producers = study.stall_producers(marker)
+    each = frame_of(stalls, numbers).assign(
+        number=numbers,
+        reason=reason_texts(producers, numbers).series(),
+        producer=producer_texts(producers, numbers).series(),
+    )
     return StallView(
         stalls,
+        producers,
         numbers,
-        frame_of(stalls, numbers).assign(number=numbers),
+        each,
         _totals(stalls, numbers, every),
         stalls.groups(numbers),
         _text(stalls, numbers, wanted),

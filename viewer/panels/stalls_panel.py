@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
@@ -30,7 +31,7 @@ from viewer.panels.stall_view import StallView, WantedStalls, stall_view
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.state.navigation import show_range
-from viewer.state.places import home_row
+from viewer.state.places import go_to_event, home_row
 from viewer.trace import Kind
 
 TYPING_PAUSE_MS = 150
@@ -73,6 +74,9 @@ def _columns(
                tip="The largest share of the launching thread's time in the stall"),
         TableColumn("share", "Evidence", format_share, number=True,
                tip="Share of the stall that is evidence of the cause"),
+        TableColumn("reason", "Reason", tip="Why no compute kernel runs: the largest part of the stall"),
+        TableColumn("producer", "Waits for operation",
+               tip="What the next compute kernel waits for. Double-click, or Enter, goes there"),
         TableColumn("inside", "Inside", tip="The innermost NVTX range of that thread over half of it"),
         TableColumn("drained_by", "Blocking call", tip="The blocking call that covers the stall's start"),
         TableColumn("call", "In", tip="The longest call that the cause names, or the wait for an event"),
@@ -166,6 +170,7 @@ class StallsPanel(Panel):
         self.totals.clicked.connect(lambda index: self._take_cause(self.totals.frame_model.position(index)))
         self.table.clicked.connect(lambda index: self._point(self.table.frame_model.position(index)))
         self.table.chosen.connect(self._open)
+        self.table.row_actions = self._actions
         for table in (self.table, self.totals):
             table.save_requested.connect(self.save_requested)
         self._worker.busy_changed.connect(self._say)
@@ -267,13 +272,15 @@ class StallsPanel(Panel):
         show_range(self.state, start, end)
 
     def _open(self, position: int) -> None:
-        """Open a group, or show the cause of a stall: the call that blocked its thread, else its launch."""
+        """Open a group, or show what a stall waits for: an operation, a blocking call, else its launch."""
         row = self.table.frame_model.frame.iloc[position]
         if "rows" in row.index:
             self.open_group(np.asarray(row["rows"]))
             return
         self._point(position)
         assert self.view is not None
+        if self._follow(position):
+            return
         stall = self.view.stalls.table.iloc[int(row["number"])]
         for key, kind in _BEHIND:
             index = int(stall[key])
@@ -281,6 +288,23 @@ class StallsPanel(Panel):
             if home is not None:
                 self.state.reveal(home.key)
                 return
+
+    def _follow(self, position: int) -> bool:
+        """Go to the operation that a stall mainly waits for; return whether there is one."""
+        row = self.table.frame_model.frame.iloc[position]
+        if self.view is None or "number" not in row.index:
+            return False
+        event = self.view.producers.event(int(row["number"]))
+        if event is not None:
+            go_to_event(self.state, *event)
+        return event is not None
+
+    def _actions(self, position: int) -> list[tuple[str, Callable[[], object]]]:
+        """Return what the menu of a row has first: to go to what the stall waits for."""
+        row = self.table.frame_model.frame.iloc[position]
+        if "number" not in row.index or not row["producer"]:
+            return []
+        return [(f"Go to {row['producer']}", partial(self._follow, position))]
 
 
 _BEHIND = (

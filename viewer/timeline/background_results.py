@@ -1,4 +1,4 @@
-"""BackgroundResults: collectives, diagnostics, stalls, late ranks and prices, computed after opening."""
+"""BackgroundResults: collectives, diagnostics, stalls and what they waited for, late ranks, prices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.collectives.stream_uses import StreamUse, stream_uses
+from viewer.analysis.dependencies.stall_producers import StallProducers
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.recording.diagnostics import lost_gpus
 from viewer.analysis.stalls.stalls import Stalls
@@ -20,7 +21,7 @@ from viewer.state.jobs import Worker
 
 
 class BackgroundResults(QObject):
-    """Collectives, diagnostics, stalls and late ranks of the open trace, each None or empty until computed.
+    """What is computed of the open trace beside the window, each None or empty until it is there.
 
     Signals
     -------
@@ -36,11 +37,13 @@ class BackgroundResults(QObject):
         self.collectives: Collectives | None = None
         self.stream_uses: Mapping[int, StreamUse] = {}
         self.stalls: Stalls | None = None
+        self.producers: StallProducers | None = None
         self.doubts = Doubts()
         self._late_notes: Mapping[int, LateNote] = {}
         self._marker = 0
         self._steady: frozenset[int] | None = None
-        self._worker, self._late_worker, self._tax_worker = Worker(self), Worker(self), Worker(self)
+        self._worker, self._late_worker = Worker(self), Worker(self)
+        self._tax_worker, self._producer_worker = Worker(self), Worker(self)
         state.study_changed.connect(self.restart)
         state.iterations_changed.connect(self._follow_iterations)
         self.restart()
@@ -50,8 +53,9 @@ class BackgroundResults(QObject):
         self._worker.cancel()
         self._late_worker.cancel()
         self._tax_worker.cancel()
+        self._producer_worker.cancel()
         self._late_notes = {}
-        self.collectives = self.stalls = None
+        self.collectives = self.stalls = self.producers = None
         self.stream_uses = {}
         self.doubts = Doubts()
         self.changed.emit()
@@ -82,10 +86,19 @@ class BackgroundResults(QObject):
         self._worker.start(lambda _: study.stalls(marker), self._take_stalls, background=background)
 
     def _take_stalls(self, stalls: Stalls) -> None:
-        self.stalls = stalls
+        self.stalls, self.producers = stalls, None
         self.changed.emit()
-        if self.state.study is not None:
-            self._find_late(self.state.study)
+        if (study := self.state.study) is not None:
+            self._find_late(study)
+            marker = self._marker
+            self._producer_worker.start(
+                lambda _: study.stall_producers(marker), self._take_producers, background=True
+            )
+
+    def _take_producers(self, producers: StallProducers) -> None:
+        if producers.stalls is self.stalls:
+            self.producers = producers
+            self.changed.emit()
 
     def _find_late(self, study: Study) -> None:
         marker, steady = self.state.marker, self.state.steady_choice

@@ -94,7 +94,7 @@ class SelectionLinks(QObject):
         if state.chosen is not None and not (self._stall_first and number is not None):
             self.ends = ends_of_event(state, state.chosen)
         elif number is not None and stalls is not None:
-            self.ends = ends_of_stall(state, stalls, number)
+            self.ends = ends_of_stall(state, stalls, number, self.background_results.producers)
         if self.ends != before:
             self.changed.emit()
 

@@ -21,7 +21,7 @@ from viewer.analysis.launches.launches import Launches
 from viewer.trace import GPU_KINDS, Kind, Trace
 from viewer.trace.events import Int64
 
-BY_COMMUNICATION, BY_COPY, BY_COMPUTE = range(3)
+BLOCKERS = BY_COMMUNICATION, BY_COPY, BY_COMPUTE = 0, 1, 2
 """What an operation is that blocks another: the codes of `Pieces.blocker`."""
 Blockers = npt.NDArray[np.int8]
 _NEVER = np.iinfo(np.int64).max

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.intervals import runs
-from viewer.analysis.dependencies.graph import Codes, EdgeKind, Grade, Rows
+from viewer.analysis.dependencies.graph import Codes, Rows
 from viewer.analysis.dependencies.pieces import BY_COMMUNICATION, Pieces
 from viewer.analysis.dependencies.producers import producers
 from viewer.analysis.dependencies.stall_reasons import StallReasons
 from viewer.analysis.launches.attribution import Indices
 from viewer.analysis.stalls.stalls import Stalls
+from viewer.trace import Kind
 from viewer.trace.events import Int64
 
 REASONS = ("launch-starved", "blocked", "unresolved", "after last")
@@ -23,10 +24,12 @@ STARVED, BLOCKED, UNRESOLVED, AFTER_LAST = range(len(REASONS))
 
 @dataclass(frozen=True, eq=False)
 class StallProducers:
-    """The reasons of some stalls and what they waited for, by their numbers.
+    """The reasons of all stalls and what they waited for, by their numbers.
 
     Attributes
     ----------
+    stalls : Stalls
+    reasons : StallReasons
     split_ns : ndarray of int64, shape (4, stalls)
         The length of each stall by `REASONS`: that of the piece without compute it lies in, clipped to it.
     reason : ndarray of int8, shape (stalls,)
@@ -41,6 +44,8 @@ class StallProducers:
         The compute kernel that had to wait, -1 after the last one.
     """
 
+    stalls: Stalls
+    reasons: StallReasons
     split_ns: Int64
     reason: npt.NDArray[np.int8]
     producer: Rows
@@ -49,9 +54,18 @@ class StallProducers:
     late: Rows
     following: Rows
 
-    def target(self, number: int) -> int:
-        """Return the operation to go to from a stall: the late one, else the producer; -1 for none."""
-        return int(self.late[number]) if self.late[number] >= 0 else int(self.producer[number])
+    def targets(self, rows: Indices | slice = slice(None)) -> Rows:
+        """Return what some stalls mainly waited for: the late operation, else the producer; -1 for none.
+
+        A stall of which less is blocked than something else waited for no operation in the main.
+        """
+        target = np.where(self.late[rows] >= 0, self.late[rows], self.producer[rows])
+        return np.where(self.reason[rows] == BLOCKED, target, np.int32(-1))
+
+    def event(self, number: int) -> tuple[Kind, int] | None:
+        """Return the event that a stall mainly waited for, None for none."""
+        target = int(self.targets(slice(number, number + 1))[0])
+        return self.reasons.graph.operations.event_of(target) if target >= 0 else None
 
 
 def stall_producers(stalls: Stalls, reasons: StallReasons) -> StallProducers:
@@ -60,6 +74,8 @@ def stall_producers(stalls: Stalls, reasons: StallReasons) -> StallProducers:
     gpu, start, end = (table[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     count = len(table)
     found = StallProducers(
+        stalls,
+        reasons,
         np.zeros((len(REASONS), count), np.int64),
         np.zeros(count, np.int8),
         *(np.full(count, -1, np.int32), np.zeros(count, np.uint8), np.zeros(count, np.uint8)),
@@ -129,24 +145,3 @@ def _late(reasons: StallReasons, producer: Rows, low: Int64, high: Int64) -> Row
     mostly = 2 * waited > high[rows] - low[rows]
     late[rows[mostly]] = reasons.last_arrivals[kernel[mostly]]
     return late
-
-
-def edge_text(edge: int, grade: int) -> str:
-    """Return what joins a stall to its producer and how that is known: "by an event, proven"."""
-    return f"{_EDGES.get(EdgeKind(edge), '')}, {GRADES[Grade(grade)]}".lstrip(", ")
-
-
-_EDGES = {
-    EdgeKind.STREAM: "same stream",
-    EdgeKind.EVENT: "by an event",
-    EdgeKind.GRAPH: "same CUDA graph",
-    EdgeKind.QUEUE: "launched before it into one hardware queue",
-    EdgeKind.DEFAULT_STREAM: "by the default stream",
-}
-GRADES = {
-    Grade.PROVEN: "proven",
-    Grade.HANDLE: "by handle",
-    Grade.TIMING: "by timing",
-    Grade.UNKNOWN: "unknown",
-}
-"""How an edge is known, in words."""

@@ -5,7 +5,6 @@ See docs/definitions.md, section 11.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -16,6 +15,7 @@ from viewer.analysis.core.intervals import Intervals, window
 from viewer.analysis.core.overlaps import overlaps
 from viewer.analysis.dependencies.graph import DependencyGraph, Grade, Rows
 from viewer.analysis.dependencies.pieces import (
+    BLOCKERS,
     BY_COMMUNICATION,
     BY_COMPUTE,
     BY_COPY,
@@ -137,40 +137,36 @@ class StallReasons:
         The set lies inside the recording. A piece across an edge counts with its part inside.
         """
         pieces = self.pieces(gpu).of(within)
-        starts, ends = within.start_ns, within.end_ns
-
-        def inside(time: Intervals) -> int:
-            return int(time.covered(starts, ends).sum())
-
-        def some(time: Callable[[Pieces], Intervals], mask: Mask) -> int:
-            return inside(time(pieces.at(mask)))
-
-        blocked = pieces.blocked
-        exposed = self.exposed(gpu)
-        blocking = inside(exposed & blocked)
-        by_grade = [some(_blocked, pieces.grade == g) for g in (Grade.PROVEN, Grade.HANDLE, Grade.TIMING)]
-        tried = [some(_unresolved, pieces.tried == g) for g in Grade]
-        starved, held, rest = inside(pieces.starved), inside(blocked), inside(pieces.unresolved)
-        last = inside(self.after_last(gpu))
+        starved = int(within.covered(pieces.start_ns, pieces.launched_ns).sum())
+        # The length of each piece inside, once: the sums below are of some of them each.
+        blocked = within.covered(pieces.launched_ns, pieces.freed_ns)
+        unresolved = within.covered(pieces.freed_ns, pieces.end_ns)
+        by = [int(blocked[pieces.blocker == blocker].sum()) for blocker in range(len(BLOCKERS))]
+        by_grade = [int(blocked[pieces.grade == grade].sum()) for grade in Grade]
+        tried = [int(unresolved[pieces.tried == grade].sum()) for grade in Grade]
+        held, rest = int(blocked.sum()), int(unresolved.sum())
+        last = (self.after_last(gpu) & within).total()
+        exposed = self.exposed(gpu) & within
+        blocking = (exposed & pieces.blocked).total()
         return ReasonSums(
             compute_absent_ns=starved + held + rest + last,
             launch_starved_ns=starved,
             blocked_ns=held,
             unresolved_ns=rest,
             after_last_ns=last,
-            by_communication_ns=some(_blocked, pieces.blocker == BY_COMMUNICATION),
-            by_copy_ns=some(_blocked, pieces.blocker == BY_COPY),
-            by_compute_ns=some(_blocked, pieces.blocker == BY_COMPUTE),
-            communication_wait_ns=inside(self._waits(pieces)),
-            proven_ns=by_grade[0],
-            by_handle_ns=by_grade[1],
-            by_timing_ns=by_grade[2],
-            tried_unknown_ns=tried[Grade.UNKNOWN],
-            tried_by_timing_ns=tried[Grade.TIMING],
-            tried_by_handle_ns=tried[Grade.HANDLE],
+            by_communication_ns=by[BY_COMMUNICATION],
+            by_copy_ns=by[BY_COPY],
+            by_compute_ns=by[BY_COMPUTE],
+            communication_wait_ns=(self._waits(pieces) & within).total(),
+            proven_ns=by_grade[Grade.PROVEN],
+            by_handle_ns=by_grade[Grade.HANDLE],
+            by_timing_ns=by_grade[Grade.TIMING],
             tried_proven_ns=tried[Grade.PROVEN],
+            tried_by_handle_ns=tried[Grade.HANDLE],
+            tried_by_timing_ns=tried[Grade.TIMING],
+            tried_unknown_ns=tried[Grade.UNKNOWN],
             exposed_blocking_ns=blocking,
-            exposed_free_ns=inside(exposed) - blocking,
+            exposed_free_ns=exposed.total() - blocking,
         )
 
     def shares(self, gpu: int, within: Intervals) -> Int64:
@@ -242,11 +238,3 @@ class StallReasons:
     def _find(self, gpu: int) -> Pieces:
         absent = (window(*self._extent) - self._compute(gpu)) - self.after_last(gpu)
         return find_pieces(self.trace, self.graph, self._blocker_of, self._unknown, gpu, absent)
-
-
-def _blocked(pieces: Pieces) -> Intervals:
-    return pieces.blocked
-
-
-def _unresolved(pieces: Pieces) -> Intervals:
-    return pieces.unresolved

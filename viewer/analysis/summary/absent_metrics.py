@@ -104,6 +104,7 @@ METRICS = (
         "ns",
         "Of the launch-starved time, what the launching thread did meanwhile, as in idle stalls.",
         _starved_by,
+        depth=1,
     ),
     Metric(
         "blocked",
@@ -121,6 +122,7 @@ METRICS = (
         "ns",
         "Blocked, and the operation that ends last is a collective. Its own wait for a late rank is in it.",
         partial(_where_any, "by_communication_ns", partial(_blocked_by, BY_COMMUNICATION)),
+        depth=1,
     ),
     Metric(
         "blocked_by_waiting",
@@ -129,6 +131,7 @@ METRICS = (
         "ns",
         "Blocked by a collective that waits itself for a rank that comes later.",
         partial(_where_any, "communication_wait_ns", _waiting),
+        depth=2,
     ),
     Metric(
         "blocked_by_copy",
@@ -137,6 +140,7 @@ METRICS = (
         "ns",
         "Blocked, and the operation that ends last is a copy or a set.",
         partial(_where_any, "by_copy_ns", partial(_blocked_by, BY_COPY)),
+        depth=1,
     ),
     Metric(
         "blocked_by_compute",
@@ -145,6 +149,7 @@ METRICS = (
         "ns",
         "Blocked, and the operation that ends last is a compute kernel of another GPU of the process.",
         partial(_where_any, "by_compute_ns", partial(_blocked_by, BY_COMPUTE)),
+        depth=1,
     ),
     Metric(
         "unresolved",

@@ -129,6 +129,8 @@ class Metric:
     usual : Usual, optional
     note : str
         Printed below the table that it stands in.
+    depth : int
+        How many of the metrics above it is a part of: of 1 and more the title is indented.
     """
 
     key: str
@@ -139,6 +141,7 @@ class Metric:
     compute: Callable[[MetricInputs], Result | Iterable[Result] | None]
     usual: Usual | None = None
     note: str = ""
+    depth: int = 0
 
     def values(self, inputs: MetricInputs) -> tuple[MetricValue, ...]:
         """Return its numbers over the scope of `inputs`."""

@@ -262,7 +262,7 @@ class Cards(QObject):
         if hit is not None and has_text(hit):
             self.hover.take_hit(study, hit, results.collectives)
         elif results.stalls is not None and number is not None and number != self._links.stall_number:
-            self.hover.take_stall(study, results.stalls, number)
+            self.hover.take_stall(study, results.stalls, number, results.producers)
         elif (hit is not None or strip is self._strips.ruler) and not self._is_selected(strip, pos):
             density = self._strips.canvas.scale().ns_per_px
             self.hover.take_cut(study, strip.time_at(pos.x()), density, results.doubts.gpus)
@@ -312,7 +312,7 @@ class Cards(QObject):
         stalls, number = self._results.stalls, self._links.stall_number
         if stalls is None or number is None or len(self._state.selections.items) > 1:
             return ()
-        return stall_about(stalls, number, self._results.collectives)
+        return stall_about(stalls, number, self._results.collectives, self._results.producers)
 
     def _follow_choice(self) -> None:
         self.leave()

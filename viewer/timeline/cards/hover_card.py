@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.dependencies.stall_producers import StallProducers
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.analysis.time.time_breakdown import IDLE
@@ -66,12 +67,14 @@ class HoverCard(Card):
             text = hit_text(study, hit, collectives)
             self._hold(text.title, text.subtitle, [Item(None, *line) for line in text.lines], text.brief)
 
-    def take_stall(self, study: Study, stalls: Stalls, number: int) -> None:
+    def take_stall(
+        self, study: Study, stalls: Stalls, number: int, producers: StallProducers | None = None
+    ) -> None:
         """Hold the facts about a stall of a GPU."""
-        key = (id(stalls), number)
+        key = (id(stalls), id(producers), number)
         if key != self._shown_key:
             self._shown_key = key
-            items = [Item(None, *line) for line in stall_lines(stalls, number)]
+            items = [Item(None, *line) for line in stall_lines(stalls, number, producers)]
             title, where = stall_heading(stalls, number)
             cause = next((item.value for item in items if item.label == "Cause"), "")
             self._hold(title, where, items, " · ".join(filter(None, (cause, where))))

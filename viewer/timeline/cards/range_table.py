@@ -10,6 +10,9 @@ import numpy as np
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QPainter
 
+from viewer.analysis.core.intervals import union
+from viewer.analysis.dependencies.stall_reasons import ReasonSums
+from viewer.analysis.dependencies.stall_words import reasons_text
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.measure import RangeNumbers
@@ -79,7 +82,12 @@ class RangeTable:
         self.where = _where(self.numbers, iterations)
         self.about = tuple(about)
         bounds = [("Bounds", " ".join(texts))] if (texts := study.known_bounds.texts) else []
-        self._notes = list(about) or [*_spinning(self.numbers), *bounds, *_notes(self.numbers, details)]
+        self._notes = list(about) or [
+            *_spinning(self.numbers),
+            *bounds,
+            *(_absent(study, self.numbers) if details else ()),
+            *_notes(self.numbers, details),
+        ]
         self.unknown = "–" if study.loading.is_cancelled else _PENDING
         self._labels = gpu_names(study.trace)
         self._most = most_gpus
@@ -313,6 +321,18 @@ def _spinning(numbers: RangeNumbers) -> list[tuple[str, str]]:
     if not spinning:
         return []
     return [("Compute, of it spinning", f"{format_ns(spinning)}{_KEPT}{format_share(spinning / compute)}")]
+
+
+def _absent(study: Study, numbers: RangeNumbers) -> list[tuple[str, str]]:
+    """Return the line about why no compute kernel runs, where that is known and some time is without one."""
+    reasons = study.known_stall_reasons
+    if reasons is None:
+        return []
+    within = union(*np.array(numbers.windows, np.int64).T)
+    sums = sum((reasons.sums(gpu, within) for gpu in range(len(numbers.parts_ns))), ReasonSums())
+    if not sums.compute_absent_ns:
+        return []
+    return [("Compute absent", reasons_text(sums))]
 
 
 def _notes(numbers: RangeNumbers, details: bool) -> list[tuple[str, str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.dependencies.stall_producers import StallProducers
+from viewer.analysis.dependencies.stall_words import LATE, reason_facts
 from viewer.analysis.stalls.stall_details import stall_facts
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
@@ -15,6 +17,7 @@ STALL_TITLES = {"idle": "Idle", "copy_only": "Copy only", "exposed_comm": "Expos
 _OVERLAY_OF = {"idle": "idle", "copy_only": "idle", "exposed_comm": "exposed"}
 _IN_HEADING = ("Stall", "GPU", "Iteration")
 _MOST_LINES = 12
+_MOST_REASONS = 3
 
 Lines = tuple[tuple[str, str], ...]
 
@@ -53,24 +56,36 @@ def stall_heading(stalls: Stalls, number: int) -> tuple[str, str]:
     return title, " · ".join(t for t in (stalls.trace.gpu_label(int(row["gpu"])), place) if t)
 
 
-def stall_lines(stalls: Stalls, number: int) -> Lines:
+def stall_lines(stalls: Stalls, number: int, producers: StallProducers | None = None) -> Lines:
     """Return the facts about a stall that are not in its heading, label and value; a repeated label is ""."""
     lines: list[tuple[str, str]] = []
     last = ""
-    for label, value in stall_facts(stalls, number):
+    for label, value in (*_reasons(producers, number), *stall_facts(stalls, number)):
         if label not in _IN_HEADING and len(lines) < _MOST_LINES:
             lines.append(("" if label == last else label, value))
             last = label
     return tuple(lines)
 
 
-def stall_about(stalls: Stalls, number: int, collectives: Collectives | None = None) -> Lines:
+def _reasons(producers: StallProducers | None, number: int) -> Lines:
+    """Return the split of a stall and what it waited for; nothing before that is computed."""
+    return () if producers is None else tuple(reason_facts(producers, number)[:_MOST_REASONS])
+
+
+def stall_about(
+    stalls: Stalls,
+    number: int,
+    collectives: Collectives | None = None,
+    producers: StallProducers | None = None,
+) -> Lines:
     """Return the lines for the card of a selection that is a stall: as few as will do."""
     title, where = stall_heading(stalls, number)
     facts: dict[str, list[str]] = {}
     for label, value in stall_facts(stalls, number):
         facts.setdefault(label, []).append(value)
-    lines = [(title.split("  ")[0], where)]
+    lines = [(title.split("  ")[0], where), *_reasons(producers, number)]
+    # Where the reasons name the kernel of the last arrival, its rank alone says nothing more.
+    last = "" if LATE in dict(lines) else _last_to_arrive(stalls, number, collectives)
     for labels, between in (
         (("Cause",), ""),
         (("Of which",), " · "),
@@ -83,7 +98,7 @@ def stall_about(stalls: Stalls, number: int, collectives: Collectives | None = N
         values = [value for label in labels for value in facts.get(label, ())]
         if values:
             lines.append((", ".join(labels).capitalize(), between.join(values)))
-        if labels == ("Cause",) and (last := _last_to_arrive(stalls, number, collectives)):
+        if labels == ("Cause",) and last:
             lines.append(("Last to arrive", last))
     return tuple(lines)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import QRect
 
+from viewer.analysis.dependencies.stall_producers import StallProducers
 from viewer.analysis.stalls.stalls import Stalls
 from viewer.analysis.study import Study
 from viewer.drawing.bands import EventBand
@@ -34,7 +35,8 @@ class Ends:
     own : tuple of EventRef
         The selected event; of a stall, the operations before and after.
     others : tuple of EventRef
-        What launched it, or what it launched; of a stall, the calls that explain it.
+        What launched it, or what it launched; of a stall, the operation that it waited for, and the calls
+        that explain it.
     own_rows, other_rows : frozenset of str
         Keys of the rows that hold them, with all above.
     homes : tuple of Row
@@ -76,8 +78,10 @@ def ends_of_event(state: ViewState, event: EventRef) -> Ends | None:
     return _ends(state, (event,), others, latency_ns=study.latency_of(event.kind, event.index))
 
 
-def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
-    """Return the operations around a stall, and the calls and the range that explain it."""
+def ends_of_stall(
+    state: ViewState, stalls: Stalls, number: int, producers: StallProducers | None = None
+) -> Ends:
+    """Return the operations around a stall, and what explains it: an operation, calls, the range around."""
     row = stalls.table.iloc[number]
     around = [
         EventRef(GPU_KINDS[int(row[f"{side}_kind"])], int(row[f"{side}_index"]))
@@ -92,6 +96,8 @@ def ends_of_stall(state: ViewState, stalls: Stalls, number: int) -> Ends:
     # Whose time was taken is who explains the stall, also where another thread launched.
     thread = int(row["followed"]) if int(row["followed"]) >= 0 else int(row["thread"])
     others = [EventRef(Kind.API, call) for call in calls]
+    if producers is not None and (waited_for := producers.event(number)) is not None:
+        others.insert(0, EventRef(*waited_for))
     if int(row["os_call"]) >= 0:
         others.append(EventRef(Kind.OSRT, int(row["os_call"])))
     if int(row["inside"]) >= 0:
