@@ -1,13 +1,17 @@
 """The Details dock: it follows the selection, and empties with it."""
 
 import pytest
+from PySide6.QtCore import QUrl
 
 from tests.panels.make import looking_at, row_of
+from viewer.analysis.dependencies.graph import EdgeKind
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.panels.details_panel import EVENT, RANGE, STALL, DetailsPanel
 from viewer.panels.selection_details import details_of_ranges
+from viewer.rows import EventRef
 from viewer.state.jobs import join_all
 from viewer.state.selections import with_range
+from viewer.trace import Kind
 
 
 @pytest.fixture
@@ -129,3 +133,35 @@ def test_a_range_outside_the_recording_says_so(state):
     _, high = state.study.trace.span_ns
     details = details_of_ranges(state.study, ((high + 10**9, high + 2 * 10**9),), state.iterations)
     assert "Nothing was recorded then." in details.text
+
+
+def test_what_an_event_waited_for_stands_there_and_a_step_leads_to_its_cause(panel, state, qtbot):
+    graph = state.study.dependencies
+    ops = graph.operations
+    waiting = next(
+        n for n in range(len(ops)) if graph.set_of[n] < 0 <= graph.binder[n]
+        and graph.binding[n] != EdgeKind.LAUNCH and graph.set_of[graph.binder[n]] >= 0
+    )  # fmt: skip
+    kind, index = ops.event_of(waiting)
+    state.select_event(EventRef(kind, index))
+    settle(panel, qtbot)
+    qtbot.waitUntil(lambda: state.wait.wait is not None)
+    wait = state.wait.wait
+    text = panel.page.toPlainText()
+    assert "Waited for" in text
+    assert format_ns(wait.waited.length_ns) in text
+    assert all(part.text in text.replace("\u200b", "") for part in wait.parts)
+    assert wait.grade in text
+    # Copied and saved too.
+    assert "Chain of waits" in panel.details.text
+    assert "Waited for" in set(panel.details.frame["section"])
+    step = wait.steps[0]
+    panel.page.anchorClicked.emit(QUrl(f"{step.event.kind.name}/{step.event.index}"))
+    assert (state.chosen.kind, state.chosen.index) == (step.event.kind, step.event.index)
+
+
+def test_without_a_wait_the_facts_stand_alone(panel, state, qtbot):
+    state.select_event(EventRef(Kind.NVTX, 0))
+    settle(panel, qtbot)
+    assert state.wait.wait is None
+    assert "Waited for" not in panel.page.toPlainText()

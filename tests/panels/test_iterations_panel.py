@@ -72,7 +72,7 @@ def test_another_marker_is_one_choice_away(panel, qtbot):
     other = next(i for i, c in enumerate(candidates) if i and c.what == "range")
     panel.marker.setCurrentIndex(other)
     panel.marker.activated.emit(other)
-    assert "Diagnostic" in panel.steady.text()
+    assert "Finding" in panel.steady.text()
     qtbot.waitUntil(lambda: panel.state.marker == other)
     assert panel.table.frame_model.frame["lap"].tolist() == list(range(panel.state.iterations.count))
 

@@ -18,11 +18,13 @@ from viewer.state.bookmarks import NUMBERS, go_to_bookmark, set_bookmark
 from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.event_menu import copy_name, list_instances, zoom_to_event
 from viewer.timeline.gestures import NOTCH
+from viewer.timeline.plain_text import tip
 
 if TYPE_CHECKING:
     from viewer.app.action_target import ActionTarget
 
     Test = Callable[[ActionTarget], bool]
+    Reason = Callable[[ActionTarget], str]
 
 MENUS = ("File", "Edit", "View", "Go", "Measure", "Tools", "Help")
 
@@ -47,6 +49,8 @@ class Action:
         Whether it can be done, and whether it is on; None: always, and not a switch.
     group : str
         Commands of the same menu but another group are set apart by a line.
+    why_not : callable or None
+        Why it cannot be done now, for its tooltip.
     """
 
     id: str
@@ -58,6 +62,7 @@ class Action:
     checked: Test | None = None
     group: str = ""
     short: str = ""
+    why_not: Reason | None = None
 
 
 def _trace(w: ActionTarget) -> bool:
@@ -86,6 +91,14 @@ def _event_chosen(w: ActionTarget) -> bool:
 
 def _iterations(w: ActionTarget) -> bool:
     return w.state.iterations is not None
+
+
+def _no_path_reason(w: ActionTarget) -> str:
+    if w.state.study is None:
+        return "Open a trace to see the critical path of its iterations"
+    if not w.state.study.loading.is_complete:
+        return "The critical path follows once all of the trace is read and counted"
+    return "The critical path is that of an iteration, and no iterations were found"
 
 
 def _filter(w: ActionTarget) -> bool:
@@ -137,11 +150,14 @@ def _bookmark(number: int) -> tuple[Action, Action]:
     )  # fmt: skip
 
 
-def _overlay(name: str, title: str, short: str, key: str) -> Action:
+def _overlay(
+    name: str, title: str, short: str, key: str, enabled: Test = _gpus, why_not: Reason | None = None
+) -> Action:
     return Action(
         f"overlay-{name}", f"Overlay: {title}", "View",
         lambda w: w.state.set_overlay(name, name not in w.state.overlays),
-        (key,), _gpus, lambda w: _gpus(w) and name in w.state.overlays, group="overlays", short=short,
+        (key,), enabled, lambda w: enabled(w) and name in w.state.overlays, group="overlays", short=short,
+        why_not=why_not,
     )  # fmt: skip
 
 
@@ -248,6 +264,7 @@ _VIEW = (
     _overlay("idle", "idle", "Idle", "I"),
     _overlay("exposed", "exposed communication", "Exposed", "E"),
     _overlay("waiting", "waiting in NCCL", "Waiting", "N"),
+    _overlay("path", "critical path", "Critical path", "P", _iterations, _no_path_reason),
     Action("launch-distance", "Launch latency of every GPU", "View", _switch_launch_rows, ("Q",),
             _trace, lambda w: _launch_rows_shown(w.state), group="overlays"),
     Action("card", "Show or hide the card", "View", lambda w: w.timeline.cards.switch(), ("C",), _trace,
@@ -335,9 +352,17 @@ def refresh_actions(target: ActionTarget, actions: dict[str, QAction]) -> None:
     """Enable the commands that can be carried out now, and check those that are on."""
     for command in COMMANDS:
         action = actions[command.id]
-        action.setEnabled(command.enabled is None or command.enabled(target))
+        is_possible = command.enabled is None or command.enabled(target)
+        action.setEnabled(is_possible)
+        if command.why_not is not None:
+            action.setToolTip(_tip(command) if is_possible else tip(command.why_not(target)))
         if command.checked is not None:
             action.setChecked(command.checked(target))
+
+
+def _tip(command: Action) -> str:
+    key = key_text(command)
+    return f"{command.title}  ({key})" if key else command.title
 
 
 def key_text(command: Action) -> str:
@@ -358,8 +383,7 @@ def _action(command: Action, target: ActionTarget) -> QAction:
     action.setShortcuts([QKeySequence(key) for key in command.keys])
     action.setCheckable(command.checked is not None)
     action.setIconVisibleInMenu(False)
-    key = key_text(command)
-    action.setToolTip(f"{command.title}  ({key})" if key else command.title)
+    action.setToolTip(_tip(command))
     action.triggered.connect(lambda: target.do(command))
     target.parent_widget.addAction(action)
     return action

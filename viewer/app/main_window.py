@@ -109,6 +109,8 @@ class MainWindow(QMainWindow):
         self.actions_by_id = make_actions(self.target)
         self.tools = ToolBar(self.state, self.actions_by_id, self)
         self.addToolBar(self.tools)
+        # What is selected needs the height; the docks below have the width of the timeline.
+        self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
         self.docks = add_docks(self, self.state, self.target.save_table)
         self.dock_tabs = self.target.dock_tabs = DockTabs(self)
         self.target.docks, self.target.filter_box = tuple(self.docks), self.tools.filter_box

@@ -1,10 +1,10 @@
-"""The status bar: diagnostics, messages about commands, the length in view and hidden rows."""
+"""The status bar: the critical path, diagnostics, messages, the length in view and hidden rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStatusBar, QToolButton, QWidget
 
@@ -14,6 +14,8 @@ from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.panels.diagnostics_panel import summary_of
 from viewer.state import ViewState
+from viewer.timeline.headers.path_values import path_text
+from viewer.timeline.headers.row_headers import FIGURES_MS
 from viewer.timeline.plain_text import PlainLabel, tip, without_key
 from viewer.timeline.spoken import announce
 
@@ -45,6 +47,10 @@ class StatusBar(QStatusBar):
         self.hidden.clicked.connect(lambda: state.rows.set_hidden(state.rows.missed, False))
         self.length = PlainLabel()
         self.length.setObjectName("soft")
+        self.path = PlainLabel()
+        self.path.setObjectName("soft")
+        self.path.setContentsMargins(_PADDING, 0, _PADDING, 0)
+        self.addWidget(self.path)
         self.addWidget(self.badge, 1)
         self.addPermanentWidget(self.hidden)
         self.addPermanentWidget(self.length)
@@ -54,6 +60,10 @@ class StatusBar(QStatusBar):
         for changed in (state.study_changed, state.selection_changed):
             changed.connect(self.clearMessage)
         state.rows.changed.connect(self._show_hidden)
+        self._soon = QTimer(self, singleShot=True, interval=FIGURES_MS)
+        self._soon.timeout.connect(self._show_path)
+        for changed in (state.axis.changed, state.path.changed, state.iterations_changed):
+            changed.connect(self._soon.start)
         self._show_hidden()
 
     def say(self, text: str) -> None:
@@ -85,6 +95,12 @@ class StatusBar(QStatusBar):
         (start, end), (low, high) = self.state.axis.window, self.state.axis.limits
         share = format_share((end - start) / (high - low))
         self.length.setText(f"{format_ns(end - start)} in view, {share} of {format_ns(high - low)}")
+
+    def _show_path(self) -> None:
+        """Show what is known of the critical path, once the window rests: it is not for every frame."""
+        text = path_text(self.state)
+        self.path.setText(text)
+        self.path.setVisible(bool(text))
 
     def _show_hidden(self) -> None:
         count = len(self.state.rows.missed)

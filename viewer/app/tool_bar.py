@@ -203,7 +203,7 @@ class ToolBar(QToolBar):
         self.iteration = IterationBox(state, actions)
         self.addWidget(self.iteration)
         self.addWidget(_space(6))
-        for name in ("overlay-idle", "overlay-exposed", "overlay-waiting"):
+        for name in ("overlay-idle", "overlay-exposed", "overlay-waiting", "overlay-path"):
             self.addWidget(_button(actions[name], "pill"))
         self._filter = self.addWidget(_button(actions["filter-none"], "filter"))
         stretch = QWidget()
@@ -219,6 +219,7 @@ class ToolBar(QToolBar):
         self._actions["overlay-idle"].setIcon(swatch(idle, lines, theme.text_soft))
         self._actions["overlay-exposed"].setIcon(swatch(exposed))
         self._actions["overlay-waiting"].setIcon(swatch(exposed, stripes(theme.waiting, 1.0)))
+        self._actions["overlay-path"].setIcon(swatch(theme.event))
         # Qt's own button for what has no room; the style's picture is black in the dark theme too.
         rest = self.findChild(QToolButton, "qt_toolbar_ext_button")
         if rest is not None:

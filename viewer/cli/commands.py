@@ -21,9 +21,9 @@ from viewer.cli.choices import DemoFault, DemoJob, PicturePreset, PictureTheme, 
 from viewer.cli.usage import HELP, CliCommand, CliGroup
 from viewer.cli.whatif_options import what_if
 
-OVERLAYS = ("idle", "exposed", "waiting")
+OVERLAYS = ("idle", "exposed", "waiting", "path")
 LISTED = 40
-_OVERLAYS, _SHOWN_AT_FIRST = ", ".join(OVERLAYS), ",".join(OVERLAYS)
+_OVERLAYS, _SHOWN_AT_FIRST = ", ".join(OVERLAYS), "idle,exposed,waiting"
 EPILOG = (
     "The first word is a command or a TRACE; a file that is called like a command is opened as ./report. "
     "Every command takes --debug and --log-file FILE. "

@@ -43,7 +43,7 @@ class Theme:
         Text on NVTX ranges.
     event, link : int
         Outline of the selected event, the line to its other end.
-    warning, error : int
+    warning, error, good : int
     """
 
     name: str
@@ -76,6 +76,7 @@ class Theme:
     link: int
     warning: int
     error: int
+    good: int
 
     @property
     def is_dark(self) -> bool:
@@ -119,6 +120,7 @@ LIGHT = _theme(
     link="#b4236a",
     warning="#9a4a06",
     error="#b42318",
+    good="#177245",
 )
 
 DARK = _theme(
@@ -152,6 +154,7 @@ DARK = _theme(
     link="#f472b6",
     warning="#f59e0b",
     error="#f87171",
+    good="#4ade80",
 )
 
 

@@ -77,6 +77,7 @@ class FigurePage:
             self.scene, at.placed(), at.scale, height, view.theme, dpr=d * at.lane_scale,
             overlays=view.overlays, iterations=view.iterations, scope=view.scope,
             doubtful=frozenset(self.layout.doubts.gpus), lost=self.layout.doubts.lost,
+            line=view.line,
         )  # fmt: skip
         # Lanes are stretched, lines and hatches are not; texts are of one size, or left out.
         d *= at.text_scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from viewer.analysis.study import Study
+from viewer.drawing.critical_line import critical_line
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.export.picture_view import PictureError, View
@@ -13,6 +14,7 @@ from viewer.rows.matching import nothing_called, topmost
 from viewer.rows.tree import build_rows
 from viewer.state import Window
 from viewer.state.rows import RowState
+from viewer.state.shown_path import OVERLAY
 
 
 def first_view(
@@ -44,7 +46,10 @@ def first_view(
         window_ns = iterations.start_ns(iteration), iterations.end_ns(iteration)
     roots = build_rows(study)
     rows = chosen_rows(roots, patterns) if patterns else _first_rows(roots)
-    return View(study, rows, window_ns or study.trace.window_ns, theme, overlays, iterations, iteration)
+    line = critical_line(study) if OVERLAY in overlays and iterations is not None else None
+    return View(
+        study, rows, window_ns or study.trace.window_ns, theme, overlays, iterations, iteration, line=line
+    )
 
 
 def _first_rows(roots: tuple[Row, ...]) -> list[tuple[Row, bool]]:

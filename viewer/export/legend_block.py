@@ -21,7 +21,7 @@ from viewer.export.picture_view import View
 from viewer.rows import RowKind
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import advance
-from viewer.timeline.strips.legend import classes_shown, states_shown
+from viewer.timeline.strips.legend import PATH, classes_shown, line_in, states_shown
 
 _LINE, _SWATCH, _APART, _PAD = 1.8, 0.9, 1.35, 0.3
 """In units of the text's height: a line, a swatch, the room between entries, that above and below."""
@@ -32,11 +32,12 @@ _KERNEL_ROWS = (RowKind.KERNELS, RowKind.STREAM, RowKind.FAMILY, RowKind.KERNEL_
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """A colour, with a pattern over it, and what it stands for. A heading has none."""
+    """A colour, with a pattern over it or as a line, and what it stands for. A heading has none."""
 
     text: str
     argb: int | None = None
     pattern: QImage | None = None
+    is_line: bool = False
 
 
 def entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> list[LegendEntry]:
@@ -57,6 +58,8 @@ def _entries(view: View, scene: Scene, placed: Sequence[PlacedRow]) -> Iterator[
         spent_ns = sum(view.study.parts[gpu].totals(*view.window_ns) for gpu in gpus)
         parts = np.flatnonzero(spent_ns).tolist()
         yield from (LegendEntry(*entry) for entry in states_shown(theme, view.overlays, view.study, parts))
+        if view.line is not None:
+            yield LegendEntry(PATH, theme.event, is_line=True)
     if any(band.row.kind in _KERNEL_ROWS for _, band in bands_in(placed, EventBand)):
         yield LegendEntry("Kernels")
         for name in classes_shown(view.study):
@@ -135,7 +138,9 @@ def _paint(painter: QPainter, entry: LegendEntry, corner: QPointF, pixels: float
         box = QRectF(round(x), round(corner.y() + (_LINE * pixels - side) / 2), side, side)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         ground, own = np.array([theme.panel, entry.argb], np.uint32)
-        if contrast(ground, own) < _FAINT:
+        if entry.is_line:
+            box = QRectF(line_in(box.toRect()))
+        elif contrast(ground, own) < _FAINT:
             painter.fillRect(box.adjusted(-1, -1, 1, 1), QColor(theme.text_faint))
         painter.fillRect(box, QColor(entry.argb))
         if entry.pattern is not None:

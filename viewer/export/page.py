@@ -27,6 +27,7 @@ from viewer.export.picture_view import PictureError, View
 from viewer.timeline.background_results import doubts_of
 from viewer.timeline.headers.header_values import figures_in, shares_basis, stream_names
 from viewer.timeline.headers.paint_header import HeaderStyle, paint_header
+from viewer.timeline.headers.path_values import MOSTLY, column_heads, path_share
 from viewer.timeline.notes.measurement_lines import dimensions, dimensions_height, paint_dimensions
 from viewer.timeline.notes.note_places import place_notes
 from viewer.timeline.paint.fonts import font
@@ -159,6 +160,7 @@ class PicturePage:
             self.scene, self._placed, self._scale, height, view.theme, dpr=d, origin_y=self._top,
             overlays=view.overlays, iterations=view.iterations, scope=view.scope,
             doubtful=frozenset(self._doubts.gpus), lost=self._doubts.lost,
+            line=view.line,
         )  # fmt: skip
 
     def _paint_time(self, painter: QPainter) -> None:
@@ -192,7 +194,8 @@ class PicturePage:
             corner = QRect(0, 0, width, top - head)
             time_px = self._axis.width_px
             has_shares = any(placed.row.share is not None for placed in self._placed)
-            heads = ruler.Heads(bool(view.study.trace.gpus), shares_basis(view.scope) if has_shares else "")
+            columns = column_heads(view.line is not None) if view.study.trace.gpus else ()
+            heads = ruler.Heads(columns, shares_basis(view.scope) if has_shares else "")
             ruler.paint_corner(painter, corner, view.window_ns, time_px, view.ground, heads)
             painter.restore()
         above: set[str] = set()
@@ -202,8 +205,10 @@ class PicturePage:
             rect = QRect(0, top + placed.y, width, placed.height)
             painter.save()
             painter.setClipRect(rect)
+            on_path = path_share(view.study, row, view.line, view.path_window)
             style = HeaderStyle(
-                figures_in(view.study, row, view.window_ns, view.scope),
+                figures_in(view.study, row, view.window_ns, view.scope, on_path),
+                is_on_path=on_path is not None and on_path > MOSTLY,
                 names=stream_names(row, self._uses),
                 foldable=bool(row.children),
                 warning=bool(self._doubts.of(row)),

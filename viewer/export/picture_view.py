@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import Scope, iteration_scope
+from viewer.drawing.critical_line import CriticalLine
 from viewer.drawing.layout import shown_rows
 from viewer.drawing.theme import LIGHT, Theme, without_ground
 from viewer.export.figure_style import TIMELINE
@@ -54,11 +55,13 @@ class View:
         path as its name.
     window_ns : (int, int)
     overlays : frozenset of str
-        Of "idle", "exposed" and "waiting".
+        Of "idle", "exposed", "waiting" and "path".
     iteration : int or None
         The iteration that is marked on the ruler.
     selections : sequence of (int, int)
         The selected ranges, disjoint.
+    line : CriticalLine or None
+        The critical path, where it is shown.
     scope : Scope or None
         The filter: a veil covers the time outside it, and numbers are taken over it.
     steady : frozenset of int or None
@@ -88,11 +91,19 @@ class View:
     subtitle: str = ""
     is_transparent: bool = False
     preset: str = TIMELINE
+    line: CriticalLine | None = None
 
     @property
     def ground(self) -> Theme:
         """The theme of what is painted flat: without a ground where the picture has none."""
         return without_ground(self.theme) if self.is_transparent else self.theme
+
+    @property
+    def path_window(self) -> Window:
+        """The time over which the critical path is counted: the iteration that is marked, else the window."""
+        if self.iterations is None or self.iteration is None:
+            return self.window_ns
+        return self.iterations.start_ns(self.iteration), self.iterations.end_ns(self.iteration)
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
@@ -137,4 +148,5 @@ def present_view(state: ViewState, theme: Theme) -> View:
         state.notes.items,
         state.filter,
         state.steady_choice,
+        line=state.path.shown,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from html import escape
 
-from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QFont, QFontInfo, QGuiApplication
+from PySide6.QtCore import QPoint, Qt, QTimer, QUrl
+from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
 from viewer import definitions
 from viewer.analysis.kernels.name_stats import neighbour
 from viewer.drawing.theme import Theme
+from viewer.panels.details_html import show_details
 from viewer.panels.panel import Panel
 from viewer.panels.selection_details import (
     DetailSection,
@@ -20,6 +21,7 @@ from viewer.panels.selection_details import (
     details_of_ranges,
     details_of_stall,
 )
+from viewer.panels.wait_sections import wait_sections
 from viewer.rows import EventRef
 from viewer.state import ViewState
 from viewer.state.jobs import Worker
@@ -31,6 +33,8 @@ from viewer.trace import GPU_KINDS, Kind
 PAUSE_MS = 80
 """How long the selection must stay before its details are computed: a held key passes many events."""
 
+FOLLOWS = "Being computed…"
+_SCROLL_ROOM, _LEAST_BAR = 14, 60
 EVENT, STALL, RANGE = "event", "stall", "range"
 _HINT = (
     "Click a bar in the timeline, drag over a range, or choose a stall in its dock:\n"
@@ -46,12 +50,16 @@ class DetailsPanel(Panel):
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.details: SelectionDetails | None = None
+        self._facts: SelectionDetails | None = None
         self._latest = EVENT
         self._worker = Worker(self)
         self.page = QTextBrowser()
         self.page.setFrameShape(QFrame.Shape.NoFrame)
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._gather)
+        self._fit = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._fit.timeout.connect(self._compose)
+        self._composed_for = 0
         self.page.document().setDocumentMargin(8)
         self._set_font()
         self.page.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -76,6 +84,9 @@ class DetailsPanel(Panel):
         state.selection_changed.connect(partial(self._take, RANGE))
         state.stall_changed.connect(partial(self._take, STALL))
         state.iterations_changed.connect(self._follow_iterations)
+        state.wait.changed.connect(self._compose)
+        self.page.setOpenLinks(False)
+        self.page.anchorClicked.connect(self._follow_anchor)
 
     def _set_font(self) -> None:
         """Write in the size of the window, without a fixed weight as its font has: headings can be strong."""
@@ -95,7 +106,7 @@ class DetailsPanel(Panel):
         if study is None or not shown:
             self._pause.stop()
             self._worker.cancel()
-            self.details = None
+            self.details = self._facts = None
             self.show_empty(_HINT if study else "Open a trace first.")
             return
         self.show_empty("")
@@ -182,8 +193,43 @@ class DetailsPanel(Panel):
         self.invalidate()
 
     def _show(self, details: SelectionDetails) -> None:
-        self.details = details
-        self.page.setHtml(html_of(details, self.theme))
+        self._facts = details
+        self._compose()
+
+    def _compose(self) -> None:
+        """Show the facts, and after the first of them what the selection waited for, once it is known."""
+        facts, state = self._facts, self.state
+        if facts is None or state.study is None:
+            return
+        more: tuple[DetailSection, ...] = ()
+        wait = state.wait.wait
+        if self._shown() in (EVENT, STALL) and wait is not None:
+            more = wait_sections(wait)
+        elif self._shown() in (EVENT, STALL) and state.wait.is_busy:
+            more = (DetailSection("Waited for", (("", FOLLOWS),)),)
+        first, *rest = facts.sections
+        self.details = replace(facts, sections=(first, *more, *rest))
+        # A page that is written anew begins at its top; what is read further down stays where it is.
+        bar = self.page.verticalScrollBar()
+        value = bar.value()
+        show_details(
+            self.page.document(), self.details, self.theme, self._bar_width(), self.devicePixelRatioF()
+        )
+        bar.setValue(value if self._composed_for == id(facts) else 0)
+        self._composed_for = id(facts)
+
+    def _bar_width(self) -> int:
+        margin = round(self.page.document().documentMargin())
+        return max(self.page.viewport().width() - 2 * margin - _SCROLL_ROOM, _LEAST_BAR)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit.start()
+
+    def _follow_anchor(self, url: QUrl) -> None:
+        """Go to the event of a step."""
+        kind, _, index = url.toString().partition("/")
+        go_to_event(self.state, Kind[kind], int(index))
 
 
 def _row(*buttons: QPushButton) -> QHBoxLayout:
@@ -204,47 +250,3 @@ def follow_link(state: ViewState) -> bool:
     if ends:
         go_to_event(state, *ends[0])
     return bool(ends)
-
-
-def html_of(details: SelectionDetails, theme: Theme) -> str:
-    """Return a page for a QTextBrowser."""
-    soft = f"#{theme.text_soft & 0xFFFFFF:06x}"
-    parts = [
-        f"<p style='margin:4px 0 0 0; font-size:14px'><b>{_wrapping(details.title)}</b></p>",
-        f"<p style='margin:0 0 6px 0; color:{soft}'>{escape(details.subtitle)}</p>",
-    ]
-    return "".join([*parts, *(_section(section, soft) for section in details.sections)])
-
-
-def _section(section: DetailSection, soft: str) -> str:
-    title = ""
-    if section.title:
-        title = f"<p style='margin:12px 0 2px 0'><b>{escape(section.title)}</b></p>"
-    lines = "".join(
-        f"<tr><td style='color:{soft}; padding:1px 12px 1px 0'>{_unbroken(label)}</td>"
-        f"<td style='padding:1px 0'>{_wrapping(value)}</td></tr>"
-        if label
-        else f"<tr><td colspan='2' style='padding:1px 0'>{_wrapping(value)}</td></tr>"
-        for label, value in section.lines
-    )
-    for number, row in enumerate(section.grid):
-        colour = f"color:{soft};" if number == 0 else ""
-        cells = "".join(
-            f"<td align='{'right' if at else 'left'}' style='{colour} padding:1px 10px 1px 0'>"
-            f"{_unbroken(cell)}</td>"
-            for at, cell in enumerate(row)
-        )
-        lines += f"<tr>{cells}</tr>"
-    return f"{title}<table cellspacing='0'>{lines}</table>"
-
-
-def _unbroken(text: str) -> str:
-    return escape(text).replace(" ", "&nbsp;")
-
-
-def _wrapping(text: str) -> str:
-    """Let a C++ name break where it may: after a comma, a colon or a bracket."""
-    broken = escape(text)
-    for sign in (",", "::", "&lt;"):
-        broken = broken.replace(sign, f"{sign}\u200b")
-    return broken

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from viewer.analysis.iterations.candidate import Candidate
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.scope import iteration_scope
 from viewer.drawing.format import MINUS, format_count, format_ns, format_share
+from viewer.panels.critical_path_page import CriticalPathPage
 from viewer.panels.frame_table import FrameTable, TableColumn
 from viewer.panels.iteration_chart import IterationChart
 from viewer.panels.one_line import Choice
@@ -138,6 +148,12 @@ class IterationsPanel(Panel):
         self.filter.setToolTip("Count and list only what happens in these iterations, everywhere")
         self.by_hand = QPushButton("Take the selected as steady")
         self.by_rule = QPushButton("By the rule")
+        self.show_path = QPushButton("Critical path")
+        self.show_path.setCheckable(True)
+        self.show_path.setToolTip(
+            "List the critical path of the iteration in view, in place of the iterations"
+        )
+        self.path_page = CriticalPathPage(state)
         self._choice = MarkerChoice(state, self)
         self.table = FrameTable(COLUMNS, "Iterations")
         self.chart = IterationChart()
@@ -146,6 +162,7 @@ class IterationsPanel(Panel):
         for widget in (PlainLabel("Marker"), self.marker, PlainLabel("Parts"), self.which):
             head.addWidget(widget)
         head.addStretch(1)
+        head.addWidget(self.show_path)
         head.addWidget(self.filter)
         head.addWidget(self.by_hand)
         head.addWidget(self.by_rule)
@@ -155,11 +172,20 @@ class IterationsPanel(Panel):
         split.setStretchFactor(0, 4)
         split.setStretchFactor(1, 1)
         split.setSizes([1000, 300])
+        lengths = QWidget()
+        column = QVBoxLayout(lengths)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.steady)
+        column.addWidget(split, 1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(lengths)
+        self.pages.addWidget(self.path_page)
         layout = QVBoxLayout(self.body)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(head)
-        layout.addWidget(self.steady)
-        layout.addWidget(split, 1)
+        layout.addWidget(self.pages, 1)
+        self.show_path.toggled.connect(lambda on: self.pages.setCurrentIndex(int(on)))
+        self.path_page.save_requested.connect(self.save_requested)
         self.marker.activated.connect(self._choose_marker)
         self.which.activated.connect(lambda _: self._fill())
         self.filter.clicked.connect(self._filter_to_selected)
@@ -213,7 +239,7 @@ class IterationsPanel(Panel):
     def _fill(self) -> None:
         state, iterations = self.state, self.state.iterations
         self.chart.setVisible(iterations is not None)
-        for button in (self.filter, self.by_hand, self.by_rule):
+        for button in (self.show_path, self.filter, self.by_hand, self.by_rule):
             button.setEnabled(iterations is not None)
         if iterations is None or state.study is None:
             self.steady.setText("No iterations. Choose a marker to try another.")
@@ -236,6 +262,7 @@ class IterationsPanel(Panel):
     def forget(self) -> None:
         """Drop the pending iterations of the previous trace."""
         self._choice.cancel()
+        self.path_page.forget()
         self._count()
 
     def _choose_marker(self, position: int) -> None:

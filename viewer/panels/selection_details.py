@@ -30,13 +30,70 @@ Line = tuple[str, str]
 _PART_HEADS = ("compute", "hidden", "exposed", "copy", "idle")
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a bar that fills its section's width, with the line below it."""
+
+    fill: str
+    text: str
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """How something is known ("proven"), and a few words beside it; "" for none."""
+
+    text: str = ""
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a chain: two lines, and the event that a click goes to."""
+
+    fill: str
+    title: str
+    about: str
+    event: EventRef
+    is_own: bool = False
+
+
 @dataclass(frozen=True)
 class DetailSection:
-    """A heading ("" for the first), and lines of (label, value); `grid` is a table with a header row."""
+    """A heading ("" for the first), and what stands under it, in this order.
+
+    Attributes
+    ----------
+    value, about : str
+        At the right of the heading, and below it in small.
+    bars : tuple of Bar
+        One bar, split; a line for each part.
+    badge : Badge
+    lines : tuple of (str, str)
+        Labels with values.
+    grid : tuple of tuple of str
+        A table with a header row.
+    steps : tuple of Step
+    """
 
     title: str
     lines: tuple[Line, ...] = ()
     grid: tuple[tuple[str, ...], ...] = ()
+    value: str = ""
+    about: str = ""
+    bars: tuple[Bar, ...] = ()
+    badge: Badge = Badge()
+    steps: tuple[Step, ...] = ()
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Yield all but the grid as (label, value)."""
+        if self.value:
+            yield self.about, self.value
+        yield from ((bar.text, format_ns(bar.ns)) for bar in self.bars)
+        if self.badge.text:
+            yield "known", " · ".join(filter(None, (self.badge.text, self.badge.beside)))
+        yield from self.lines
+        yield from ((step.title, step.about) for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -53,7 +110,7 @@ class SelectionDetails:
         lines = [self.title, self.subtitle]
         for section in self.sections:
             lines += ["", section.title] if section.title else [""]
-            lines += [f"{label}\t{value}" if label else value for label, value in section.lines]
+            lines += [f"{label}\t{value}" if label else value for label, value in section.told()]
             lines += ["\t".join(row) for row in section.grid]
         return "\n".join(lines)
 
@@ -62,7 +119,7 @@ class SelectionDetails:
         """All sections as a table: `section`, `what`, `value`, as the dock shows them."""
         rows = [("", "name", self.title), ("", "what", self.subtitle)]
         for section in self.sections:
-            rows += [(section.title, label, value) for label, value in section.lines]
+            rows += [(section.title, label, value) for label, value in section.told()]
             head, *below = section.grid or ((),)
             for first, *cells in below:
                 rows += [
@@ -78,7 +135,9 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
     events = trace.events[ref.kind]
     name_id = int(events.name_id[ref.index])
     name = trace.names[name_id]
-    sections = [DetailSection("", facts.lines)]
+    latency_ns = study.latency_of(ref.kind, ref.index) if ref.kind in GPU_KINDS else None
+    launched = () if latency_ns is None else (("Launched before its start", format_ns(latency_ns)),)
+    sections = [DetailSection("", (*facts.lines, *launched))]
     if ref.kind in GPU_KINDS:
         sections += _statistics(study, name_id, ref.kind)
     if ref.kind in (Kind.MEMCPY, Kind.MEMSET):

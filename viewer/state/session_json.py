@@ -20,7 +20,7 @@ SCHEMA = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By schema, what turns a dictionary of that schema into one of the next."""
 
-OVERLAYS = frozenset({"idle", "exposed", "waiting"})
+OVERLAYS = frozenset({"idle", "exposed", "waiting", "path"})
 _LARGEST_NS = 2**61
 """Seventy years: times that are farther apart do not fit into 64 bits."""
 _FARTHEST_PX = 100_000

@@ -17,6 +17,8 @@ from viewer.state.measurements import Measurements
 from viewer.state.notes import Notes
 from viewer.state.rows import RowState
 from viewer.state.selections import Selections, with_range
+from viewer.state.shown_path import ShownPath
+from viewer.state.shown_wait import ShownWait
 from viewer.state.time_axis import TimeAxis, Window
 from viewer.trace import Kind
 
@@ -135,6 +137,8 @@ class ViewState(QObject):
         self.filter: Scope | None = None
         self.marker = 0
         self.steady_choice: frozenset[int] | None = None
+        self.path = ShownPath(self)
+        self.wait = ShownWait(self)
         self.axis.changed.connect(self._leave_iteration)
         self.selections.changed.connect(self._leave_stall)
         self.selections.changed.connect(self.selection_changed)
@@ -202,7 +206,7 @@ class ViewState(QObject):
             self.hover_changed.emit()
 
     def set_overlay(self, name: str, on: bool) -> None:
-        """Switch an overlay: "idle", "exposed" or "waiting"."""
+        """Switch an overlay: "idle", "exposed", "waiting" or "path"."""
         self.set_overlays(self.overlays | {name} if on else self.overlays - {name})
 
     def set_overlays(self, overlays: frozenset[str]) -> None:

@@ -110,6 +110,7 @@ class BackgroundResults(QObject):
     def _take_late(self, notes: Mapping[int, LateNote]) -> None:
         self._late_notes = notes
         self.changed.emit()
+        self.state.path.find(background=True)
         # Last: cards alone wait for it, and it reads the kernels' table again.
         if (study := self.state.study) is not None and study.known_overlap_tax is None:
             self._tax_worker.start(lambda _: study.overlap_tax, lambda _: None, background=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from viewer.analysis.collectives.stream_uses import StreamUse
@@ -18,10 +19,9 @@ from viewer.rows.row import Role
 from viewer.rows.shares import coverage, shares_below
 from viewer.rows.streams import COMMUNICATION_DETAIL
 from viewer.state import ViewState, Window
+from viewer.timeline.headers.path_values import HEADS, MOSTLY, gpus_of, path_share, path_window
 from viewer.trace.model import GUESSED_RANK
 
-HEADS = ("busy", "exposed")
-"""Above the figures of GPUs, in the ruler's row."""
 EXPOSED = CATEGORIES.index("exposed_comm")
 
 _STREAM = "Stream"
@@ -39,19 +39,13 @@ def busy_and_exposed(
     filter holds.
     """
     idle = exposed = total = 0
-    for gpu in _gpus(row):
+    for gpu in gpus_of(row):
         within = (scope.of(gpu) if scope else window(*seen)).clip(*seen).clip(*study.trace.span_ns)
         spent_ns = study.parts[gpu].totals(within.start_ns, within.end_ns)
         idle += int(spent_ns[..., IDLE].sum())
         exposed += int(spent_ns[..., EXPOSED].sum())
         total += within.total()
     return (1 - idle / total, exposed / total) if total else None
-
-
-def _gpus(row: Row) -> list[int]:
-    """Return the GPU of a GPU's row, those of a process's, [] of other rows."""
-    rows = row.children if row.kind is RowKind.PROCESS else (row,)
-    return [r.gpu for r in rows if r.kind is RowKind.GPU and r.gpu is not None]
 
 
 def share(row: Row, scope: Scope | None) -> float | None:
@@ -66,28 +60,43 @@ def share(row: Row, scope: Scope | None) -> float | None:
 
 def figures(state: ViewState, row: Row) -> tuple[str, ...]:
     """Return what stands at the right of a row's header in the window."""
-    return figures_in(state.study, row, state.axis.window, state.filter)
+    on_path = path_share(state.study, row, state.path.shown, path_window(state))
+    return figures_in(state.study, row, state.axis.window, state.filter, on_path)
 
 
-def figures_in(study: Study | None, row: Row, seen: Window, scope: Scope | None = None) -> tuple[str, ...]:
+def figure_style(state: ViewState, row: Row) -> dict[str, Any]:
+    """Return the figures at the right of a row's header as arguments of a `HeaderStyle`."""
+    on_path = path_share(state.study, row, state.path.shown, path_window(state))
+    return {"figures": figures(state, row), "is_on_path": on_path is not None and on_path > MOSTLY}
+
+
+def figures_in(
+    study: Study | None, row: Row, seen: Window, scope: Scope | None = None, on_path: float | None = None
+) -> tuple[str, ...]:
     """Return what stands at the right of a header, in the columns `HEADS` from the left.
 
     Of a GPU how much of the window it is busy, and how much of it communication is exposed; of other rows
     their share, alone; () for rows without one.
+
+    Parameters
+    ----------
+    on_path : float, optional
+        The share of the critical path (`path_share`): it stands in place of busy.
     """
     if study is not None and (parts := busy_and_exposed(study, row, seen, scope)) is not None:
-        bounds, gpus = study.known_bounds, frozenset(_gpus(row))
+        bounds, gpus = study.known_bounds, frozenset(gpus_of(row))
         # Idle is an upper bound where rows were lost, so that busy is a lower one.
         is_bound = (bool(bounds.idle & gpus), bool(bounds.exposed & gpus))
-        return tuple(f"{'≥ ' if b else ''}{format_share(p)}" for p, b in zip(parts, is_bound, strict=True))
+        texts = tuple(f"{'≥ ' if b else ''}{format_share(p)}" for p, b in zip(parts, is_bound, strict=True))
+        return texts if on_path is None else (format_share(on_path) if on_path else "–", *texts[1:])
     part = share(row, scope)
     return () if part is None else (format_share(part),)
 
 
-def spoken(row: Row, shown: tuple[str, ...]) -> str:
+def spoken(row: Row, shown: tuple[str, ...], above: tuple[str, ...] = HEADS) -> str:
     """Return the figures of a header with what they say: "80.4 % busy, 11.1 % exposed"."""
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
-        return ", ".join(f"{text} {head}" for text, head in zip(shown, HEADS, strict=False))
+        return ", ".join(f"{text} {head}" for text, head in zip(shown, above, strict=False))
     return ", ".join(shown)
 
 
@@ -142,7 +151,9 @@ def row_tip(state: ViewState, row: Row) -> str:
         return lines[0]
     if row.kind in (RowKind.GPU, RowKind.PROCESS):
         lines += [
-            "busy: the part of the time in view in which anything runs on the GPU, on any stream",
+            "on the path: the part of the critical path that is on this rank, of the iteration in view"
+            if state.path.shown is not None
+            else "busy: the part of the time in view in which anything runs on the GPU, on any stream",
             "exposed: the part in which it communicates and computes nothing",
         ]
     if row.process is not None and study.trace.processes[row.process].rank_from == GUESSED_RANK:

@@ -50,6 +50,8 @@ class HeaderStyle:
         It holds what is selected; it holds the other end of that.
     sign : str
         Where the other end is: left, right, above, below, folded; "" for none.
+    is_on_path : bool
+        The first of the figures stands out: the critical path is mostly on this rank.
     names : (str, str)
         Of a stream what it does, and which it is: they stand in place of the row's label and detail.
     note : str
@@ -72,6 +74,7 @@ class HeaderStyle:
     other: bool = False
     sign: str = ""
     names: tuple[str, str] = ("", "")
+    is_on_path: bool = False
 
 
 def pin_rect(placed: PlacedRow, line: QRect, note: str = "") -> QRect:
@@ -194,7 +197,8 @@ def _paint_figures(
     for column, text in enumerate(reversed(style.figures)):
         end = right - RIGHT - column * COLUMN
         box = QRectF(end - 2 * COLUMN, line.top(), 2 * COLUMN, line.height())
-        marks.paint_line(painter, text, box, pixels, ink, is_right=True)
+        weight = STRONG if style.is_on_path and column == len(style.figures) - 1 else REGULAR
+        marks.paint_line(painter, text, box, pixels, ink, weight, is_right=True)
     return end - round(metrics(pixels).horizontalAdvance(text)) - GAP
 
 

@@ -22,7 +22,7 @@ from viewer.drawing.layout import PlacedRow, row_height
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figures, row_tip, stream_names
+from viewer.timeline.headers.header_values import cursor_value, figure_style, row_tip, stream_names
 from viewer.timeline.headers.paint_header import HeaderStyle, label_line, paint_header, pin_rect
 from viewer.timeline.headers.row_menu import row_menu
 from viewer.timeline.plain_text import tip
@@ -63,6 +63,7 @@ class PinnedHeaders(QWidget):
         state.rows.changed.connect(self._follow)
         state.axis.changed.connect(self.update)
         state.filter_changed.connect(self.update)
+        state.path.changed.connect(self.update)
         self._follow()
 
     def set_theme(self, theme: Theme) -> None:
@@ -108,7 +109,7 @@ class PinnedHeaders(QWidget):
                 key = placed.row.key
                 own, other = self._marks_of(placed.row)
                 style = HeaderStyle(
-                    figures=figures(self.state, placed.row),
+                    **figure_style(self.state, placed.row),
                     value=cursor_value(self.state, placed.row),
                     names=stream_names(
                         placed.row, self.links.background_results.stream_uses if self.links else {}

@@ -23,7 +23,7 @@ from viewer.drawing.layout import PlacedRow, fitted_sizes
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
-from viewer.timeline.headers.header_values import cursor_value, figures, stream_names, stream_tip
+from viewer.timeline.headers.header_values import cursor_value, figure_style, stream_names, stream_tip
 from viewer.timeline.headers.paint_header import (
     INDENT,
     HeaderStyle,
@@ -93,6 +93,7 @@ class RowHeaders(QTreeView):
         self._late.timeout.connect(self._paint_figures)
         state.axis.changed.connect(self._update_figures)
         state.filter_changed.connect(self.viewport().update)
+        state.path.changed.connect(self.viewport().update)
         state.rows.changed.connect(self.follow)
         state.hover_changed.connect(self._follow_pointer)
         state.revealed.connect(self._reveal)
@@ -279,7 +280,7 @@ class RowHeaders(QTreeView):
             row = self._rows.row_at(index)
             rect = QRect(0, options.rect.top(), self.viewport().width(), options.rect.height())
             style = HeaderStyle(
-                figures=figures(self._state, row),
+                **figure_style(self._state, row),
                 value=cursor_value(self._state, row),
                 names=stream_names(row, self.links.background_results.stream_uses if self.links else {}),
                 foldable=self._rows.hasChildren(index),

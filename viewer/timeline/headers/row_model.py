@@ -13,6 +13,7 @@ from viewer.drawing.layout import row_height
 from viewer.rows import Row
 from viewer.state import ViewState
 from viewer.timeline.headers.header_values import figures, row_tip, spoken
+from viewer.timeline.headers.path_values import column_heads
 from viewer.timeline.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -107,7 +108,11 @@ class RowModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{row.label} {row.detail}".strip()
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            texts = (row.text_path, self.more_text(row), spoken(row, figures(self.state, row)))
+            texts = (
+                row.text_path,
+                self.more_text(row),
+                spoken(row, figures(self.state, row), column_heads(self.state.path.shown is not None)),
+            )
             return ", ".join(filter(None, texts))
         if role in (Qt.ItemDataRole.AccessibleDescriptionRole, Qt.ItemDataRole.ToolTipRole):
             about = "\n".join(filter(None, (row_tip(self.state, row), self.more_tip(row))))

@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from pyqtgraph.Qt import compat
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
@@ -22,6 +21,7 @@ from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import IDLE
 from viewer.drawing.band_drawer import BandBox
 from viewer.drawing.bands import CounterBand, EventBand, StateBand
+from viewer.drawing.critical_line import CriticalLine, Stretches
 from viewer.drawing.drawlist import DrawList
 from viewer.drawing.labels import PAD_PX, Label
 from viewer.drawing.layout import PlacedRow
@@ -32,8 +32,11 @@ from viewer.drawing.states import hatch, overlay_tile
 from viewer.drawing.theme import Theme
 from viewer.rows import Row, RowKind
 from viewer.rows.row import Role
+from viewer.state.shown_path import OVERLAY
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import cropped, font, metrics
+from viewer.timeline.paint.paint_path import paint_path
+from viewer.timeline.paint.rects import corners, draw_rects
 from viewer.trace import Trace
 
 LOST = "rows lost"
@@ -71,7 +74,7 @@ class Frame:
     kept : tuple of Intervals
         What the filter holds, for each of `rows`; () without a filter.
     overlays : frozenset of str
-        What is marked: "idle", "exposed", "waiting".
+        What is marked: "idle", "exposed", "waiting", "path".
     states, counters : tuple of BandBox
         Where state lanes and the curves of counter rows lie.
     grounds : tuple of (int, int)
@@ -82,6 +85,8 @@ class Frame:
         GPUs whose rows were lost while recording: where they show nothing, they may have worked.
     recorded : (int, int)
         The columns from and to which there is a recording; elsewhere nothing is known to be idle.
+    path : Stretches or None
+        The critical path where it is shown, as it is drawn at this zoom.
     """
 
     scale: Scale
@@ -104,6 +109,7 @@ class Frame:
     doubtful: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     recorded: tuple[int, int] = (0, 0)
+    path: Stretches | None = None
 
 
 def make_frame(
@@ -120,6 +126,7 @@ def make_frame(
     scope: Scope | None = None,
     doubtful: frozenset[int] = frozenset(),
     lost: frozenset[int] = frozenset(),
+    line: CriticalLine | None = None,
 ) -> Frame:
     """Compute a window.
 
@@ -137,6 +144,8 @@ def make_frame(
         GPUs whose clock is shifted, or whose rows are lost.
     lost : frozenset of int
         Those whose rows are lost: no time of theirs is drawn as idle.
+    line : CriticalLine, optional
+        The critical path, where it is shown.
     """
     origin = snap_px(origin_y * dpr)
     # Both edges are rounded in the window's pixels, then shifted: a row and its header meet at every scale.
@@ -146,11 +155,12 @@ def make_frame(
     )
     spans = gpu_spans(scene.study.trace, rows)
     marked: tuple[MarkedSpan, ...] = ()
-    if overlays:
+    shading = frozenset(overlays) - {OVERLAY}
+    if shading:
         # The state lanes carry the marks themselves: the overlays lie under the rows below them.
         below = gpu_spans(scene.study.trace, (row for row in rows if row[0].kind not in _WITH_STATES))
         # Where rows were lost nothing is known to be idle: the hatch would claim it.
-        known = {s.gpu: set(overlays) - {"idle"} if s.gpu in lost else overlays for s in below}
+        known = {s.gpu: shading - {"idle"} if s.gpu in lost else shading for s in below}
         # One tile for each GPU, however many spans its rows are torn into.
         tiles = {gpu: _tile(scene, gpu, scale, theme, shown, dpr) for gpu, shown in known.items()}
         marked = tuple(MarkedSpan(s.gpu, s.top, s.bottom, tiles[s.gpu]) for s in below)
@@ -179,6 +189,7 @@ def make_frame(
         doubtful,
         lost,
         _recorded(scene.study.trace, scale),
+        line.at(scale.ns_per_px * dpr) if line is not None else None,
     )
 
 
@@ -259,24 +270,10 @@ def paint_rects(painter: QPainter, draw: DrawList, argb: npt.NDArray[np.uint32])
     """Paint the rectangles with the raster engine, one call per run of one colour."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(Qt.PenStyle.NoPen)
-    corners = _corners(draw.rect)
+    rects = corners(draw.rect)
     for colour, low, high in draw.runs():
         painter.setBrush(QColor(int(argb[colour])))
-        _draw_rects(painter, corners[low:high])
-
-
-def _corners(rect: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
-    """Return rectangles as a QRect holds them, in whole pixels: Qt takes twice as long over a QRectF."""
-    corners = rect.astype(np.int32)
-    for side in (0, 1):
-        corners[:, 2 + side] += corners[:, side] - 1
-    return corners
-
-
-def _draw_rects(painter: QPainter, corners: npt.NDArray[np.int32]) -> None:
-    # The array is handed over as it is: four 32-bit corners are what a QRect is in memory, and no object is
-    # made for a rectangle.
-    painter.drawRects(compat.wrapinstance(corners.ctypes.data, QRect), len(corners))
+        draw_rects(painter, rects[low:high])
 
 
 def paint_over(painter: QPainter, frame: Frame) -> None:
@@ -297,6 +294,8 @@ def paint_over(painter: QPainter, frame: Frame) -> None:
             # Each GPU's own boundaries: they differ by the skew, which one common line would hide.
             times = frame.iterations.starts[span.gpu]
             marks.paint_boundaries(painter, frame.scale, times, span.top, span.bottom, frame.theme, frame.dpr)
+    if frame.path is not None:
+        paint_path(painter, frame.path, frame.states, frame.scale, frame.height, frame.theme, frame.dpr)
 
 
 def _paint_stripes(painter: QPainter, frame: Frame) -> None:
@@ -311,7 +310,7 @@ def _paint_stripes(painter: QPainter, frame: Frame) -> None:
     for colour, low, high in draw.runs():
         if colour in inks:
             painter.setBrush(QBrush(stripes(inks[colour], frame.dpr)))
-            _draw_rects(painter, _corners(draw.rect[low:high]))
+            draw_rects(painter, corners(draw.rect[low:high]))
 
 
 def _paint_sample_marks(painter: QPainter, frame: Frame, counter: BandBox[CounterBand]) -> None:

@@ -20,6 +20,7 @@ from viewer.timeline.notes.note_layer import NoteLayer
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.paint_links import paint_ends
 from viewer.timeline.paint.paint_rows import Frame, make_frame, paint_frame
+from viewer.timeline.paint.paint_waits import paint_wait
 from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import DeviceGrid, Strip
 
@@ -86,6 +87,7 @@ class RowLayer(NoteLayer):
             scope=state.filter,
             doubtful=self.links.doubtful if self.links else frozenset(),
             lost=self.links.lost if self.links else frozenset(),
+            line=state.path.shown,
         )
 
     def paint_marks_of_rows(self, painter: QPainter, grid: DeviceGrid) -> None:
@@ -96,6 +98,8 @@ class RowLayer(NoteLayer):
         ends = self.links.ends if self.links else None
         if ends is not None and state.study is not None:
             paint_ends(painter, state.study, ends, self.placed, scale, grid, theme)
+        if state.wait.wait is not None and state.study is not None:
+            paint_wait(painter, state.study, state.wait.wait, self.placed, scale, grid, theme)
         if state.hover is not None:
             x = marks.column_of(scale, state.hover.time_ns)
             marks.paint_cut(painter, x, grid.rows, theme, d)

@@ -14,11 +14,13 @@ from viewer.analysis.time.time_breakdown import CATEGORIES, IDLE
 from viewer.drawing.palette import Palette
 from viewer.drawing.theme import LIGHT, Theme
 from viewer.state import ViewState
+from viewer.state.shown_path import OVERLAY
 from viewer.timeline.paint import marks, paint_rows
 from viewer.timeline.paint.fonts import MEDIUM, metrics
 from viewer.timeline.strip import guard
 
 HEIGHT = 24
+PATH = "critical path"
 _TEXT, _SWATCH, _GAP = 11, 10, 14
 
 
@@ -122,6 +124,8 @@ def paint_legend(
     x = _paint_heading(painter, rect, rect.left() + 12.0, theme, "GPU state")
     for name, argb, pattern in states_shown(theme, overlays, study, _present(study)):
         x = _paint_entry(painter, rect, x, theme, name, argb, pattern)
+    if OVERLAY in overlays:
+        x = _paint_entry(painter, rect, x, theme, PATH, theme.event, is_line=True)
     classes = classes_shown(study) if study else []
     if palette is not None and classes:
         x = _paint_heading(painter, rect, x + _GAP, theme, "Kernels")
@@ -129,6 +133,12 @@ def paint_legend(
             x = _paint_entry(
                 painter, rect, x, theme, CLASS_LABELS.get(name, name), palette.class_colour(name, theme)
             )
+
+
+def line_in(box: QRect) -> QRect:
+    """Return the line that stands in place of a swatch for what is drawn as a line."""
+    thick = max(2, box.height() // 5)
+    return QRect(box.left(), box.center().y() - thick // 2 + 1, box.width(), thick)
 
 
 def _paint_heading(painter: QPainter, rect: QRect, x: float, theme: Theme, text: str) -> float:
@@ -145,13 +155,15 @@ def _paint_entry(
     name: str,
     argb: int,
     pattern: QImage | None = None,
+    *,
+    is_line: bool = False,
 ) -> float:
     """Paint a swatch with its name, and return where the next one goes: outside once the room is used up."""
     width = _SWATCH + 6 + metrics(_TEXT).horizontalAdvance(name)
     if x + width > rect.right() - 7:
         return float(rect.right() + 1)
     box = QRect(round(x), rect.top() + (rect.height() - _SWATCH) // 2 + 1, _SWATCH, _SWATCH)
-    painter.fillRect(box, QColor(argb))
+    painter.fillRect(line_in(box) if is_line else box, QColor(argb))
     if pattern is not None:
         painter.setBrushOrigin(QPointF(box.topLeft()))
         painter.fillRect(box, QBrush(pattern))

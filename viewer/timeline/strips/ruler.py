@@ -21,8 +21,9 @@ from viewer.drawing.ticks import ticks
 from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.timeline.axis_place import AxisPlace
-from viewer.timeline.headers.header_values import HEADS, shares_basis
+from viewer.timeline.headers.header_values import shares_basis
 from viewer.timeline.headers.paint_header import COLUMN, RIGHT
+from viewer.timeline.headers.path_values import column_heads
 from viewer.timeline.paint import marks
 from viewer.timeline.paint.fonts import MEDIUM, REGULAR, STRONG, cropped, metrics
 from viewer.timeline.strip import DeviceGrid, Strip, guard
@@ -220,13 +221,13 @@ class Heads:
 
     Attributes
     ----------
-    has_gpus : bool
-        The columns of GPUs are headed.
+    columns : tuple of str
+        Over the figures of GPUs, from the left; () without a GPU.
     shares : str
         What the shares of rows below GPUs are counted over; "" where none are shown.
     """
 
-    has_gpus: bool = False
+    columns: tuple[str, ...] = ()
     shares: str = ""
 
 
@@ -240,7 +241,7 @@ def paint_corner(
     end = float(right)
     lines = 2 if heads.shares else 1
     top = rect.top() + (rect.height() - lines * _NOTE_LINE) / 2
-    for column, text in enumerate(reversed(HEADS if heads.has_gpus else ())):
+    for column, text in enumerate(reversed(heads.columns)):
         edge = right - column * COLUMN
         box = QRectF(edge - 2 * COLUMN, top, 2 * COLUMN, _NOTE_LINE)
         marks.paint_line(painter, text, box, _HEAD, theme.text_soft, is_right=True)
@@ -345,6 +346,7 @@ class RulerCorner(QWidget):
         self._painted: tuple[object, ...] = ()
         self.rows_in_view: Callable[[], Iterable[Row]] = tuple
         self.setFixedHeight(HEIGHT)
+        state.path.changed.connect(self.follow)
 
     def follow(self) -> None:
         """Paint the texts anew where they are others: they rarely are while the window moves."""
@@ -359,7 +361,8 @@ class RulerCorner(QWidget):
         study = self.state.study
         has_shares = any(row.share is not None for row in self.rows_in_view())
         basis = shares_basis(self.state.filter) if has_shares else ""
-        return Heads(study is not None and bool(study.trace.gpus), basis)
+        has_gpus = study is not None and bool(study.trace.gpus)
+        return Heads(column_heads(self.state.path.shown is not None) if has_gpus else (), basis)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""

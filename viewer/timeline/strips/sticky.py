@@ -15,7 +15,7 @@ from viewer.drawing.theme import LIGHT, Theme
 from viewer.rows import Row, RowKind
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
-from viewer.timeline.headers.header_values import figures
+from viewer.timeline.headers.header_values import figure_style
 from viewer.timeline.headers.paint_header import ARROW, HeaderStyle, paint_header
 from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.strip import guard
@@ -65,6 +65,7 @@ class StickyHeader(QWidget):
         self.setAccessibleName("Rank of the rows in view")
         state.axis.changed.connect(self.update)
         state.filter_changed.connect(self.update)
+        state.path.changed.connect(self.update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -72,7 +73,7 @@ class StickyHeader(QWidget):
             with guard("painting the header of the rank in view"):
                 row = self.placed.row
                 style = HeaderStyle(
-                    figures=figures(self._state, row),
+                    **figure_style(self._state, row),
                     foldable=True,
                     warning=bool(self.links and self.links.background_results.warning(row)),
                     note=self.links.note(row) if self.links else "",
