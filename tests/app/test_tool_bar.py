@@ -12,7 +12,7 @@ from viewer.state import ViewState
 
 NAMES = (
     "open fit back forward previous-iteration fit-iteration next-iteration overlay-idle overlay-exposed "
-    "overlay-waiting filter-none"
+    "overlay-waiting overlay-path filter-none"
 )
 
 
