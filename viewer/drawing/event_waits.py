@@ -171,9 +171,9 @@ class _Words:
         own_place = self._place(self._ref)
         if waited.last >= 0:
             last = self._event(waited.last)
-            cause = self._cause_of(waited.last) or last
+            late = self._cause_of(waited.last) or last
             about = f"arrives {format_ns(waited.arrival_ns)} after {self._place(binder)}"
-            yield WaitStep(cause, self._fill(cause), f"{self._place(last)} · {self._class(cause)}", about)
+            yield WaitStep(late, self._fill(late), f"{self._place(last)} · {self._class(late)}", about)
         elif not self._is_launch and (cause := self._cause_of(waited.binder)) is not None:
             title = f"{self._place(cause)} · {self._name(cause)}"
             yield WaitStep(cause, self._fill(cause), title, "what that waited for")

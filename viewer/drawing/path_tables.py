@@ -71,7 +71,7 @@ def path_frame(study: Study, path: CriticalPath, candidate: int = 0) -> pd.DataF
 
 def event_of_piece(frame: pd.DataFrame, position: int) -> EventRef | None:
     """Return the event that a piece of `path_frame` is, or leads to; None for none."""
-    kind, index = (int(frame[key].iat[position]) for key in ("event_kind", "event_index"))
+    kind, index = (int(frame[key].to_numpy()[position]) for key in ("event_kind", "event_index"))
     if kind < 0 or index < 0:
         return None
     return EventRef((*GPU_KINDS, Kind.API)[kind], index)

@@ -132,7 +132,8 @@ class CriticalPathPage(QWidget):
     def _show(self, position: int) -> None:
         """Bring a piece into view, and select its time."""
         state, frame = self._state, self.pieces.frame_model.frame
-        start, length, gpu = (int(frame[key].iat[position]) for key in ("start_ns", "duration_ns", "gpu"))
+        keys = ("start_ns", "duration_ns", "gpu")
+        start, length, gpu = (int(frame[key].to_numpy()[position]) for key in keys)
         state.select((start, start + length))
         reveal_gpu(state, gpu)
         show_range(state, start, start + length)
