@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.collectives.sequences import sequences_of
-from viewer.analysis.collectives.common_sets import common_sets, partitions
+from viewer.analysis.collectives.common_sets import common_sets, is_usual, partitions
 from viewer.analysis.collectives.groups import by_timing
 
 US, MS = 1_000, 1_000_000
@@ -106,3 +106,30 @@ def test_what_groups_do_together_is_a_group_of_its_own(common, expected):
         for member, rows in zip(group.members, group.sets, strict=True):
             assert set(rows.tolist()) == set(member.rows.tolist())
             assert set(rows.tolist()) <= set(sequences[member.gpu].rows.tolist())
+
+
+@pytest.mark.parametrize(("own", "is_one"), [(480, True), (420, True), (419, False), (481, False)])
+def test_a_set_is_usual_that_takes_as_long_as_the_others(own, is_one):
+    # From the last start to the end: 420, 450 and 480 µs, and its own.
+    times = [((0, 10), 430), ((1000, 1020), 1470), ((2000, 2010), 2490), ((3000, 3020), 3020 + own)]
+    trace, sequences = sequences_of([[(s[m] * US, e * US) for s, e in times] for m in range(2)])
+    sets = np.stack([s.rows for s in sequences])
+    assert is_usual(trace.kernels, sets, np.array([3])) == is_one
+    assert not is_usual(trace.kernels, sets[:, 3:], np.array([0]))
+
+
+def test_a_single_set_that_ends_with_that_of_another_group_by_chance_stays():
+    random = np.random.default_rng(2)
+    times = [[], [], [], []]
+    for k in range(30):
+        for pair in ((0, 2), (1, 3)):
+            begin = k * MS + int(random.integers(0, 60)) * US
+            last = begin + 30 * US
+            end = last + int(random.integers(100, 300)) * US
+            if k == 7:
+                last, end = k * MS + (90 if pair[0] else 60) * US, k * MS + 260 * US
+            for rank, start in zip(pair, (begin, last), strict=True):
+                times[rank].append((start, end + int(random.integers(0, 200))))
+    trace, sequences = sequences_of(times)
+    groups = by_timing(trace, list(sequences))
+    assert {tuple(m.gpu for m in g.members): g.sets.shape[1] for g in groups} == {(0, 2): 30, (1, 3): 30}

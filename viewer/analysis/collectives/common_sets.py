@@ -68,3 +68,21 @@ def common_sets(kernels: Events, sets: Sequence[Int64]) -> list[Int64]:
     from_outside = their_latest.max(axis=0) - their_latest.min(axis=0) > _FROM_OUTSIDE_NS
     chosen = np.flatnonzero(together & from_outside)
     return [f[a[chosen]] for f, a in zip(full, at, strict=True)]
+
+
+def is_usual(kernels: Events, sets: Int64, column: Int64) -> bool:
+    """Return whether a set of a group takes as long from its last start to its end as others of the group.
+
+    Parameters
+    ----------
+    sets : ndarray of int64, shape (members, sets)
+    column : ndarray of int64, shape (1,)
+    """
+    full = np.setdiff1d(np.flatnonzero((sets >= 0).all(axis=0)), column)
+    if not len(full):
+        return False
+    # Who waits for somebody outside transfers later than its last start: longer than ever, as it seems.
+    others, own = sets[:, full], sets[:, column]
+    lasts = kernels.end_ns[others].max(axis=0) - kernels.start_ns[others].max(axis=0)
+    last = kernels.end_ns[own].max(axis=0) - kernels.start_ns[own].max(axis=0)
+    return bool((lasts.min() <= last).all() and (last <= lasts.max()).all())

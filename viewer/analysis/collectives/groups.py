@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from viewer.analysis.collectives.collective_kinds import collective_kind
-from viewer.analysis.collectives.common_sets import common_sets, partitions
+from viewer.analysis.collectives.common_sets import common_sets, is_usual, partitions
 from viewer.analysis.collectives.pairs import KernelSequence, PairFit, PairFits, nearest_of
 from viewer.analysis.collectives.payloads import Payloads
 from viewer.analysis.collectives.sets import MISSING, sets_of, spread_of_ends
@@ -242,13 +242,17 @@ def _of_sets(members: tuple[KernelSequence, ...], sets: Int64) -> FoundGroup:
 def _with_common(trace: Trace, groups: list[FoundGroup]) -> list[FoundGroup]:
     """Return groups of one name, with what several of them do together as a group of its own.
 
-    A single such set is left out: its members waited for ranks outside the group.
+    A single such set is left out, as its members waited for ranks outside the group; unless it is like the
+    others of each group, which then ended together by chance.
     """
     result: list[FoundGroup] = []
     for partition in partitions([tuple(m.gpu for m in g.members) for g in groups]):
         parts = [groups[number] for number in partition]
         columns = common_sets(trace.kernels, [g.sets for g in parts])
-        if not len(columns[0]):
+        is_one = len(columns[0]) == 1
+        if not len(columns[0]) or (
+            is_one and all(is_usual(trace.kernels, g.sets, c) for g, c in zip(parts, columns, strict=True))
+        ):
             result += parts
             continue
         rest = [np.delete(g.sets, c, axis=1) for g, c in zip(parts, columns, strict=True)]
