@@ -8,6 +8,7 @@ from viewer.analysis.dependencies.collective_sets import collective_sets
 from viewer.analysis.dependencies.default_streams import default_stream_edges
 from viewer.analysis.dependencies.graph import DependencyGraph, Edges
 from viewer.analysis.dependencies.graph_nodes import graph_edges, graph_nodes
+from viewer.analysis.dependencies.host_edges import host_edges
 from viewer.analysis.dependencies.queues import queue_edges
 from viewer.analysis.dependencies.returns import return_edges
 from viewer.analysis.dependencies.stream_order import find_operations
@@ -31,4 +32,4 @@ def build_graph(launches: Launches, collectives: Collectives) -> DependencyGraph
     if len(queues):
         edges = Edges.joined(edges, queues)
         bound = bind(operations, trace.api, edges, is_node)
-    return DependencyGraph(operations, edges, returns, Edges.none(), set_of, sets, waits, *bound)
+    return DependencyGraph(operations, edges, returns, host_edges(launches), set_of, sets, waits, *bound)
