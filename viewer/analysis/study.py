@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from viewer.analysis.replay.changes import Change
     from viewer.analysis.replay.critical_path import CriticalPath
     from viewer.analysis.replay.inputs import Replay
+    from viewer.analysis.replay.slack import Slack
     from viewer.analysis.replay.what_if import Chosen, WhatIf
     from viewer.analysis.stalls.stalls import StallInputs, Stalls
     from viewer.analysis.time.iteration_bounds import Iterations
@@ -135,6 +136,7 @@ class Study:
         self._producers: OncePerKey[int, StallProducers] = OncePerKey()
         self._critical_paths: OncePerKey[int, tuple[CriticalPath, ...]] = OncePerKey()
         self._findings: OncePerKey[int, Findings] = OncePerKey()
+        self._slack: OncePerKey[tuple[int, int], Slack] = OncePerKey()
         self._latencies: OncePerKey[int, LaunchLatency] = OncePerKey()
         self._bounds: OncePerKey[bool, Bounds] = OncePerKey()
         if early is not None and early.rules == self.rules and early.trace.streams == trace.streams:
@@ -381,6 +383,26 @@ class Study:
     def known_overlap_tax(self) -> OverlapTax | None:
         """The overlap tax once it is computed, without waiting for it."""
         return self.__dict__.get("overlap_tax")
+
+    def slack(self, kind: Kind, index: int, candidate: int = 0) -> int | None:
+        """Return how much longer an operation or a CUDA call could last before its iteration does, ns.
+
+        `index` is that into the events of the kind. None outside the iterations by one of the `candidates`,
+        and where nothing in its iteration waits for it (docs/definitions.md, section 12).
+        """
+        from viewer.analysis.replay.slack import find_slack
+
+        iterations = self.iterations(candidate)
+        begin = int(self.trace.events[kind].start_ns[index])
+        iteration = iterations.iteration_at(begin) if iterations is not None else None
+        if iterations is None or iteration is None:
+            return None
+        found = self._slack.get(
+            (candidate, iteration), lambda: find_slack(self.replay, iterations, iteration)
+        )
+        if kind is Kind.API:
+            return found.of_call(int(self.replay.network.hosts.outer_of[index]))
+        return found.of_operation(self.replay.network.operations.number_of(kind, index))
 
     @property
     def stall_inputs(self) -> StallInputs:

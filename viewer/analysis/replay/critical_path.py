@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from viewer.analysis.replay.binding_edges import Bindings
 from viewer.analysis.replay.effects import Effects
-from viewer.analysis.replay.inputs import Replay, numbers_of
+from viewer.analysis.replay.inputs import Replay
+from viewer.analysis.replay.iteration_times import first_of, last_of
 from viewer.analysis.replay.lags import EXPLAINED_NS
 from viewer.analysis.replay.recurrence import Times
 from viewer.analysis.time.iteration_bounds import Iterations
@@ -109,37 +110,12 @@ def critical_path(
     """
     begin, end = int(edges_ns[iteration]), int(edges_ns[iteration + 1])
     walk = _Walk(replay, Bindings(replay, effects, times), begin, end)
-    last = _last_of(replay, times, iterations, iteration)
+    last = last_of(replay, iterations, times, iteration)
     if int(times.end_ns[last]) >= end or iteration + 1 == iterations.count:
         walk.back_from_end(last)
     else:
-        walk.back_from_start(_first_of(replay, times, iterations, iteration + 1))
+        walk.back_from_start(first_of(replay, iterations, times, iteration + 1))
     return walk.path(iteration)
-
-
-def _last_of(replay: Replay, times: Times, iterations: Iterations, iteration: int) -> int:
-    """Return the operation of an iteration that ends last, over all GPUs."""
-    found = []
-    for gpu in np.flatnonzero(iterations.has_own).tolist():
-        order = replay.inputs.order_of(gpu)
-        low, high = np.searchsorted(order.start_ns, iterations.starts[gpu, iteration : iteration + 2])
-        numbers = numbers_of(replay.network, order)[low:high]
-        if iteration + 1 == iterations.count:
-            numbers = numbers[order.end_ns[low:high] <= iterations.starts[gpu, -1]]
-        if len(numbers):
-            found.append(int(numbers[times.end_ns[numbers].argmax()]))
-    return max(found, key=lambda number: int(times.end_ns[number]))
-
-
-def _first_of(replay: Replay, times: Times, iterations: Iterations, iteration: int) -> int:
-    """Return the operation that begins an iteration, over all GPUs."""
-    found = []
-    for gpu in np.flatnonzero(iterations.has_own).tolist():
-        order = replay.inputs.order_of(gpu)
-        start = iterations.starts[gpu, iteration]
-        low, high = (np.searchsorted(order.start_ns, start, side=side) for side in ("left", "right"))
-        found.extend(numbers_of(replay.network, order)[low:high].tolist())
-    return int(min(found, key=lambda number: int(times.start_ns[number])))
 
 
 class _Walk:

@@ -99,7 +99,7 @@ def _close(replay: Replay, effects: Effects, gpu: int, holes: Intervals) -> Effe
     if not len(holes) or not len(order) or not len(network.hosts):
         return effects
     after = np.searchsorted(order.start_ns, holes.end_ns, side="left")
-    numbers = numbers_of(network, order)[np.minimum(after, len(order) - 1)]
+    numbers = numbers_of(network, order, slice(0, len(order)))[np.minimum(after, len(order) - 1)]
     call = network.operations.call[numbers]
     known = (after < len(order)) & (call >= 0)
     thread = network.hosts.thread[network.hosts.outer_of[call]]

@@ -18,6 +18,7 @@ from viewer.analysis.replay.network import Network
 from viewer.analysis.replay.recurrence import Times, replayed
 from viewer.analysis.time.time_breakdown import TimeBreakdown
 from viewer.trace import Trace
+from viewer.trace.events import Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,6 @@ def make_replay(inputs: ReplayInputs) -> Replay:
     return Replay(inputs, network, times, error)
 
 
-def numbers_of(network: Network, order: GpuOrder) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the numbers of a GPU's operations in `Operations`, in the order of `GpuOrder`."""
-    return network.operations.first[order.kind] + order.index
+def numbers_of(network: Network, order: GpuOrder, rows: slice) -> Int64:
+    """Return the numbers in `Operations` of some of a GPU's operations, in the order of `GpuOrder`."""
+    return np.asarray(network.operations.first[order.kind[rows]] + order.index[rows])

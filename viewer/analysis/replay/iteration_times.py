@@ -1,6 +1,8 @@
-"""When the iterations of a replay begin and end."""
+"""Where the iterations of a replay begin and end: the operations that do it, and their times."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
@@ -16,15 +18,47 @@ def edges_of(replay: Replay, iterations: Iterations, times: Times) -> Int64:
     On each GPU an iteration begins with the operation that it began with in the recording; the last one ends
     with the latest of the operations that it held.
     """
-    begins, ends = [], []
+    begins = [
+        int(times.start_ns[first_of(replay, iterations, times, iteration)])
+        for iteration in range(iterations.count)
+    ]
+    return np.array([*begins, times.end_ns[last_ones(replay, iterations)].max()], np.int64)
+
+
+def first_of(replay: Replay, iterations: Iterations, times: Times, iteration: int) -> int:
+    """Return the operation that begins an iteration in a replay, the first over all GPUs."""
+    found: list[int] = []
     for gpu in np.flatnonzero(iterations.has_own).tolist():
         order = replay.inputs.order_of(gpu)
-        numbers = numbers_of(replay.network, order)
-        starts = iterations.starts[gpu]
-        first = np.searchsorted(order.start_ns, starts[:-1], side="left")
-        last = np.searchsorted(order.start_ns, starts[:-1], side="right")
+        start = iterations.starts[gpu, iteration]
         # Where several operations begin together the boundary is the first of them.
-        begins.append([int(times.start_ns[numbers[a:b]].min()) for a, b in zip(first, last, strict=True)])
-        inside = (order.start_ns >= starts[-2]) & (order.end_ns <= starts[-1])
-        ends.append(int(times.end_ns[numbers[inside]].max()))
-    return np.append(np.array(begins, np.int64).min(axis=0), max(ends))
+        rows = slice(*(int(np.searchsorted(order.start_ns, start, side=side)) for side in _SIDES))
+        found += numbers_of(replay.network, order, rows).tolist()
+    return int(min(found, key=lambda number: int(times.start_ns[number])))
+
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+def last_of(replay: Replay, iterations: Iterations, times: Times, iteration: int) -> int:
+    """Return the operation of an iteration that ends last in a replay, over all GPUs."""
+    if iteration + 1 == iterations.count:
+        found = last_ones(replay, iterations)
+    else:
+        found = []
+        for gpu in np.flatnonzero(iterations.has_own).tolist():
+            order = replay.inputs.order_of(gpu)
+            edges = iterations.starts[gpu, iteration : iteration + 2]
+            rows = slice(*np.searchsorted(order.start_ns, edges).tolist())
+            found += numbers_of(replay.network, order, rows).tolist()
+    return found[int(times.end_ns[found].argmax())]
+
+
+def last_ones(replay: Replay, iterations: Iterations) -> list[int]:
+    """Return the operations of the last iteration on all GPUs: it ends with the latest of them."""
+    found: list[int] = []
+    for gpu in np.flatnonzero(iterations.has_own).tolist():
+        order, (begin, end) = replay.inputs.order_of(gpu), iterations.starts[gpu, -2:]
+        numbers = numbers_of(replay.network, order, slice(0, len(order)))
+        found += numbers[(order.start_ns >= begin) & (order.end_ns <= end)].tolist()
+    return found
