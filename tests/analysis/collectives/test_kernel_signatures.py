@@ -111,7 +111,7 @@ def test_kernels_that_only_wait_pay_nothing():
 def test_places_with_few_kernels_answer_together_but_each_by_itself():
     """Four of each size run beside; most of the short ones alone, and two of the long: no price."""
     maker, random, start = TraceMaker(), np.random.default_rng(11), 0
-    for size, alone, beside in ((100, 12, 4), (130, 2, 4), (115, 7, 4)):
+    for size, alone, beside in ((100, 60, 4), (120, 2, 4), (125, 2, 4), (130, 2, 4)):
         for k in range(alone + beside):
             start += 1_000 * US
             small(maker, start, size)
