@@ -131,6 +131,9 @@ def _report(
     waits: Annotated[
         bool, typer.Option("--waits", help="With --json: list what each wait of a stream waited for.")
     ] = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="With --json: list the pieces of the critical paths.")
+    ] = False,
     force: ForceOption = False,
     rules: RulesOption = RuleTable.OWN,
 ) -> int:
@@ -142,6 +145,8 @@ def _report(
         raise typer.BadParameter("--html and --json cannot both be given")
     if waits and not as_json:
         raise typer.BadParameter("--waits needs --json")
+    if pieces and not as_json:
+        raise typer.BadParameter("--pieces needs --json")
     from viewer.cli.qt import refuse_drawing
     from viewer.cli.report_command import print_report, write_html
 
@@ -154,7 +159,7 @@ def _report(
         write_html(open_study(trace, rules), range_, iteration, page)
         print_path(page)
         return 0
-    print_report(open_study(trace, rules), range_, iteration, as_json, waits)
+    print_report(open_study(trace, rules), range_, iteration, as_json, waits=waits, pieces=pieces)
     return 0
 
 

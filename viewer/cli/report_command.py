@@ -17,7 +17,7 @@ from viewer.cli.report_tables import report_tables
 
 
 def print_report(
-    study: Study, range_text: str | None, iteration: int | None, as_json: bool, waits: bool
+    study: Study, range_text: str | None, iteration: int | None, as_json: bool, *, waits: bool, pieces: bool
 ) -> None:
     """Print the facts and numbers of a trace.
 
@@ -29,7 +29,7 @@ def print_report(
     window, iteration = chosen_window(study, range_text, iteration)
     try:
         facts = (
-            report(study, window, iteration, waits=waits)
+            report(study, window, iteration, waits=waits, pieces=pieces)
             if as_json
             else trace_facts(study, window, iteration)
         )

@@ -19,6 +19,7 @@ from viewer.analysis.summary.summary import Summary
 from viewer.analysis.time.scope import Scope
 from viewer.analysis.time.time_breakdown import CATEGORIES
 from viewer.cli.console_tables import ConsoleColumn, FittedTable
+from viewer.cli.critical_path_tables import critical_path_tables
 from viewer.cli.finding_lines import finding_lines
 from viewer.drawing.format import format_count, format_ns, format_share
 from viewer.drawing.spec_table import Cell, SpecTable
@@ -73,6 +74,7 @@ def report_tables(
         )
         yield _classes(facts["gpus"])
     yield from _iterations(facts, study.bounds)
+    yield from critical_path_tables(study, scope)
     if measured is not None:
         yield from _summary_tables(study, measured)
         yield from _stalls(study, scope)

@@ -9,6 +9,7 @@ import numpy as np
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.recording.diagnostic import Diagnostic
 from viewer.analysis.summary.report_collectives import collective_facts, exposed_facts
+from viewer.analysis.summary.report_critical_path import critical_path_facts
 from viewer.analysis.summary.report_dependencies import edge_facts, wait_facts
 from viewer.analysis.summary.report_doubts import unreliable
 from viewer.analysis.summary.report_findings import finding_facts
@@ -53,6 +54,7 @@ def report(
     iteration: int | None = None,
     *,
     waits: bool = False,
+    pieces: bool = False,
 ) -> dict[str, Any]:
     """Return everything that `lightbox report --json` prints.
 
@@ -65,12 +67,15 @@ def report(
         `summary` and `kernels` over the steady state, as `scope` says.
     waits : bool
         Whether to list every wait of a stream for an event.
+    pieces : bool
+        Whether to list the pieces of each critical path.
 
     Returns
     -------
     dict
         `trace_facts`, the findings, and what is counted over the same time: `scope`, `summary`, `kernels`,
-        `tables`, `stalls`, `stall_reasons`, `overlap_reasons` and `unreliable`. Keys are only ever added.
+        `tables`, `stalls`, `stall_reasons`, `overlap_reasons`, `critical_path` and `unreliable`. Keys are
+        only ever added.
 
     Raises
     ------
@@ -92,6 +97,7 @@ def report(
         "overlap_reasons": overlap_facts(study, measured),
         **overlap_tax_facts(study, scope),
         "unreliable": unreliable(study, measured),
+        **critical_path_facts(study, scope, pieces=pieces),
         **edge_facts(study),
         **(wait_facts(study, asked) if waits else {}),
     }
