@@ -14,7 +14,7 @@ def finding_lines(findings: Findings) -> Iterator[Text]:
     """Yield the heading, what the recording cannot tell, and three lines a finding."""
     yield Text("\nWhat to mend first", style="bold")
     yield Text(findings.heading)
-    yield from (Text(f"Cannot tell: {text}", style="yellow") for text in findings.missing)
+    yield from (Text(f"! {text}", style="yellow") for text in findings.doubts)
     for number, finding in enumerate(findings, 1):
         yield _line(number, finding)
         yield Text(f"     {finding.evidence}", style="dim")

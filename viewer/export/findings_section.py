@@ -7,13 +7,13 @@ from viewer.drawing.format import format_share
 from viewer.export import html
 
 
-def findings_section(findings: Findings, missing: list[str]) -> str:
+def findings_section(findings: Findings, doubts: list[str]) -> str:
     """Return the section.
 
     Parameters
     ----------
-    missing : list of str
-        `Findings.missing`, without names of people and machines.
+    doubts : list of str
+        `Findings.doubts`, without names of people and machines.
     """
     most = max((finding.share for finding in findings), default=1.0)
     rows = "".join(_row(number, finding, most) for number, finding in enumerate(findings, 1))
@@ -22,7 +22,7 @@ def findings_section(findings: Findings, missing: list[str]) -> str:
         "What to mend first",
         "findings",
         f"<p>{html.escaped(findings.heading)}</p>",
-        *(f'<p class="warning diagnostic">{html.escaped(text)}</p>' for text in missing),
+        *(f'<p class="warning diagnostic">{html.escaped(text)}</p>' for text in doubts),
         table,
         *(f'<p class="soft">{html.escaped(text)}</p>' for text in findings.other_limits),
     )

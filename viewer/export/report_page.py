@@ -124,7 +124,7 @@ def html_report(facts: ReportFacts) -> str:
     sections = [
         section
         for section in (
-            findings_section(facts.findings, [without_people(text) for text in facts.findings.missing]),
+            findings_section(facts.findings, [without_people(text) for text in facts.findings.doubts]),
             _attention(facts),
             _time(facts),
             _pictures(facts),

@@ -10,6 +10,7 @@ import pandas as pd
 from viewer.analysis.core.units import duration_text
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
 from viewer.analysis.findings.proposal import Proposal
+from viewer.analysis.replay.changes import RemoveCopies
 from viewer.trace import GPU_KINDS, Kind
 
 
@@ -49,5 +50,7 @@ def _proposal(inputs: FindingInputs, rows: pd.DataFrame, kind: str, *, pageable:
         if pageable
         else "Copy on a stream of its own, beside kernels, before the data are needed",
         np.asarray(per_unit.max(axis=0)),
+        # Only of these does a replay know what else they hold up.
+        (RemoveCopies(kind),) if front else (),
         spans,
     )

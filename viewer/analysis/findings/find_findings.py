@@ -6,10 +6,11 @@ See docs/definitions.md, section 14.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewer.analysis.findings.copy_findings import copy_proposals
-from viewer.analysis.findings.finding import LEAST_SHARE, MOST, Findings
+from viewer.analysis.findings.finding import MOST, Findings
 from viewer.analysis.findings.finding_inputs import FindingInputs
 from viewer.analysis.findings.host_findings import host_proposals
 from viewer.analysis.findings.missing import missing
@@ -33,13 +34,7 @@ def find_findings(study: Study, candidate: int = 0) -> Findings:
     inputs = FindingInputs(study, candidate)
     if not study.trace.gpus:
         return Findings((), None, None, missing=missing(inputs))
-    least = LEAST_SHARE * inputs.length_ns
+    least = inputs.least_ns
     proposals = [p for kind in KINDS for p in kind(inputs) if p.time_ns >= least]
-    items, together = ranked(inputs, proposals)
-    return Findings(
-        items[:MOST],
-        inputs.length_ns if inputs.used else None,
-        together if inputs.used else None,
-        len(items[MOST:]),
-        missing=missing(inputs),
-    )
+    found = ranked(inputs, proposals)
+    return replace(found, items=found.items[:MOST], more=len(found.items[MOST:]), missing=missing(inputs))

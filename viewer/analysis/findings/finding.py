@@ -11,6 +11,7 @@ from typing import Literal
 
 from viewer.analysis.core.location import Location
 from viewer.analysis.core.units import duration_text, share_text
+from viewer.analysis.replay.changes import Change
 
 WinGrade = Literal["replayed", "ceiling", "measured"]
 LEAST_SHARE = 0.005
@@ -49,6 +50,8 @@ class Finding:
         What shows it, and what usually helps.
     share : float
         `win_ns`, or `time_ns` where that is not known, of the iteration or of the recording.
+    changes : tuple of Change
+        The changes whose replay wins that; () where no replay can tell.
     """
 
     id: str
@@ -63,6 +66,7 @@ class Finding:
     evidence: str
     next_step: str
     share: float
+    changes: tuple[Change, ...] = ()
 
     @property
     def win_text(self) -> str:
@@ -87,6 +91,8 @@ class Findings:
         How many findings are left out, because there are `MOST`.
     other_limits : tuple of str
         What the rest of the iteration goes to that is no fault by itself, a sentence each.
+    why_ceilings : str
+        Why no win is replayed, a sentence, "" where they can be.
     missing : tuple of str
         What the recording lacks, or has wrong, so that there may be more to find; a sentence each.
     """
@@ -95,6 +101,7 @@ class Findings:
     recorded_ns: int | None
     together_ns: int | None
     more: int = 0
+    why_ceilings: str = ""
     other_limits: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -103,6 +110,12 @@ class Findings:
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.items)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is missing, and why wins are ceilings: what a reader has to know beside the heading."""
+        shown = (self.why_ceilings,) if self.why_ceilings and self.items else ()
+        return (*self.missing, *shown)
 
     @property
     def verdict(self) -> Literal["findings", "nothing", "unknown"]:

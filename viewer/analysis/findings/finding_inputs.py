@@ -12,8 +12,9 @@ from viewer.analysis.collectives.rank_comparison import compare_ranks
 from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.core.location import Location
 from viewer.analysis.core.prefix_sums import coded
+from viewer.analysis.findings.finding import LEAST_SHARE
 from viewer.analysis.late_ranks.late_ranks import LateRanks, late_ranks
-from viewer.analysis.late_ranks.late_verdicts import names
+from viewer.analysis.late_ranks.late_verdicts import Verdict, names
 from viewer.analysis.stalls.causes import LAUNCH_BOUND
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.trace import GPU_KINDS, Kind, Trace
@@ -67,6 +68,11 @@ class FindingInputs:
             return max(self.trace.window_ns[1] - self.trace.window_ns[0], 1)
         return max(self.iterations.median_of(self.used), 1)
 
+    @property
+    def least_ns(self) -> float:
+        """What is less than this of a unit is not worth a finding, ns."""
+        return LEAST_SHARE * self.length_ns
+
     @cached_property
     def late_ranks(self) -> LateRanks:
         """Who makes the others wait, and who computes longer, over the used iterations."""
@@ -81,10 +87,18 @@ class FindingInputs:
 
     @cached_property
     def late_hosts(self) -> tuple[int, ...]:
-        """The GPUs whose hosts are late again and again."""
+        """The GPUs whose hosts are late again and again, by enough to be worth a finding."""
         if not self.used or len(self.trace.gpus) < 2:
             return ()
-        return tuple(gpu for v in self.late_ranks.verdicts if v.kind == "host" for gpu in v.gpus)
+        late = [v for v in self.late_ranks.verdicts if v.kind == "host"]
+        return tuple(gpu for v in late for gpu in v.gpus if self.lateness_ns(v) >= self.least_ns)
+
+    def lateness_ns(self, verdict: Verdict) -> int:
+        """Return how much later an iteration is for late hosts, ns.
+
+        The cost of a verdict is what all the others wait together, of which each waits its part.
+        """
+        return (verdict.cost_ns or 0) // max(len(self.trace.gpus) - len(verdict.gpus), 1)
 
     @cached_property
     def spoiled(self) -> frozenset[int]:

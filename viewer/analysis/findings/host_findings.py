@@ -11,6 +11,7 @@ from viewer.analysis.core.units import duration_text
 from viewer.analysis.findings.finding_inputs import FindingInputs
 from viewer.analysis.findings.idle_groups import POLLING, IdleGroup, idle_groups
 from viewer.analysis.findings.proposal import Proposal
+from viewer.analysis.replay.changes import Change, CloseHole, CloseRange, FreeLaunches, RemoveCall
 from viewer.analysis.stalls.causes import (
     BY_PROFILER,
     HOST_CODE,
@@ -27,6 +28,9 @@ from viewer.trace import Kind
 _LOADS = re.compile(r"(?i)data|load|fetch|batch")
 _ALLOCATES = re.compile(r"(?:cuda|cu)(?:Malloc|Free|Mem(?:Alloc|Free|Create|Map|Unmap|Release|Host\w*))\w*")
 _LOADS_CODE = re.compile(r"cu(?:Module|Library)\w*|cudaFuncGetAttributes\w*|\w*(?:LoadData|GetFunction)\w*")
+
+_MOST_HOLES = 512
+"""How many stalls are closed one by one at most."""
 
 _ID = {
     WAITING: "host-waits",
@@ -76,8 +80,30 @@ def host_proposals(inputs: FindingInputs) -> Iterator[Proposal]:
             _evidence(inputs, group),
             _next(group),
             group.ceiling_ns,
+            _changes(group),
             group.spans,
         )
+
+
+def _changes(group: IdleGroup) -> tuple[Change, ...]:
+    """Return what has to change so that the GPUs do not stand still."""
+    if group.cause == ON_GPU_SIDE:
+        return ()
+    if group.cause in (SLOW_CALL, SYNCHRONISE):
+        return (RemoveCall(group.call),) if group.call else ()
+    closed = _closed(group)
+    if group.cause == POLLING:
+        return (*closed, RemoveCall(group.call))
+    return (*closed, FreeLaunches()) if group.cause == LAUNCH_BOUND else closed
+
+
+def _closed(group: IdleGroup) -> tuple[Change, ...]:
+    """Return what closes the stalls: their range if it says where to mend, else each of the longest ones."""
+    if group.has_own_range:
+        return (CloseRange(group.range),)
+    stalls = group.stalls.nlargest(_MOST_HOLES, "duration_ns")
+    columns = (stalls[name].to_numpy().tolist() for name in ("gpu", "start_ns", "end_ns"))
+    return tuple(CloseHole(*hole) for hole in zip(*columns, strict=True))
 
 
 def _title(inputs: FindingInputs, group: IdleGroup) -> str:

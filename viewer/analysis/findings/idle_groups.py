@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.core.nvtx_texts import PHASES, in_phase
 from viewer.analysis.core.prefix_sums import coded
-from viewer.analysis.findings.finding import LEAST_SHARE
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
 from viewer.analysis.launches.blocking_calls import is_query, plain_call
 from viewer.analysis.stalls.causes import LAUNCH_BOUND, SLOW_CALL, SYNCHRONISE
@@ -36,6 +36,8 @@ class IdleGroup:
         The text of the NVTX range, "" for none, or `SEVERAL`.
     call : str
         The CUDA call, "" for none.
+    has_own_range : bool
+        Whether the range says where to mend: it is one, and no phase of the iteration.
     stalls : DataFrame
         Rows of `FindingInputs.idle_stalls`.
     spans : dict of int to Intervals
@@ -47,6 +49,7 @@ class IdleGroup:
     cause: str
     range: str
     call: str
+    has_own_range: bool
     stalls: pd.DataFrame
     spans: dict[int, Intervals]
     per_unit_ns: Int64
@@ -80,7 +83,7 @@ def idle_groups(inputs: FindingInputs) -> Iterator[IdleGroup]:
     table = table[~table["gpu"].isin(inputs.late_hosts)]
     cause, call = table["cause"].astype(str), _calls(inputs, table)
     cause = cause.mask((cause == SYNCHRONISE) & call.map(is_query).astype(bool), POLLING)
-    least = LEAST_SHARE * inputs.length_ns
+    least = inputs.least_ns
     for of_cause, rows in table.groupby(cause, observed=True):
         small = []
         for (text, name), alike in rows.groupby([rows["range"], call[rows.index]], observed=True):
@@ -110,4 +113,10 @@ def _calls(inputs: FindingInputs, table: pd.DataFrame) -> pd.Series:
 
 def _group(inputs: FindingInputs, cause: str, text: str, call: str, stalls: pd.DataFrame) -> IdleGroup:
     spans = spans_of(stalls)
-    return IdleGroup(cause, text, call, stalls, spans, inputs.per_unit(spans))
+    is_own = text not in ("", SEVERAL) and not _in_phase(inputs, stalls)
+    return IdleGroup(cause, text, call, is_own, stalls, spans, inputs.per_unit(spans))
+
+
+def _in_phase(inputs: FindingInputs, stalls: pd.DataFrame) -> bool:
+    ids = np.unique(inputs.trace.nvtx.name_id[stalls["inside"].to_numpy()])
+    return any(in_phase(inputs.trace.names, ids, phase).any() for phase in PHASES)

@@ -8,6 +8,7 @@ import numpy as np
 
 from viewer.analysis.core.intervals import EMPTY, Intervals
 from viewer.analysis.core.location import Location
+from viewer.analysis.replay.changes import Change
 from viewer.trace.events import Int64
 
 
@@ -19,10 +20,12 @@ class Proposal:
     ----------
     id, title, what, gpus, location, evidence, next_step
         As in `Finding`.
-    spans : mapping of int to Intervals
-        By GPU when it happens: the milliseconds that no other finding may win again.
     ceiling_ns : ndarray of int64, shape (units,)
         What mending it wins at most, in each iteration, or in the whole recording where there are none.
+    changes : tuple of Change
+        What mending it changes, to be replayed; () where no replay can tell.
+    spans : mapping of int to Intervals
+        By GPU when it happens: the milliseconds that no other finding may win again.
     """
 
     id: str
@@ -33,6 +36,7 @@ class Proposal:
     evidence: str
     next_step: str
     ceiling_ns: Int64
+    changes: tuple[Change, ...] = ()
     spans: dict[int, Intervals] = field(default_factory=dict)
 
     @property

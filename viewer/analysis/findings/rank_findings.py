@@ -11,6 +11,7 @@ from viewer.analysis.core.units import share_text
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
 from viewer.analysis.findings.proposal import Proposal
 from viewer.analysis.late_ranks.late_verdicts import Verdict, names
+from viewer.analysis.replay.changes import Change, CloseIdle, FlattenRanks
 from viewer.trace.events import Int64
 
 
@@ -61,7 +62,8 @@ def _longer(inputs: FindingInputs, verdict: Verdict) -> Proposal:
         _iteration(inputs, slowest),
         evidence,
         advice,
-        np.full(inputs.windows[0].shape[1], excess, np.int64),
+        _each_unit(inputs, excess),
+        (FlattenRanks(),),
     )
 
 
@@ -72,9 +74,6 @@ def _excess_of(inputs: FindingInputs, gpu: int) -> int:
 def _late(inputs: FindingInputs, verdict: Verdict) -> Proposal:
     gpus, stalls = verdict.gpus, inputs.idle_stalls
     of_them = stalls[stalls["gpu"].isin(gpus)]
-    others = len(inputs.trace.gpus) - len(gpus)
-    # The cost is what all the others wait together; the iteration is longer by what one of them does.
-    each = (verdict.cost_ns or 0) // max(others, 1)
     is_one = len(gpus) == 1
     return Proposal(
         "host-late",
@@ -86,9 +85,16 @@ def _late(inputs: FindingInputs, verdict: Verdict) -> Proposal:
         inputs.longest(of_them) if len(of_them) else _iteration(inputs, gpus[0]),
         _arrival(inputs, gpus[0]),
         "Look at what else runs on that host: data loading, logging, its cores, its disks",
-        _each_unit(inputs, each),
+        _each_unit(inputs, inputs.lateness_ns(verdict)),
+        _closed(inputs, gpus),
         spans_of(of_them),
     )
+
+
+def _closed(inputs: FindingInputs, gpus: tuple[int, ...]) -> tuple[Change, ...]:
+    """Return the changes that close the holes of some hosts; () where a rank is not known."""
+    ranks = [inputs.trace.processes[inputs.trace.gpus[gpu].process].rank for gpu in gpus]
+    return tuple(CloseIdle(rank) for rank in ranks) if None not in ranks else ()
 
 
 def _arrival(inputs: FindingInputs, gpu: int) -> str:

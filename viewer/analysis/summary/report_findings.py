@@ -23,7 +23,7 @@ def finding_facts(study: Study) -> dict[str, Any]:
             "together_ns": findings.together_ns,
             "more": findings.more,
             "other_limits": list(findings.other_limits),
-            "cannot_tell": list(findings.missing),
+            "cannot_tell": list(findings.doubts),
         },
     }
 
