@@ -347,8 +347,8 @@ def test_collectives_of_a_range_are_clipped_to_it(demo_study):
         # Everybody causes as much: nobody stands out, however much it is.
         ([0.02] * 10, 0.02, False),
         ([0.02] * 10, 0.0, True),
-        ([0.0029] * 10, 0.0, False),
-        ([0.0031] * 10, 0.0, True),
+        ([0.0049] * 10, 0.0, False),
+        ([0.0051] * 10, 0.0, True),
         # Most of it in two iterations, and again and again in four of ten.
         ([0.05, 0.05] + [0.0] * 8, 0.0, False),
         ([0.05, 0.05, 0.05, 0.05] + [0.0] * 6, 0.0, True),

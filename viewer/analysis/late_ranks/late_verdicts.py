@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VerdictKind = Literal["ranks", "stage", "host", "unsure"]
 
-MIN_COST = 0.003
+MIN_COST = 0.005
 """Who makes others wait for less than this share of the time of all GPUs is not named."""
 MIN_EACH = 0.001
 """It causes at least this share in three of four iterations."""
