@@ -20,6 +20,8 @@ from viewer.analysis.dependencies.operation_words import Speller
 from viewer.analysis.dependencies.pieces import Pieces
 from viewer.analysis.dependencies.stall_reasons import StallReasons
 from viewer.analysis.launches.attribution import Indices
+from viewer.analysis.stalls.causes import SHARES, host_shares
+from viewer.analysis.stalls.stall_details import SHARE_TEXT
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 
@@ -49,7 +51,8 @@ _BY_EDGE = {
     int(EdgeKind.STREAM): HELD_NEXT.index(STREAM),
     int(EdgeKind.QUEUE): HELD_NEXT.index(LAUNCH_ORDER),
 }
-_KEYS = ["name", "stream", "held_next", "next", "by", "held_start", "after"]
+_KEYS = ["name", "stream", "held_next", "next", "by"]
+_START = ["held_start", "after"]
 OVERLAP_COLUMNS = (
     "text", "exposed_ns", "per_iteration_ns", "share", "count", "gpus", "starts_after", "name", "stream",
     "held_next", "next", "by", "held_start", "after", "gpu", "kernel", "start_ns", "end_ns",
@@ -77,8 +80,9 @@ def overlap_reasons(
         `OVERLAP_COLUMNS`: `exposed_ns` sums to the exposed communication within; `per_iteration_ns` is its
         mean over iterations and GPUs, -1 where there are none; `share` is of all exposed communication;
         `name` the collective and `stream` its number; `held_next` one of `HELD_NEXT`, `next` the class of the
-        next compute kernel, `by` the other operation; `held_start` and `after` what held the collective's
-        own start; `gpu`, `kernel` (into ``trace.kernels``), `start_ns`, `end_ns` the longest stretch.
+        next compute kernel, `by` the other operation, or what the host did; `held_start` and `after` what
+        held the collective's own start, in most of the time; `gpu`, `kernel` (into ``trace.kernels``),
+        `start_ns`, `end_ns` the longest stretch.
     """
     found = [_of_gpu(reasons, gpu, time) for gpu, time in enumerate(within)]
     each = pd.concat([f for f in found if len(f)]) if any(map(len, found)) else pd.DataFrame()
@@ -86,12 +90,17 @@ def overlap_reasons(
         return pd.DataFrame(columns=list(OVERLAP_COLUMNS))
     # By length, so that the first of each group is its longest one.
     each = each.sort_values("longest_ns", ascending=False, kind="stable")
-    grouped = each.groupby(_KEYS, sort=False, dropna=False)
+    grouped = each.groupby(_KEYS, sort=False)
     lines = grouped.agg(
         exposed_ns=("exposed_ns", "sum"), count=("exposed_ns", "size"), gpus=("gpu", "nunique"),
         gpu=("gpu", "first"), kernel=("kernel", "first"), start_ns=("start_ns", "first"),
         end_ns=("end_ns", "first"),
     ).reset_index()  # fmt: skip
+    # How they started differs within a line: of a run of collectives the first follows compute, the others
+    # follow one another. The one with most time is named.
+    starts = each.groupby(_KEYS + _START, sort=False)["exposed_ns"].sum().reset_index(name="started_ns")
+    starts = starts.sort_values("started_ns", ascending=False, kind="stable").drop_duplicates(_KEYS)
+    lines = lines.merge(starts, on=_KEYS, how="left", validate="one_to_one")
     runs = (iterations or 0) * len(within)
     lines["per_iteration_ns"] = lines["exposed_ns"] // runs if runs else -1
     lines["share"] = lines["exposed_ns"] / int(lines["exposed_ns"].sum())
@@ -128,10 +137,23 @@ def _of_gpu(reasons: StallReasons, gpu: int, within: Intervals) -> pd.DataFrame:
     longest[own[by_length]] = by_length
     there = np.flatnonzero(longest >= 0)
     pair = longest[there]
-    return _described(reasons, rows[there], code[pair], pieces, piece[pair]).assign(
+    described = _described(reasons, rows[there], code[pair], pieces, piece[pair])
+    late = np.flatnonzero(code[pair] == HELD_NEXT.index(NOT_LAUNCHED))
+    stretch = pair[late]
+    host = _host(reasons, gpu, pieces.at(piece[stretch]), start[stretch], stop[stretch])
+    described.loc[late, "by"] = host
+    return described.assign(
         exposed_ns=total[there], gpu=gpu, start_ns=start[pair], end_ns=stop[pair],
         longest_ns=(stop - start)[pair],
     )  # fmt: skip
+
+
+def _host(reasons: StallReasons, gpu: int, pieces: Pieces, start: Int64, stop: Int64) -> list[str]:
+    """Return what the launching thread did in most of the launch-starved part of each stretch."""
+    low, high = np.maximum(pieces.start_ns, start), np.minimum(pieces.launched_ns, stop)
+    calls = reasons.graph.operations.call[pieces.following].astype(np.int64)
+    shares = host_shares(reasons.hosts, reasons.trace.gpus[gpu].process, low, high, calls)
+    return [SHARE_TEXT[SHARES[share]] for share in shares.argmax(axis=0).tolist()]
 
 
 def _held_next(
@@ -176,7 +198,7 @@ def _held_next(
 def _described(
     reasons: StallReasons, rows: Rows, code: npt.NDArray[np.int64], pieces: Pieces, piece: Indices
 ) -> pd.DataFrame:
-    """Return some collectives in words: the columns of `_KEYS`, and `kernel`."""
+    """Return some collectives in words: the columns of `_KEYS` and `_START`, and `kernel`."""
     graph, speller = reasons.graph, Speller(reasons)
     none = np.full(len(rows), -1, np.int64)
     has_next = piece >= 0
@@ -208,7 +230,7 @@ def _text(line: dict[Hashable, Any]) -> str:
         EVENT: f"{following} waits for an event recorded after {them} on stream {line['stream']}",
         STREAM: f"{following} is on {their} stream {line['stream']}",
         LAUNCH_ORDER: f"{following} was launched after {them} into one hardware queue",
-        NOT_LAUNCHED: f"{following} is not launched yet",
+        NOT_LAUNCHED: f"{following} is not launched yet (host {line['by']})",
         OTHER: f"{following} waits for {line['by']}",
         UNRESOLVED: f"what holds {following} is not known",
         NONE_FOLLOWS: "no compute kernel follows",
@@ -218,7 +240,8 @@ def _text(line: dict[Hashable, Any]) -> str:
 
 def _start_text(line: dict[Hashable, Any]) -> str:
     """Return what held the start of the collectives of a line: "an event after GEMM on stream 7"."""
-    return {
+    mostly = "mostly " if line["started_ns"] < line["exposed_ns"] else ""
+    text = {
         LAUNCHED: "the launch",
         STREAM: f"{line['after']}, before it",
         EVENT: f"an event after {line['after']}",
@@ -226,3 +249,4 @@ def _start_text(line: dict[Hashable, Any]) -> str:
         GRAPH: f"{line['after']}, same CUDA graph",
         DEFAULT_STREAM: f"{line['after']}, default stream",
     }.get(line["held_start"], "not known")
+    return f"{mostly}{text}"
