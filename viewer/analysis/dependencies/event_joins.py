@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewer.analysis.dependencies.event_calls import EventCalls, EventUse
+from viewer.analysis.dependencies.event_calls import NO_ID, EventCalls, EventUse
 from viewer.analysis.dependencies.graph import Codes, Grade, Mask, Rows
 from viewer.trace.events import AnyArray, Int64
 
@@ -27,7 +27,8 @@ def join(use: EventUse, waits: EventCalls) -> tuple[Rows, Codes]:
     grade[with_id[found >= 0]] = Grade.PROVEN
     # Without an id the handle tells, where no record was lost: every row is there, and none of the process
     # has an id. Where some have ids, what has none is known only if its handle was never recorded before.
-    without = np.flatnonzero((waits.sync_id == 0) & use.is_complete[waits.process] & (waits.call >= 0))
+    named = (waits.sync_id == 0) & (waits.event_id != NO_ID)
+    without = np.flatnonzero(named & use.is_complete[waits.process])
     found, is_sure = _by_handle(use.records, waits.take(without))
     has_ids = use.has_sync_ids[waits.process[without]]
     is_joined = (found >= 0) & ~has_ids
