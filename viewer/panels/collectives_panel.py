@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout
 
 from viewer.analysis.collectives.collective_tables import MIN_SHARE
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.dependencies.overlap_reasons import OVERLAP_COLUMNS, overlap_reasons
 from viewer.analysis.study import Study
 from viewer.drawing.format import format_count, format_instant, format_ns, format_share
 from viewer.panels.frame_table import FrameTable, TableColumn
@@ -26,6 +27,7 @@ _NONE = (
     "No collectives run on more than one GPU here.\n"
     "NCCL kernels of several ranks in one recording are matched, and wait time is split from transfer time."
 )
+_WHY = "why"
 _PATTERNS = {"constant": "persistent", "rotating": "varies", "seldom": "seldom", "": "–"}
 _LATE_TIP = (
     "Whether the same rank is late persistently; a dash where the waits are under 0.1 % of the time, or too "
@@ -76,6 +78,14 @@ SETS = (
     _length("duration_ns", "From first to end"),
     TableColumn("members", "Ranks"),
     _count("missing", "Missing", tip="Members whose kernel is not recorded: the waits are lower bounds"),
+)
+WHY = (
+    TableColumn("text", "What held the next compute kernel", tip="While these collectives were exposed"),
+    _length("per_iteration_ns", "Per iteration", tip="Exposed time: mean over the iterations and the GPUs"),
+    _length("exposed_ns", "Exposed", tip="In the filter, else in the iterations of Summary; over all GPUs"),
+    TableColumn("share", "Share", format_share, number=True, tip="Of all exposed communication there"),
+    TableColumn("gpus", "GPUs", str, number=True),
+    TableColumn("starts_after", "Held their start", tip="What the collectives themselves had waited for"),
 )
 NOTES = (TableColumn("note", "What is not matched, and why"),)
 
@@ -138,7 +148,7 @@ def headline(study: Study, found: Collectives) -> str:
 
 
 class CollectivesPanel(Panel):
-    """Shows ranks at the left, and groups or matched sets at the right. A click shows one in the timeline."""
+    """Shows ranks at the left; groups, sets or why they are exposed at the right. A click shows one."""
 
     title = "Collectives"
     lazy = True
@@ -146,9 +156,9 @@ class CollectivesPanel(Panel):
     def __init__(self, state: ViewState) -> None:
         super().__init__(state)
         self.found: Collectives | None = None
-        self._worker = Worker(self)
+        self._worker, self._why_worker = Worker(self), Worker(self)
         self.which = Choice()
-        self.which.setAccessibleName("Groups, or the sets of one")
+        self.which.setAccessibleName("Groups, the sets of one, or why they are exposed")
         self.which.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
         self.which.setMaximumWidth(360)
         self.line, self.notes = OneLine(), QPushButton()
@@ -167,6 +177,8 @@ class CollectivesPanel(Panel):
         layout.addLayout(head)
         layout.addWidget(split, 1)
         self.which.activated.connect(lambda _: self._show_right())
+        state.filter_changed.connect(self._follow_filter)
+        state.iterations_changed.connect(self._follow_filter)
         self.notes.clicked.connect(self._tell_notes)
         self.ranks.clicked.connect(lambda index: self._to_gpu(self.ranks.frame_model.position(index)))
         self.table.clicked.connect(lambda index: self._to_set(self.table.frame_model.position(index)))
@@ -189,6 +201,7 @@ class CollectivesPanel(Panel):
 
     def forget(self) -> None:
         self._worker.cancel()
+        self._why_worker.cancel()
         self.found = None
         self.badge_changed.emit("")
         self.show_empty(MEASURING)
@@ -211,6 +224,7 @@ class CollectivesPanel(Panel):
         self.which.clear()
         self.which.addItem(f"{len(groups)} groups", "groups")
         self.which.addItem("Every set", None)
+        self.which.addItem("Why exposed", _WHY)
         for row in groups.to_dict("records"):
             self.which.addItem(f"{row['name']}, {row['members']}", int(row["group"]))
         self._show_right()
@@ -220,14 +234,35 @@ class CollectivesPanel(Panel):
         if study is None or found is None:
             return
         which = self.which.currentData()
-        if which == "groups":
+        if which == _WHY:
+            self._ask_why(study)
+        elif which == "groups":
             self.table.set_frame(group_frame(study, found), GROUPS)
         else:
             self.table.set_frame(set_frame(study, found, which), SETS)
 
+    def _ask_why(self, study: Study) -> None:
+        """List what held the compute kernels beside which the collectives would have been hidden."""
+        state = self.state
+        scope = state.filter or study.default_scope(state.iterations)
+        self.table.set_frame(pd.DataFrame(columns=list(OVERLAP_COLUMNS)), WHY)
+        self._why_worker.start(
+            lambda _: overlap_reasons(study.stall_reasons, scope.within, len(scope.iterations) or None),
+            self._show_why,
+        )
+
+    def _show_why(self, frame: pd.DataFrame) -> None:
+        if self.which.currentData() == _WHY:
+            has_iterations = bool((frame["per_iteration_ns"] >= 0).all())
+            self.table.set_frame(frame, [c for c in WHY if has_iterations or c.key != "per_iteration_ns"])
+
+    def _follow_filter(self) -> None:
+        if self.which.currentData() == _WHY:
+            self._show_right()
+
     def _open(self, position: int) -> None:
         frame = self.table.frame_model.frame
-        if "set" in frame:
+        if "set" in frame or "starts_after" in frame:
             self._to_set(position)
         else:
             self.which.setCurrentIndex(self.which.findData(_whole(frame, "group", position)))
@@ -237,9 +272,9 @@ class CollectivesPanel(Panel):
         reveal_gpu(self.state, _whole(self.ranks.frame_model.frame, "gpu", position))
 
     def _to_set(self, position: int) -> None:
-        """Select the span of a set and the kernel of its last arrival, and show them."""
+        """Select and show the span of a set and its last arrival, or the longest stretch that was exposed."""
         frame = self.table.frame_model.frame
-        if "set" not in frame:
+        if "start_ns" not in frame:
             return
         row = frame.iloc[position]
         start, end = int(row["start_ns"]), int(row["end_ns"])
