@@ -108,6 +108,10 @@ LOCKS = (
 """From PySide6 6.10 on, x86-64 needs glibc 2.34. ARM with an older glibc has no Qt."""
 
 
+WORKERS = ("-n", "2")
+"""How many processes share the tests; a later -n among pytest's arguments replaces it."""
+
+
 class StopError(Exception):
     """What stands in the way, in one line that says what to do."""
 
@@ -265,7 +269,7 @@ def test(python: Path, arguments: list[str]) -> int:
             "import-linter": [bin_ / "lint-imports"],
             "mypy": [bin_ / "mypy"],
             "locks": [python, ROOT / "packaging" / "locks.py"],
-            "pytest": [python, "-m", "pytest", *arguments],
+            "pytest": [python, "-m", "pytest", *WORKERS, *arguments],
         }
     )
 
@@ -286,7 +290,7 @@ def test_lowest(python: Path, arguments: list[str]) -> int:
                 *(*uv, "pip", "install", "--quiet", "--python", oldest),
                 *("--no-deps", "--no-build-isolation", "--editable", ROOT),
             ],
-            "pytest": [oldest, "-m", "pytest", *arguments],
+            "pytest": [oldest, "-m", "pytest", *WORKERS, *arguments],
         }
     )
 

@@ -20,14 +20,18 @@ for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 PATIENCE_S = 10
+ASK_NSYS = ("tests/analysis/test_oracles.py", "tests/readers/test_nsys.py")
 
 hypothesis.settings.register_profile("lightbox", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("lightbox")
 
 
 def pytest_configure(config):
-    """Take the screen's scale and the desktop's theme out of the tests; use no screen where there is none."""
+    """Take screen, theme and width of the terminal out of the tests; use no screen where there is none."""
     for name in ("QT_SCALE_FACTOR", "QT_SCREEN_SCALE_FACTORS", "QT_QPA_PLATFORMTHEME", "QT_STYLE_OVERRIDE"):
+        os.environ.pop(name, None)
+    # A process that has loaded readline hands them to its children, and so to the workers of xdist.
+    for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
     if shutil.which("Xvfb"):
         # Tests run on a virtual X screen, on a Wayland desktop too.
@@ -35,6 +39,24 @@ def pytest_configure(config):
     has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if not has_screen and (config.getoption("--no-xvfb", False) or not shutil.which("Xvfb")):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker whole files, since a file's tests share what is slow to make; and one of them nsys.
+
+    Two recordings at once disturb each other.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "nsys" if file in ASK_NSYS else file
+
+    # Its own order puts many quick tests before few slow ones, and one worker then waits at the end.
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,5 +1,6 @@
 """The picture of a view: the same everywhere, true to what it shows."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -42,13 +43,17 @@ def shot(demo_path, out, **environment):
 def test_the_same_bytes_with_and_without_a_display_and_at_any_scale(
     suffix, demo_path, demo_study, tmp_path, qapp
 ):
-    bare = shot(demo_path, tmp_path / f"1{suffix}", DISPLAY=None, WAYLAND_DISPLAY=None)
-    assert shot(demo_path, tmp_path / f"2{suffix}", QT_SCALE_FACTOR="2") == bare
     scaled = {"QT_SCALE_FACTOR": "1.5", "QT_FONT_DPI": "144", "QT_HASH_SEED": "7"}
-    assert shot(demo_path, tmp_path / f"3{suffix}", **scaled) == bare
     here = first_view(demo_study, overlays=frozenset({"idle", "exposed"}))
-    assert picture_bytes(here, suffix) == bare
-    assert picture_bytes(here, suffix) == bare
+    pictures = [
+        shot(demo_path, tmp_path / f"1{suffix}", DISPLAY=None, WAYLAND_DISPLAY=None),
+        shot(demo_path, tmp_path / f"2{suffix}", QT_SCALE_FACTOR="2"),
+        shot(demo_path, tmp_path / f"3{suffix}", **scaled),
+        picture_bytes(here, suffix),
+        picture_bytes(here, suffix),
+    ]
+    # By their hashes: to say in which bytes two pictures differ takes minutes.
+    assert len({hashlib.sha256(picture).hexdigest() for picture in pictures}) == 1
 
 
 def test_a_picture_is_complete_or_not_there(demo_path, tmp_path, capsys, qapp):

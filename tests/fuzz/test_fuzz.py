@@ -1,4 +1,4 @@
-"""A short stall of the fuzzer; `python3 packaging/dev.py fuzz` runs more."""
+"""A short run of the fuzzer; `python3 packaging/dev.py fuzz` runs more."""
 
 import os
 import signal
@@ -8,12 +8,12 @@ import pytest
 from tests.fuzz import driver, trial, worker
 from tests.fuzz.__main__ import KINDS
 
-STALL = 8
+RUN = 8
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_input_is_answered_or_refused_in_a_line(kind):
-    assert driver.run(kind, range(STALL)) == {}
+    assert driver.run(kind, range(RUN)) == {}
 
 
 def test_a_death_and_a_hang_are_found(tmp_path, monkeypatch):

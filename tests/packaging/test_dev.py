@@ -132,7 +132,7 @@ def test_all_checks_run(dev, commands):
         "python",
     ]
     assert commands.ran[-2][-1] == str(ROOT / "packaging" / "locks.py")
-    assert commands.ran[-1][1:] == ["-m", "pytest", "-k", "one"]
+    assert commands.ran[-1][1:] == ["-m", "pytest", "-n", "2", "-k", "one"]
 
 
 def test_the_oldest_dependencies_get_their_own_environment(dev, commands, checkout):
@@ -141,7 +141,8 @@ def test_the_oldest_dependencies_get_their_own_environment(dev, commands, checko
     resolve, *_, test = commands.ran
     assert resolve[:5] == [str(python), "-m", "uv", "pip", "compile"]
     assert "lowest-direct" in resolve
-    assert test == [str(checkout / ".venv-lowest" / "bin" / "python"), "-m", "pytest", "-k", "one"]
+    oldest = str(checkout / ".venv-lowest" / "bin" / "python")
+    assert test == [oldest, "-m", "pytest", "-n", "2", "-k", "one"]
 
 
 @pytest.mark.parametrize(
