@@ -229,3 +229,21 @@ def test_no_title_in_the_list_of_pages_is_cut(shown, demo):
         QApplication.processEvents()
         assert sections.verticalScrollBar().isVisible()
         assert sections.viewport().width() >= sections.sizeHintForColumn(0) > 0
+
+
+def test_the_headline_names_a_slow_rank_once(shown, demo):
+    panel = shown(demo)
+    assert {"late_ranks", "slowest_rank"} <= {number.key for number in panel.summary.unusual}
+    text = panel.unusual.text()
+    assert text.casefold().count("computes longer") == 1
+    assert "late ranks" in text
+
+
+def test_the_names_of_rows_are_never_cut(shown, demo):
+    panel = shown(demo)
+    for width in (700, 1100, 1500):
+        panel.resize(width, 320)
+        for title in ("Ranks", "Time", "Copies"):
+            for sheet in page(panel, title):
+                if not sheet.spec.heads[0].title:
+                    assert sheet.columnWidth(0) >= sheet.sizeHintForColumn(0), (width, title)

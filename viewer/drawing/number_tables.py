@@ -24,6 +24,8 @@ TIME_COLUMNS = {
     "copy_only": "copy",
     "idle": "idle",
     "no_kernel": "no kernel running",
+    "overlap_tax": "paid beside comm.",
+    "overlap_tax_unknown": "price not known",
 }
 """The metrics of time that have a column of shares in the table of each GPU's time, and its title.
 

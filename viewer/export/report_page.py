@@ -168,7 +168,7 @@ def _head(facts: ReportFacts, name: str) -> Iterator[str]:
 def _attention(facts: ReportFacts) -> str:
     """Return the section on what the numbers omit, what makes them wrong, and which are unusual."""
     wrong = [*(f for f in facts.diagnostics if f.severity == "error"), *cautions(facts.diagnostics)]
-    unusual = facts.summary.unusual if facts.summary else ()
+    unusual = facts.summary.headline if facts.summary else ()
     lines = [f"<p>{html.escaped(note)}</p>" for note in facts.scope_notes]
     lines += [_diagnostic(f) for f in wrong]
     if unusual:

@@ -148,6 +148,9 @@ class SpecTableView(DenseTable):
         head, full = self.spec.heads[column], self._full[column]
         if any(row[column].bar for row in self.spec.rows):
             return min(full, _LEAST_BAR)
+        # The names of the rows, which have no title: cut, nobody knows what the numbers beside them are.
+        if not column and not head.title:
+            return full
         if not head.number:
             return min(full, _LEAST_TEXT)
         title = max(map(self.fontMetrics().horizontalAdvance, _folded(head).split("\n"))) + _TITLE_GAP

@@ -188,8 +188,8 @@ class SummaryPanel(Panel):
         self.what.setText(title if self.state.filter is None else f"Filtered to {scope.what}")
         self.over.setText(f"Over: {scope.what.split(':')[0]}")
         self.unusual.show_links(
-            "Outside the usual range: " if shown.unusual else "Nothing outside the usual range.",
-            [(number.key, _text(number)) for number in shown.unusual],
+            "Outside the usual range: " if shown.headline else "Nothing outside the usual range.",
+            [(number.key, _text(number)) for number in shown.headline],
             colour=f"#{self.theme.error & 0xFFFFFF:06x}",
         )
         self.notes.setText("   ".join(shown.notes))

@@ -90,11 +90,8 @@ class OverlapTax:
         within : sequence of Intervals, optional
             The time on each of them; by default all.
         """
-        rows = [self._beside_of(gpu) for gpu in gpus]
-        if within is not None:
-            rows = [
-                r[_starts_in(self.trace.kernels.start_ns[r], w)] for r, w in zip(rows, within, strict=True)
-            ]
+        times = [None] * len(gpus) if within is None else within
+        rows = [self._beside_of(gpu, time) for gpu, time in zip(gpus, times, strict=True)]
         beside = np.concatenate([np.empty(0, np.int32), *rows])
         code = self.signatures.place[beside]
         length = self.trace.kernels.end_ns[beside] - self.trace.kernels.start_ns[beside]
@@ -110,10 +107,16 @@ class OverlapTax:
 
     def dearest(self, gpu: int, within: Intervals) -> int | None:
         """Return the kernel of a GPU that paid most of those that start in a time; None if none paid."""
-        rows = self._beside_of(gpu)
-        rows = rows[_starts_in(self.trace.kernels.start_ns[rows], within)]
+        rows = self._beside_of(gpu, within)
         prices = self.difference.each_ns[self.signatures.place[rows]]
         return int(rows[np.argmax(prices)]) if prices.max(initial=0) > 0 else None
+
+    def longest_unknown(self, gpu: int, within: Intervals) -> int | None:
+        """Return the longest kernel of a GPU whose price is not known, of those that start in a time."""
+        rows = self._beside_of(gpu, within)
+        rows = rows[~self.difference.is_known[self.signatures.place[rows]]]
+        length = self.trace.kernels.end_ns[rows] - self.trace.kernels.start_ns[rows]
+        return int(rows[np.argmax(length)]) if len(rows) else None
 
     def of_collective(self, kernel: int) -> CollectiveTax | None:
         """Return what a communication kernel cost the compute beside it; None for other kernels.
@@ -127,9 +130,13 @@ class OverlapTax:
             return None
         return CollectiveTax(int(hidden[at]), int(tax[at]), int(unknown[at]))
 
-    def _beside_of(self, gpu: int) -> npt.NDArray[np.int32]:
+    def _beside_of(self, gpu: int, within: Intervals | None = None) -> npt.NDArray[np.int32]:
+        """Return the kernels of a GPU beside communication, of those that start in a time."""
         rows = rows_of_gpu(self.trace, Kind.KERNEL, gpu)
-        return np.asarray(rows[self.side[rows] == BESIDE])
+        rows = rows[self.side[rows] == BESIDE]
+        if within is not None:
+            rows = rows[_starts_in(self.trace.kernels.start_ns[rows], within)]
+        return np.asarray(rows)
 
     @cached_property
     def _collectives(self) -> tuple[Int64, Int64, Int64, Int64]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from viewer.analysis.collectives.overlap_tax import OverlapTax, TaxSum
+from collections.abc import Callable
+
+from viewer.analysis.collectives.overlap_tax import TaxSum
+from viewer.analysis.core.intervals import Intervals
 from viewer.analysis.core.location import Location
 from viewer.analysis.core.units import duration_text
 from viewer.analysis.summary.inputs import MetricInputs
@@ -22,7 +25,7 @@ def _tax(inputs: MetricInputs) -> Result | None:
     if not whole.beside_ns:
         return None
     sums = [_sum(inputs, gpu) for gpu in range(len(inputs.scope.within))]
-    locations = tuple(_dearest(tax, inputs, gpu) for gpu in range(len(sums)))
+    locations = _locations(inputs, tax.dearest)
     return Result(
         value=whole.tax_ns,
         per_gpu=tuple(of_gpu.tax_ns for of_gpu in sums),
@@ -40,11 +43,14 @@ def _unknown(inputs: MetricInputs) -> Result | None:
     whole = _sum(inputs)
     if not whole.unknown_ns:
         return None
+    locations = _locations(inputs, inputs.study.overlap_tax.longest_unknown)
     return Result(
         value=whole.unknown_ns,
         per_gpu=tuple(_sum(inputs, gpu).unknown_ns for gpu in range(len(inputs.scope.within))),
         share=whole.unknown_ns / max(inputs.scope.total_ns, 1),
         is_sum=True,
+        location=longest(locations),
+        locations=locations,
     )
 
 
@@ -53,12 +59,16 @@ def _sum(inputs: MetricInputs, gpu: int | None = None) -> TaxSum:
     return inputs.study.overlap_tax.sum_of(gpus, [inputs.scope.within[g] for g in gpus])
 
 
-def _dearest(tax: OverlapTax, inputs: MetricInputs, gpu: int) -> Location | None:
-    kernel = tax.dearest(gpu, inputs.scope.within[gpu])
-    if kernel is None:
-        return None
+def _locations(
+    inputs: MetricInputs, choose: Callable[[int, Intervals], int | None]
+) -> tuple[Location | None, ...]:
+    """Return the place of the kernel that is chosen on each GPU, None where there is none."""
     kernels = inputs.study.trace.kernels
-    return Location(int(kernels.start_ns[kernel]), int(kernels.end_ns[kernel]), gpu)
+    chosen = [choose(gpu, within) for gpu, within in enumerate(inputs.scope.within)]
+    return tuple(
+        Location(int(kernels.start_ns[k]), int(kernels.end_ns[k]), gpu) if k is not None else None
+        for gpu, k in enumerate(chosen)
+    )
 
 
 _TITLE = "paid by the compute beside it"

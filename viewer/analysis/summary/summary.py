@@ -77,6 +77,14 @@ class Summary:
         unusual = [number for number in self.numbers if number.is_usual is False]
         return tuple(sorted(unusual, key=lambda number: -(number.share or 0.0)))
 
+    @property
+    def headline(self) -> tuple[MetricValue, ...]:
+        """The numbers outside the usual range, without those that only repeat another one of them."""
+        verdicts = {verdict.kind for verdict in self.late_ranks.verdicts}
+        # The verdict on late ranks names who computes longer, and what it costs.
+        is_named = "ranks" in verdicts and "late_ranks" in {number.key for number in self.unusual}
+        return tuple(n for n in self.unusual if not (is_named and n.metric.key == "slowest_rank"))
+
 
 def summary(study: Study, iterations: Iterations | None = None, scope: Scope | None = None) -> Summary:
     """Return the summary.
