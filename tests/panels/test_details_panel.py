@@ -1,5 +1,6 @@
 """The Details dock: it follows the selection, and empties with it."""
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QUrl
 
@@ -165,3 +166,34 @@ def test_without_a_wait_the_facts_stand_alone(panel, state, qtbot):
     settle(panel, qtbot)
     assert state.wait.wait is None
     assert "Waited for" not in panel.page.toPlainText()
+
+
+def test_slack_and_the_critical_path_of_the_iteration_stand_there(panel, state, qtbot):
+    kernels, iterations = state.study.trace.kernels, state.iterations
+    index = int(np.searchsorted(kernels.start_ns[kernels.of(0)], iterations.start_ns(1))) + 5
+    state.select_event(EventRef(Kind.KERNEL, index))
+    settle(panel, qtbot)
+    qtbot.waitUntil(lambda: panel._path is not None)
+    number = iterations.iteration_at(int(kernels.start_ns[index]))
+    text = panel.page.toPlainText().replace("\u00a0", " ")
+    assert f"Critical path of {iterations.called(number)}" in text
+    length = int(iterations.duration_ns[number])
+    section = next(s for s in panel.details.sections if s.title.startswith("Critical path"))
+    assert sum(bar.ns for bar in section.bars) == length
+    assert sum(bar.share for bar in section.bars) == pytest.approx(1)
+    slack = state.study.slack(Kind.KERNEL, index, 0)
+    assert (("Slack", format_ns(slack)) in panel.details.sections[0].lines) == (slack is not None)
+
+
+def test_a_change_is_tried_from_its_link_and_says_what_it_wins(panel, state, qtbot):
+    call = next(i for i in range(len(state.study.trace.api)) if state.study.launches.ops_of(i))
+    state.select_event(EventRef(Kind.API, call))
+    settle(panel, qtbot)
+    qtbot.waitUntil(lambda: any(s.title == "What if" for s in panel.details.sections))
+    qtbot.waitUntil(lambda: bool(panel._saved))
+    section = next(s for s in panel.details.sections if s.title == "What if")
+    assert section.links[0].text == "This call takes no time"
+    assert section.links[0].value
+    panel.page.anchorClicked.emit(QUrl(section.links[0].key))
+    assert [str(change) for change in state.what_if.changes] == ["one call free"]
+    state.what_if.close()

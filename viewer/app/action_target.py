@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QFileDialog, QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QDockWidget, QFileDialog, QLineEdit, QMenu, QMessageBox, QWidget
 
 from viewer import __version__
 from viewer.analysis.recording.alignment import align
@@ -38,6 +38,7 @@ from viewer.state import ViewState
 from viewer.state.jobs import Worker
 from viewer.timeline.event_menu import stream_of_event, switch_stream_pins
 from viewer.timeline.timeline import Timeline
+from viewer.timeline.what_if_menu import fill_general
 from viewer.trace import Trace
 
 if TYPE_CHECKING:
@@ -223,8 +224,11 @@ class ActionTarget(QObject):
             self.show_panel(MeasurementsPanel)
 
     def deselect(self) -> None:
-        """Cancel the drag, else deselect the note, the range or the event."""
+        """Cancel the drag, else close the prediction, else deselect the note, the range or the event."""
         if self.timeline.gestures.cancel():
+            return
+        if self.state.what_if.is_open:
+            self.state.what_if.close()
             return
         if self.state.notes.chosen is not None:
             self.state.notes.choose(None)
@@ -233,6 +237,14 @@ class ActionTarget(QObject):
             self.state.select(None)
         else:
             self.state.select_event(None)
+
+    def ask_what_if(self) -> None:
+        """Offer what can be tried on the selection, the current row and the whole job."""
+        menu = QMenu(self.parent_widget)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        fill_general(menu, self.state, self.current_row())
+        canvas = self.timeline.canvas
+        menu.popup(canvas.mapToGlobal(canvas.rect().center()))
 
     def save_table(self, frame: pd.DataFrame) -> None:
         """Ask for a file and write a panel's table to it."""

@@ -33,7 +33,8 @@ from viewer.state import ViewState
 from viewer.state.link import AxisLink
 from viewer.timeline.paint.fonts import STRONG, font
 from viewer.timeline.plain_text import PlainLabel
-from viewer.timeline.timeline import Renderer, Timeline
+from viewer.timeline.strips.gl_canvas import Renderer
+from viewer.timeline.timeline import Timeline
 
 FILES = "Traces (*.nsys-rep *.qdrep *.sqlite *.db);;All files (*)"
 

@@ -32,7 +32,7 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Middle drag, Space + drag", "Move time and rows"),
     ("Ctrl + double-click", "Fit an event"),
     ("Right-click a row", "Pin, list its events, hide, expand"),
-    ("Right-click an event", "Zoom to it, all its instances, note"),
+    ("Right-click an event", "Zoom to it, all its instances, what if"),
     ("Drag a note's label", "Move it"),
     ("Double-click a note", "Rewrite it"),
     ("Drag a pinned row", "Change the order"),

@@ -49,7 +49,8 @@ from viewer.panels.find_bar import FindBar
 from viewer.panels.panel import Panel
 from viewer.state import ViewState, jobs
 from viewer.timeline.plain_text import for_title
-from viewer.timeline.timeline import Renderer, Timeline
+from viewer.timeline.strips.gl_canvas import Renderer
+from viewer.timeline.timeline import Timeline
 
 ON_CANVAS = ("keep", "zoom-selection", "filter", "fit", "fit-iteration", "deselect", "definition")
 FIRST_SIZE = (1440, 860)
@@ -151,7 +152,7 @@ class MainWindow(QMainWindow):
         self.tools.filter_box.left.connect(self.timeline.canvas.setFocus)
         for changed in (
             state.study_changed, state.loading_changed, state.selection_changed,
-            state.overlays_changed, state.iterations_changed, state.filter_changed,
+            state.overlays_changed, state.iterations_changed, state.filter_changed, state.what_if.changed,
             state.axis.changed, state.rows.changed, state.measurements.changed,
             state.notes.changed, state.notes.chosen_changed, state.bookmarks.changed,
         ):  # fmt: skip

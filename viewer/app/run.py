@@ -17,7 +17,7 @@ from viewer.app.main_window import MainWindow
 from viewer.app.settings import Settings
 from viewer.app.shutdown import Ending
 from viewer.app.theme_manager import ThemeManager
-from viewer.timeline.timeline import Renderer
+from viewer.timeline.strips.gl_canvas import Renderer
 
 _SWITCH_S = 0.00005
 

@@ -7,9 +7,9 @@ from html import escape
 from PySide6.QtCore import QRect, Qt, QUrl
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QTextDocument
 
-from viewer.drawing.format import format_ns
+from viewer.drawing.format import format_ns, format_share
 from viewer.drawing.theme import Theme
-from viewer.panels.selection_details import Bar, DetailSection, SelectionDetails, Step
+from viewer.panels.selection_details import Bar, DetailSection, Link, SelectionDetails, Step
 from viewer.timeline.paint.paint_rows import stripes
 
 BAR_PX, SWATCH_PX = 14, 10
@@ -110,6 +110,7 @@ def _section(number: int, section: DetailSection, theme: Theme) -> str:
     if section.badge.text:
         above += _badge(section, theme)
     below = "".join(_step(step, theme) for step in section.steps)
+    below += "".join(_link(link, theme) for link in section.links)
     return above + _lines(section, soft) + below
 
 
@@ -131,13 +132,20 @@ def _bars(number: int, bars: tuple[Bar, ...]) -> str:
         f"<tr><td width='18' style='padding:2px 0'>"
         f"<img src='fill-{bar.fill}' style='vertical-align:middle'></td>"
         f"<td style='padding:2px 8px 2px 0'>{_wrapping(bar.text)}</td>"
-        f"<td align='right' style='padding:2px 0'>{_unbroken(format_ns(bar.ns))}</td></tr>"
+        f"<td align='right' style='padding:2px 0'>{_unbroken(format_ns(bar.ns))}</td>"
+        f"{_share_cell(bar)}</tr>"
         for bar in bars
     )
     return (
         f"<p style='margin:4px 0'><img src='bar-{number}'></p>"
         f"<table width='100%' cellspacing='0'>{rows}</table>"
     )
+
+
+def _share_cell(bar: Bar) -> str:
+    if bar.share is None:
+        return ""
+    return f"<td align='right' width='56' style='padding:2px 0'>{_unbroken(format_share(bar.share))}</td>"
 
 
 def _badge(section: DetailSection, theme: Theme) -> str:
@@ -165,6 +173,18 @@ def _step(step: Step, theme: Theme) -> str:
         f"{title}<br><span style='color:{soft}'>{_wrapping(step.about)}</span></td></tr></table>"
     )
     return box if step.is_own else f"{box}<p style='margin:0 0 0 20px; color:{soft}'>▾</p>"
+
+
+def _link(link: Link, theme: Theme) -> str:
+    return (
+        "<table width='100%' cellspacing='0' style='margin:2px 0'><tr>"
+        f"<td style='background-color:{_css(theme.control)}; border:1px solid {_css(theme.line)}; "
+        f"padding:4px 8px'><a href='{link.key}' style='color:{_css(theme.text)}; text-decoration:none'>"
+        f"{_wrapping(link.text)}</a></td>"
+        f"<td align='right' style='background-color:{_css(theme.control)}; padding:4px 8px; "
+        f"border:1px solid {_css(theme.line)}; color:{_css(theme.good)}'><b>{_unbroken(link.value)}</b></td>"
+        "</tr></table>"
+    )
 
 
 def _lines(section: DetailSection, soft: str) -> str:

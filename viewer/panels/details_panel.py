@@ -6,14 +6,24 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer, QUrl
-from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QResizeEvent
+from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout
 
 from viewer import definitions
 from viewer.analysis.kernels.name_stats import neighbour
+from viewer.analysis.replay.changes import Change
+from viewer.drawing.change_proposals import Proposal
 from viewer.drawing.theme import Theme
 from viewer.panels.details_html import show_details
 from viewer.panels.panel import Panel
+from viewer.panels.path_details import (
+    PathDetails,
+    path_details,
+    path_section,
+    savings,
+    slack_lines,
+    what_if_section,
+)
 from viewer.panels.selection_details import (
     DetailSection,
     SelectionDetails,
@@ -28,13 +38,14 @@ from viewer.state.jobs import Worker
 from viewer.state.places import go_to_event
 from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.paint.fonts import family
+from viewer.timeline.what_if_menu import proposals_for
 from viewer.trace import GPU_KINDS, Kind
 
 PAUSE_MS = 80
 """How long the selection must stay before its details are computed: a held key passes many events."""
 
 FOLLOWS = "Being computed…"
-_SCROLL_ROOM, _LEAST_BAR = 14, 60
+_SCROLL_ROOM, _LEAST_BAR = 4, 60
 EVENT, STALL, RANGE = "event", "stall", "range"
 _HINT = (
     "Click a bar in the timeline, drag over a range, or choose a stall in its dock:\n"
@@ -60,6 +71,12 @@ class DetailsPanel(Panel):
         self._fit = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._fit.timeout.connect(self._compose)
         self._composed_for = 0
+        self._path: PathDetails | None = None
+        self._path_worker, self._saving_worker = Worker(self), Worker(self)
+        self._proposals: list[Proposal] = []
+        self._saved: dict[Change, int] = {}
+        self._asked: set[Change] = set()
+        state.study_changed.connect(self._forget_savings)
         self.page.document().setDocumentMargin(8)
         self._set_font()
         self.page.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -85,6 +102,7 @@ class DetailsPanel(Panel):
         state.stall_changed.connect(partial(self._take, STALL))
         state.iterations_changed.connect(self._follow_iterations)
         state.wait.changed.connect(self._compose)
+        self.page.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.page.setOpenLinks(False)
         self.page.anchorClicked.connect(self._follow_anchor)
 
@@ -194,7 +212,11 @@ class DetailsPanel(Panel):
 
     def _show(self, details: SelectionDetails) -> None:
         self._facts = details
+        self._path_worker.cancel()
+        self._path = None
         self._compose()
+        if self._shown() == EVENT:
+            self._find_path()
 
     def _compose(self) -> None:
         """Show the facts, and after the first of them what the selection waited for, once it is known."""
@@ -208,6 +230,9 @@ class DetailsPanel(Panel):
         elif self._shown() in (EVENT, STALL) and state.wait.is_busy:
             more = (DetailSection("Waited for", (("", FOLLOWS),)),)
         first, *rest = facts.sections
+        if self._shown() == EVENT:
+            more += self._path_sections()
+            first = replace(first, lines=(*first.lines, *slack_lines(self._path)))
         self.details = replace(facts, sections=(first, *more, *rest))
         # A page that is written anew begins at its top; what is read further down stays where it is.
         bar = self.page.verticalScrollBar()
@@ -218,17 +243,63 @@ class DetailsPanel(Panel):
         bar.setValue(value if self._composed_for == id(facts) else 0)
         self._composed_for = id(facts)
 
+    def _path_sections(self) -> tuple[DetailSection, ...]:
+        state, sections = self.state, []
+        self._proposals = [p for p in proposals_for(state, state.chosen) if not p.is_scale]
+        if self._proposals:
+            sections.append(what_if_section(self._proposals, self._saved))
+            self._find_savings()
+        if self._path is not None:
+            sections.append(path_section(self._path))
+        return tuple(sections)
+
+    def _find_path(self) -> None:
+        """Find slack and critical path after the facts: the first time the trace is replayed for them."""
+        state, ref, marker = self.state, self.state.chosen, self.state.marker
+        study = state.study
+        self._path = None
+        if study is not None and ref is not None and state.iterations is not None:
+            self._path_worker.start(lambda _: path_details(study, ref, marker), self._take_path)
+
+    def _take_path(self, path: PathDetails | None) -> None:
+        self._path = path
+        self._compose()
+
+    def _find_savings(self) -> None:
+        study, marker = self.state.study, self.state.marker
+        changes = [p.change for p in self._proposals if p.change not in self._asked]
+        if study is not None and changes and not self._saving_worker.is_busy:
+            self._asked.update(changes)
+            self._saving_worker.start(
+                lambda _: savings(study, marker, changes), self._take_savings, background=True
+            )
+
+    def _take_savings(self, saved: dict[Change, int]) -> None:
+        self._saved |= saved
+        self._compose()
+
+    def _forget_savings(self) -> None:
+        for worker in (self._path_worker, self._saving_worker):
+            worker.cancel()
+        self._path, self._proposals = None, []
+        self._saved, self._asked = {}, set()
+
     def _bar_width(self) -> int:
         margin = round(self.page.document().documentMargin())
-        return max(self.page.viewport().width() - 2 * margin - _SCROLL_ROOM, _LEAST_BAR)
+        # Beside the scroll bar, also where there is none yet: a longer page brings it.
+        room = self.page.width() - self.page.verticalScrollBar().sizeHint().width() - 2 * margin
+        return max(room - _SCROLL_ROOM, _LEAST_BAR)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit.start()
 
     def _follow_anchor(self, url: QUrl) -> None:
-        """Go to the event of a step."""
+        """Go to the event of a step, or try a change."""
         kind, _, index = url.toString().partition("/")
+        if kind == "try":
+            self.state.what_if.add(self._proposals[int(index)].change)
+            return
         go_to_event(self.state, Kind[kind], int(index))
 
 

@@ -37,6 +37,16 @@ class Bar:
     fill: str
     text: str
     ns: int
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Something to do or to go to: its key, its text, and what stands at the right."""
+
+    key: str
+    text: str
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,7 @@ class DetailSection:
     grid : tuple of tuple of str
         A table with a header row.
     steps : tuple of Step
+    links : tuple of Link
     """
 
     title: str
@@ -84,6 +95,7 @@ class DetailSection:
     bars: tuple[Bar, ...] = ()
     badge: Badge = Badge()
     steps: tuple[Step, ...] = ()
+    links: tuple[Link, ...] = ()
 
     def told(self) -> Iterator[tuple[str, str]]:
         """Yield all but the grid as (label, value)."""
@@ -94,6 +106,7 @@ class DetailSection:
             yield "known", " · ".join(filter(None, (self.badge.text, self.badge.beside)))
         yield from self.lines
         yield from ((step.title, step.about) for step in self.steps)
+        yield from ((link.text, link.value) for link in self.links)
 
 
 @dataclass(frozen=True)

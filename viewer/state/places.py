@@ -78,6 +78,12 @@ def reveal_gpu(state: ViewState, gpu: int) -> None:
         state.reveal(row.key)
 
 
+def gpus_of(row: Row) -> list[int]:
+    """Return the GPU of a GPU's row, those of a process's, [] of other rows."""
+    rows = row.children if row.kind is RowKind.PROCESS else (row,)
+    return [r.gpu for r in rows if r.kind is RowKind.GPU and r.gpu is not None]
+
+
 def _is_of_track(row: Row, kind: Kind, index: int) -> bool:
     """Whether an NVTX row holds an event: a thread has one row a domain."""
     if kind is not Kind.NVTX:

@@ -20,6 +20,7 @@ from viewer.state.selections import Selections, with_range
 from viewer.state.shown_path import ShownPath
 from viewer.state.shown_wait import ShownWait
 from viewer.state.time_axis import TimeAxis, Window
+from viewer.state.what_if import WhatIfs
 from viewer.trace import Kind
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class ViewState(QObject):
         self.steady_choice: frozenset[int] | None = None
         self.path = ShownPath(self)
         self.wait = ShownWait(self)
+        self.what_if = WhatIfs(self)
         self.axis.changed.connect(self._leave_iteration)
         self.selections.changed.connect(self._leave_stall)
         self.selections.changed.connect(self.selection_changed)

@@ -13,6 +13,7 @@ from viewer.state import ALL_ROWS, ViewState
 from viewer.state.places import home_row, rows_of_stream, show_event
 from viewer.timeline.gestures import FIT_SHARE
 from viewer.timeline.plain_text import without_key
+from viewer.timeline.what_if_menu import add_what_if_menu, proposals_for
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.model import UNIFIED_NAME
 
@@ -28,6 +29,7 @@ def fill_event_menu(menu: QMenu, state: ViewState, event: EventRef) -> None:
     stream = stream_of_event(state, event)
     if stream is not None:
         add_pin_stream(menu, state, stream)
+    add_what_if_menu(menu, state, proposals_for(state, event))
     if (row := _row_of(state, event)) is not None:
         menu.addAction(without_key(f"Show {row.label} in Events"), partial(state.list_events, row.key))
 

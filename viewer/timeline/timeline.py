@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from PySide6.QtCore import QEvent, QPointF, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
@@ -24,20 +22,18 @@ from viewer.timeline.notes.controller import NoteController
 from viewer.timeline.plain_text import PlainLabel
 from viewer.timeline.selection_links import SelectionLinks
 from viewer.timeline.spoken import Spoken
-from viewer.timeline.strip import TimeStrip, log
+from viewer.timeline.strip import TimeStrip
 from viewer.timeline.strip_snapping import Snapping
 from viewer.timeline.strips import overview, ruler
 from viewer.timeline.strips.canvas import Canvas
 from viewer.timeline.strips.empty_text import no_gpu_text, no_row_text
-from viewer.timeline.strips.gl_bars import is_hardware, renderer_name
-from viewer.timeline.strips.gl_canvas import GlCanvas
+from viewer.timeline.strips.gl_canvas import GlCanvas, Renderer, made_canvas
 from viewer.timeline.strips.legend import HEIGHT as LEGEND_HEIGHT
 from viewer.timeline.strips.legend import Legend
 from viewer.timeline.strips.overview import Overview, OverviewCorner
+from viewer.timeline.strips.prediction_pane import PredictionPane
 from viewer.timeline.strips.ruler import Ruler, RulerCorner
 from viewer.timeline.strips.sticky import StickyRank
-
-Renderer = Literal["auto", "gl", "raster"]
 
 _GRIP = 6
 _MARK = 8
@@ -82,8 +78,11 @@ class Timeline(QWidget):
         self.ruler_corner, self.ruler = RulerCorner(state, self.place, self), Ruler(state, self.place, self)
         self.pinned_headers, self.pinned = PinnedHeaders(state, self), Canvas(state, self.place, self)
         self.headers = RowHeaders(state, self)
-        self.canvas: Canvas | GlCanvas = self._made_canvas(renderer)
+        self.canvas: Canvas | GlCanvas = made_canvas(
+            renderer, state, self.place, lambda: QTimer.singleShot(0, self, self._fall_back), self
+        )
         self.sticky = StickyRank(state, self.place, self)
+        self.prediction = PredictionPane(state, self.place, self)
         self.legend = Legend(state, self)
         self._legend_wanted = True
         self.no_gpu = PlainLabel(parent=self)
@@ -122,7 +121,7 @@ class Timeline(QWidget):
         """Set the colours."""
         self.theme = theme
         frame = (self.overview_corner, self.overview, self.ruler_corner, self.ruler, self.legend)
-        rows = (self.pinned_headers, self.pinned, self.sticky, self.headers, self.canvas)
+        rows = (self.pinned_headers, self.pinned, self.sticky, self.headers, self.canvas, self.prediction)
         self._pinned_edge.theme = theme
         for part in (*frame, *rows, self.cards.selection, self.cards.hover, self.notes.editor):
             part.set_theme(theme)
@@ -142,14 +141,6 @@ class Timeline(QWidget):
         study = self.state.study
         self.legend.setVisible(self._legend_wanted and (study is None or bool(study.trace.gpus)))
         self._lay_out()
-
-    def _made_canvas(self, renderer: Renderer) -> Canvas | GlCanvas:
-        found = renderer_name() if renderer != "raster" else ""
-        if renderer == "gl" and not found:
-            log.warning("this display has no OpenGL 3.3; painting without it")
-        if found and (renderer == "gl" or is_hardware(found)):
-            return GlCanvas(self.state, self.place, lambda: QTimer.singleShot(0, self, self._fall_back), self)
-        return Canvas(self.state, self.place, self)
 
     def _fall_back(self) -> None:
         """Replace the OpenGL canvas by the raster canvas after an error of OpenGL."""
@@ -175,7 +166,7 @@ class Timeline(QWidget):
         self.pinned.links = self.canvas.links = self.links
         self.background_results.changed.connect(self._follow_results)
         self.links.changed.connect(self._update_marks)
-        for watched in (self.ruler, self.pinned, self.sticky.strip):
+        for watched in (self.ruler, self.pinned, self.sticky.strip, self.prediction.strip):
             gestures.watch(watched)
         gestures.watch(self.canvas, Qt.FocusPolicy.StrongFocus)
         self.sticky.header.clicked.connect(self.headers.go_to)
@@ -202,6 +193,7 @@ class Timeline(QWidget):
         state.selection_changed.connect(self._follow_selection)
         state.overlays_changed.connect(self._refresh_rows)
         state.path.changed.connect(self._refresh_rows)
+        state.what_if.changed.connect(self._lay_out)
         state.iterations_changed.connect(self._follow_iterations)
         state.loading_changed.connect(self._follow_loading)
         state.filter_changed.connect(self._follow_iterations)
@@ -224,7 +216,7 @@ class Timeline(QWidget):
         if self.scene is not None:
             self.scene.collectives = self.background_results.collectives
         self.cards.dismiss()
-        for canvas in (self.canvas, self.pinned, self.sticky, self.overview):
+        for canvas in (self.canvas, self.pinned, self.sticky, self.overview, self.prediction):
             canvas.set_scene(self.scene)
         self.legend.set_palette(self.scene.palette if self.scene else None, study)
         self._follow_pinned()
@@ -347,12 +339,14 @@ class Timeline(QWidget):
         y = 0
         foot = LEGEND_HEIGHT if not self.legend.isHidden() else 0
         gap = EDGE_GAP if self.pinned_headers.height() else 0
-        rest = height - overview.HEIGHT - ruler.HEIGHT - self.pinned_headers.height() - gap - foot
+        shown = self.prediction.height
+        rest = height - overview.HEIGHT - ruler.HEIGHT - self.pinned_headers.height() - gap - foot - shown
         for header, strip, high in (
             (self.overview_corner, self.overview, overview.HEIGHT),
             (self.ruler_corner, self.ruler, ruler.HEIGHT),
             (self.pinned_headers, self.pinned, self.pinned_headers.height()),
             (self.headers, self.canvas, max(1, rest)),
+            (self.prediction.head, self.prediction.strip, shown),
         ):
             header.setGeometry(0, y, place.headers, high)
             strip.setGeometry(place.left, y, place.width, high)

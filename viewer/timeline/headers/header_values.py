@@ -19,7 +19,8 @@ from viewer.rows.row import Role
 from viewer.rows.shares import coverage, shares_below
 from viewer.rows.streams import COMMUNICATION_DETAIL
 from viewer.state import ViewState, Window
-from viewer.timeline.headers.path_values import HEADS, MOSTLY, gpus_of, path_share, path_window
+from viewer.state.places import gpus_of
+from viewer.timeline.headers.path_values import HEADS, MOSTLY, path_share, path_window
 from viewer.trace.model import GUESSED_RANK
 
 EXPOSED = CATEGORIES.index("exposed_comm")

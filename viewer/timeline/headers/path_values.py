@@ -6,9 +6,10 @@ from viewer.analysis.study import Study
 from viewer.drawing.critical_line import CriticalLine
 from viewer.drawing.format import format_share
 from viewer.printable import counted
-from viewer.rows import Row, RowKind
+from viewer.rows import Row
 from viewer.state import ViewState, Window
 from viewer.state.navigation import current_iteration
+from viewer.state.places import gpus_of
 
 HEADS = ("busy", "exposed")
 """Above the figures of GPUs, in the ruler's row."""
@@ -20,12 +21,6 @@ MOSTLY = 0.5
 def column_heads(is_path_shown: bool) -> tuple[str, ...]:
     """Return what stands above the figures of GPUs."""
     return PATH_HEADS if is_path_shown else HEADS
-
-
-def gpus_of(row: Row) -> list[int]:
-    """Return the GPU of a GPU's row, those of a process's, [] of other rows."""
-    rows = row.children if row.kind is RowKind.PROCESS else (row,)
-    return [r.gpu for r in rows if r.kind is RowKind.GPU and r.gpu is not None]
 
 
 def path_window(state: ViewState) -> Window:

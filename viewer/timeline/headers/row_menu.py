@@ -11,6 +11,7 @@ from viewer.state.places import rows_of_stream
 from viewer.timeline.definitions_dialog import MEANING, show_definitions
 from viewer.timeline.event_menu import add_pin_stream
 from viewer.timeline.plain_text import without_key
+from viewer.timeline.what_if_menu import add_what_if_menu, proposals_for
 from viewer.trace import Kind
 from viewer.trace.model import UNIFIED_NAME
 
@@ -43,6 +44,8 @@ def row_menu(state: ViewState, row: Row, parent: QWidget) -> QMenu:
     if row.kind is RowKind.KERNEL_NAME and (name := _one_name(state, row)):
         menu.addAction("All instances on all GPUs", lambda: state.list_events(ALL_ROWS, Kind.KERNEL, name))
         menu.addAction("Copy name", lambda: QGuiApplication.clipboard().setText(name))
+    if row.kind in (RowKind.PROCESS, RowKind.GPU):
+        add_what_if_menu(menu, state, proposals_for(state, row=row))
     if meaning := _definition_of(row):
         menu.addAction(MEANING, lambda: show_definitions(parent, meaning))
     menu.addSeparator()

@@ -14,6 +14,7 @@ from viewer.state.navigation import event_window
 from viewer.state.notes import COLOURS
 from viewer.timeline.event_menu import add_pin_stream, fill_event_menu
 from viewer.timeline.plain_text import without_key
+from viewer.timeline.what_if_menu import add_what_if_menu, proposals_for
 from viewer.trace.names import short_name
 
 _SWATCH_PX, _NAME_CHARS = 12, 36
@@ -83,6 +84,8 @@ def place_menu(
         if row.stream is not None and state.study is not None:
             add_pin_stream(menu, state, row.stream)
         menu.addAction(without_key(f"Show {row.label} in Events"), lambda: state.list_events(row.key))
+        if state.study is not None:
+            add_what_if_menu(menu, state, proposals_for(state, row=row))
     usable = [action for action in actions if action.isEnabled()]
     if usable:
         menu.addSeparator()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter
@@ -12,9 +13,29 @@ from PySide6.QtWidgets import QWidget
 from viewer.state import ViewState
 from viewer.timeline.axis_place import AxisPlace
 from viewer.timeline.paint.paint_rows import Frame, paint_ground, paint_over
-from viewer.timeline.strip import DeviceGrid, guard
-from viewer.timeline.strips.canvas import RowLayer
-from viewer.timeline.strips.gl_bars import GlBars, surface_format
+from viewer.timeline.strip import DeviceGrid, guard, log
+from viewer.timeline.strips.canvas import Canvas, RowLayer
+from viewer.timeline.strips.gl_bars import GlBars, is_hardware, renderer_name, surface_format
+
+Renderer = Literal["auto", "gl", "raster"]
+
+
+def made_canvas(
+    renderer: Renderer, state: ViewState, place: AxisPlace, cancel: Callable[[], None], parent: QWidget
+) -> Canvas | GlCanvas:
+    """Return a canvas; "auto" is OpenGL where a graphics card draws it.
+
+    Parameters
+    ----------
+    cancel : callable
+        Called once OpenGL has failed.
+    """
+    found = renderer_name() if renderer != "raster" else ""
+    if renderer == "gl" and not found:
+        log.warning("this display has no OpenGL 3.3; painting without it")
+    if found and (renderer == "gl" or is_hardware(found)):
+        return GlCanvas(state, place, cancel, parent)
+    return Canvas(state, place, parent)
 
 
 class GlCanvas(RowLayer, QOpenGLWidget):
