@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+from typing import Literal, NamedTuple
 
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.inputs import Replay
 from viewer.analysis.replay.recurrence import Lags, Times, lags
 from viewer.trace.lazy import cached_property
 
+Where = Literal["end", "start", "point"]
+
 
 class Bound(NamedTuple):
     """Where a binding edge comes from: when that was, and what it was.
 
-    `where` is "end" or "start" of an operation, "called" or "returned" of a host call; `number` says which.
+    `where` is the end or the start of an operation, or a point of a host thread (`Anchors.point`); `number`
+    says which.
     """
 
     time_ns: int
-    where: str
+    where: Where
     number: int
 
 
@@ -67,42 +68,24 @@ class Bindings:
             call = int(network.launch_call[operation])
             returned = int(times.call_end_ns[call])
             # What begins inside its call has no gap before it.
-            found.append(Bound(min(returned, start), "returned" if returned <= start else "called", call))
+            found.append(Bound(min(returned, start), "point", 2 * call + (returned <= start)))
         source = int(network.stream_source[operation])
         if source != network.never and self._value(source) + int(network.stream_lag[operation]) == start:
             found.append(self._of_value(source))
-        low, high = np.searchsorted(network.extra_target, [operation, operation + 1])
-        for edge in range(int(low), int(high)):
+        for edge in range(*network.extra_first[operation : operation + 2].tolist()):
             source = int(network.extra_source[edge])
             if self._value(source) + int(self.lags.extra[edge]) == start:
                 found.append(self._of_value(source))
         # Several may allow the start at one instant: what was over last is the cause.
         return max(found, default=None)
 
-    def of_return(self, call: int) -> Bound | None:
-        """Return the operation that a blocking call returns after, None where it took its own time."""
-        found = [
-            b for b in self._at_anchor(2 * call + 1, int(self.times.call_end_ns[call])) if b.where == "end"
-        ]
-        return max(found, default=None)
-
-    def of_call(self, call: int) -> Bound | None:
-        """Return what a call comes after: the one before it, one of another thread; None for the first."""
-        hosts = self.replay.network.hosts
-        found = self._at_anchor(2 * call, int(self.times.call_start_ns[call]))
-        if found or hosts.is_first[call]:
-            return max(found, default=None)
-        return Bound(int(self.times.call_end_ns[call - 1]), "returned", call - 1)
-
-    def _at_anchor(self, point: int, time: int) -> list[Bound]:
-        """Return what allows an anchor at just this time; none where there is no anchor."""
-        network, anchors = self.replay.network, self.replay.network.anchors
-        place = int(np.searchsorted(anchors.point, point))
-        if place == len(anchors) or int(anchors.point[place]) != point:
-            return []
+    def of_anchor(self, point: int) -> Bound | None:
+        """Return what binds an anchor: an operation, or a point of a thread; None for a first call."""
+        network, anchors, times = self.replay.network, self.replay.network.anchors, self.times
+        place = int(anchors.at(point))
+        time = int(times.anchor_ns[place])
         found = []
-        low, high = np.searchsorted(anchors.anchor, [place, place + 1])
-        for pair in range(int(low), int(high)):
+        for pair in range(*network.pair_first[place : place + 2].tolist()):
             source = int(anchors.source[pair])
             if source == network.zero or self._value(source) + int(self.lags.pair[pair]) != time:
                 continue
@@ -110,10 +93,9 @@ class Bindings:
             if from_point < 0:
                 found.append(self._of_value(source))
                 continue
-            call, is_return = divmod(from_point, 2)
-            ends = self.times.call_end_ns if is_return else self.times.call_start_ns
-            found.append(Bound(int(ends[call]), "returned" if is_return else "called", call))
-        return found
+            ends = times.call_end_ns if from_point % 2 else times.call_start_ns
+            found.append(Bound(int(ends[from_point // 2]), "point", from_point))
+        return max(found, default=None)
 
     def _value(self, source: int) -> int:
         network = self.replay.network
@@ -125,6 +107,6 @@ class Bindings:
         return int(self.times.start_ns[source - network.never - 1])
 
     def _of_value(self, source: int) -> Bound:
-        where = "end" if source < len(self.replay.network.operations) else "start"
-        number = source if where == "end" else source - self.replay.network.never - 1
-        return Bound(self._value(source), where, number)
+        if source < len(self.replay.network.operations):
+            return Bound(self._value(source), "end", source)
+        return Bound(self._value(source), "start", source - self.replay.network.never - 1)

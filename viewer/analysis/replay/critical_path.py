@@ -12,12 +12,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.replay.binding_edges import Bindings
-from viewer.analysis.replay.effects import Effects
+from viewer.analysis.replay.binding_edges import Bindings, Bound, Where
 from viewer.analysis.replay.inputs import Replay
 from viewer.analysis.replay.iteration_times import first_of, last_of
 from viewer.analysis.replay.lags import EXPLAINED_NS
-from viewer.analysis.replay.recurrence import Times
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.trace import GPU_KINDS, Kind
 from viewer.trace.events import Int64
@@ -44,6 +42,7 @@ SUMS: dict[str, tuple[PieceKind, ...]] = {
     "gap_ns": ("lag", "unexplained"),
 }
 """The sums of the report, of which kinds each is; together they are the length of the path."""
+Mask = npt.NDArray[np.bool_]
 _KERNEL = GPU_KINDS.index(Kind.KERNEL)
 _COPIES = tuple(GPU_KINDS.index(kind) for kind in (Kind.MEMCPY, Kind.MEMSET))
 
@@ -95,12 +94,12 @@ class CriticalPath:
         return {key: self.sum_ns(kinds) for key, kinds in SUMS.items()}
 
 
-def critical_path(
-    replay: Replay, effects: Effects, times: Times, iterations: Iterations, edges_ns: Int64, iteration: int
-) -> CriticalPath:
-    """Return the critical path of one iteration in a replay.
+def critical_paths(
+    bindings: Bindings, iterations: Iterations, edges_ns: Int64, chosen: Sequence[int]
+) -> tuple[CriticalPath, ...]:
+    """Return the critical paths of some iterations in a replay.
 
-    It is followed back from the end of the iteration's last operation over all ranks; where the next
+    Each is followed back from the end of the iteration's last operation over all ranks; where the next
     iteration begins only later, from the operation that begins it: so it fills the iteration in any case.
 
     Parameters
@@ -108,36 +107,40 @@ def critical_path(
     edges_ns : ndarray of int64, shape (iterations + 1,)
         The boundaries of the iterations in the replay.
     """
-    begin, end = int(edges_ns[iteration]), int(edges_ns[iteration + 1])
-    walk = _Walk(replay, Bindings(replay, effects, times), begin, end)
-    last = last_of(replay, iterations, times, iteration)
-    if int(times.end_ns[last]) >= end or iteration + 1 == iterations.count:
-        walk.back_from_end(last)
-    else:
-        walk.back_from_start(first_of(replay, iterations, times, iteration + 1))
-    return walk.path(iteration)
+    replay, times = bindings.replay, bindings.times
+    launching = _launching(replay)
+    paths = []
+    for iteration in chosen:
+        begin, end = int(edges_ns[iteration]), int(edges_ns[iteration + 1])
+        walk = _Walk(bindings, launching, begin, end)
+        last = last_of(replay, iterations, times, iteration)
+        if int(times.end_ns[last]) >= end or iteration + 1 == iterations.count:
+            walk.back_from("end", last)
+        else:
+            walk.back_from("start", first_of(replay, iterations, times, iteration + 1))
+        paths.append(walk.path(iteration))
+    return tuple(paths)
 
 
 class _Walk:
     """Follows binding edges back in time and collects the pieces between them.
 
-    `time` is how far back it has come: it only ever decreases, so that the pieces fill the iteration also
+    `_time` is how far back it has come: it only ever decreases, so that the pieces fill the iteration also
     where clocks are apart and an end is later than the start that it allowed.
     """
 
-    def __init__(self, replay: Replay, bindings: Bindings, begin: int, end: int) -> None:
-        self._network, self._bindings = replay.network, bindings
-        self._inputs = replay.inputs
-        self._begin, self.time = begin, end
-        self._pieces: list[tuple[int, int, int, int, int]] = []
+    def __init__(self, bindings: Bindings, launching: Mask, begin: int, end: int) -> None:
+        self._bindings, self._launching = bindings, launching
+        self._network, self._inputs = bindings.replay.network, bindings.replay.inputs
+        self._begin, self._time = begin, end
+        # Columns of shape (5, pieces), latest first: kind, start, end, operation, call.
+        self._pieces: list[Int64] = []
         self._starts = self._explained = 0
-        self._launching = _launching(replay)
 
     def path(self, iteration: int) -> CriticalPath:
         """Return what was collected; where nothing known comes before it, the rest is unexplained."""
         self._add("unexplained", self._begin)
-        columns = np.array(self._pieces[::-1], np.int64).reshape(-1, 5).T
-        kind, start, end, operation, call = columns
+        kind, start, end, operation, call = np.concatenate(self._pieces, axis=1)[:, ::-1]
         return CriticalPath(
             iteration, kind.astype(np.uint8), start, end, operation.astype(np.int32), call.astype(np.int32),
             self._starts, self._explained,
@@ -145,60 +148,71 @@ class _Walk:
 
     def _add(self, kind: PieceKind, start: int, operation: int = -1, call: int = -1) -> None:
         start = max(start, self._begin)
-        if start < self.time:
-            self._pieces.append((PIECE_KINDS.index(kind), start, self.time, operation, call))
-            self.time = start
+        if start < self._time:
+            piece = PIECE_KINDS.index(kind), start, self._time, operation, call
+            self._pieces.append(np.array(piece, np.int64)[:, None])
+            self._time = start
 
-    def back_from_end(self, operation: int) -> None:
-        """Follow the path back from the end of an operation."""
-        self._follow(self._end(operation))
+    def back_from(self, where: Where, number: int) -> None:
+        """Follow the path back from the end or the start of an operation."""
+        step = {"end": self._end, "start": self._start, "point": self._point}
+        at: Bound | None = Bound(self._time, where, number)
+        while at is not None and self._time > self._begin:
+            at = step[at.where](at.number)
 
-    def back_from_start(self, operation: int) -> None:
-        """Follow the path back from the start of an operation."""
-        self._follow(self._start(operation))
-
-    def _follow(self, at: tuple[str, int] | None) -> None:
-        step = {"end": self._end, "start": self._start, "called": self._called, "returned": self._returned}
-        while at is not None and self.time > self._begin:
-            where, number = at
-            at = step[where](number)
-
-    def _end(self, operation: int) -> tuple[str, int] | None:
-        starts = self._bindings.times.start_ns
+    def _end(self, operation: int) -> Bound:
         last = self._bindings.last_starter(operation)
         begun = operation if last is None else last
-        self._add(self._kind_of(operation, last is not None), int(starts[begun]), operation)
-        return "start", begun
+        start = int(self._bindings.times.start_ns[begun])
+        self._add(self._kind_of(operation, last is not None), start, operation)
+        return Bound(start, "start", begun)
 
-    def _start(self, operation: int) -> tuple[str, int] | None:
+    def _start(self, operation: int) -> Bound | None:
         start = int(self._bindings.times.start_ns[operation])
         bound = self._bindings.of_start(operation)
         self._starts += 1
+        if bound is not None:
+            is_explained = start - bound.time_ns <= EXPLAINED_NS
+            self._explained += is_explained
+            self._add("lag" if is_explained else "unexplained", bound.time_ns, operation)
+        return bound
+
+    def _point(self, point: int) -> Bound | None:
+        """Go back on a host thread: to the anchor before a point, or from an anchor to what bound it."""
+        anchors, hosts, call = self._network.anchors, self._network.hosts, point // 2
+        before = int(anchors.point[int(anchors.at(point))])
+        if before < point:
+            self._along(before, point)
+            return Bound(self._time, "point", before)
+        bound = self._bindings.of_anchor(point)
+        row = int(hosts.row[call])
         if bound is None:
+            # The first call of a thread: what came before it is not known.
             return None
-        self._explained += start - bound.time_ns <= EXPLAINED_NS
-        self._gap(bound.time_ns, start, operation)
-        return bound.where, bound.number
+        if point % 2 == 0:
+            self._add("host code", bound.time_ns, call=row)
+        elif bound.where == "end":
+            self._add("blocking call", bound.time_ns, call=row)
+        else:
+            self._add("launch call" if self._launching[call] else "other call", bound.time_ns, call=row)
+        return bound
 
-    def _gap(self, allowed: int, start: int, operation: int) -> None:
-        self._add("lag" if start - allowed <= EXPLAINED_NS else "unexplained", allowed, operation)
-
-    def _returned(self, call: int) -> tuple[str, int] | None:
-        times, row = self._bindings.times, int(self._network.hosts.row[call])
-        bound = self._bindings.of_return(call)
-        if bound is None:
-            kind: PieceKind = "launch call" if self._launching[call] else "other call"
-            self._add(kind, int(times.call_start_ns[call]), call=row)
-            return "called", call
-        self._add("blocking call", bound.time_ns, call=row)
-        return bound.where, bound.number
-
-    def _called(self, call: int) -> tuple[str, int] | None:
-        bound = self._bindings.of_call(call)
-        if bound is None:
-            return None
-        self._add("host code", bound.time_ns, call=int(self._network.hosts.row[call]))
-        return bound.where, bound.number
+    def _along(self, before: int, point: int) -> None:
+        """Add the calls between two points of a thread, and the code between them, all at once."""
+        points = np.arange(before, point + 1)
+        times, call = self._bindings.times, points // 2
+        at = np.where(points % 2, times.call_end_ns[call], times.call_start_ns[call])
+        # As `_add` does: nothing before the beginning, nothing twice.
+        at = np.clip(at, self._begin, self._time)
+        at[-1] = self._time
+        start, end, ending = at[:-1], at[1:], points[1:]
+        is_launch = self._launching[ending // 2]
+        in_call = np.where(is_launch, PIECE_KINDS.index("launch call"), PIECE_KINDS.index("other call"))
+        kind = np.where(ending % 2, in_call, PIECE_KINDS.index("host code"))
+        rows = self._network.hosts.row[ending // 2].astype(np.int64)
+        columns = np.stack((kind, start, end, np.full(len(kind), -1), rows))
+        self._pieces.append(columns[:, end > start][:, ::-1])
+        self._time = int(at[0])
 
     def _kind_of(self, operation: int, is_matched: bool) -> PieceKind:
         if is_matched:
@@ -213,7 +227,7 @@ class _Walk:
         return "compute"
 
 
-def _launching(replay: Replay) -> npt.NDArray[np.bool_]:
+def _launching(replay: Replay) -> Mask:
     """Return which host calls launch an operation, shape (host calls,)."""
     network = replay.network
     call = network.operations.call

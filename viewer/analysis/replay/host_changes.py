@@ -153,9 +153,10 @@ def free_launches(replay: Replay, effects: Effects) -> Effects:
     """Cut the time of all calls that launch, but of those that wait for the GPU."""
     network = replay.network
     hosts, call = network.hosts, network.operations.call
-    outer = np.unique(hosts.outer_of[call[call >= 0]])
-    blocks = network.anchors.point[network.anchors.returns()] // 2
-    outer = np.setdiff1d(outer, blocks)
+    launches = np.zeros(len(hosts), bool)
+    launches[hosts.outer_of[call[call >= 0]]] = True
+    launches[network.anchors.point[network.anchors.returns()] // 2] = False
+    outer = np.flatnonzero(launches)
     if not len(outer):
         raise ChangeError("no call of the trace launches: its launch records are missing")
     return _cut_calls(effects, hosts.thread[outer], hosts.start_ns[outer], hosts.end_ns[outer])

@@ -17,6 +17,7 @@ from viewer.analysis.replay.anchors import Anchors
 from viewer.analysis.replay.collective_ends import CollectiveEnds
 from viewer.analysis.replay.host_calls import HostCalls
 from viewer.trace.events import Int64
+from viewer.trace.lazy import cached_property
 
 Rows = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
@@ -93,3 +94,13 @@ class Network:
     def never(self) -> int:
         """The value that is long before everything."""
         return self.zero + 1
+
+    @cached_property
+    def extra_first(self) -> Int64:
+        """Where the further edges of each operation begin, and the last ones end, shape (n + 1,)."""
+        return np.searchsorted(self.extra_target, np.arange(len(self.operations) + 1, dtype=np.int32))
+
+    @cached_property
+    def pair_first(self) -> Int64:
+        """Where the pairs of each anchor begin, and the last ones end, shape (anchors + 1,)."""
+        return np.searchsorted(self.anchors.anchor, np.arange(len(self.anchors) + 1, dtype=np.int32))

@@ -115,9 +115,9 @@ def _run(network: Network, work_ns: Int64, by: Lags) -> tuple[Int64, Int64]:
     stream, stream_lag = network.stream_source.tolist(), network.stream_lag.tolist()
     work = work_ns.tolist()
     extra, extra_lag = network.extra_source.tolist(), by.extra.tolist()
-    extra_first = _first(network.extra_target, count)
+    extra_first = network.extra_first.tolist()
     pair, pair_lag = network.anchors.source.tolist(), by.pair.tolist()
-    pair_first = _first(network.anchors.anchor, zero - count)
+    pair_first = network.pair_first.tolist()
     starter, member = network.ends.starter.tolist(), network.ends.member.tolist()
     starter_first, member_first = network.ends.starter_first.tolist(), network.ends.member_first.tolist()
     # Operations with further edges get numbers of their own behind all others, so that the many without any
@@ -158,8 +158,3 @@ def _run(network: Network, work_ns: Int64, by: Lags) -> tuple[Int64, Int64]:
             for other in member[member_first[number] : member_first[number + 1]]:
                 values[other] = latest + work[other]
     return np.array(values[begun:], np.int64), np.array(values[:zero], np.int64)
-
-
-def _first(owner: Rows, count: int) -> list[int]:
-    """Return where the run of each owner begins in a sorted column, and where the last one ends."""
-    return np.searchsorted(owner, np.arange(count + 1)).tolist()  # type: ignore[no-any-return]

@@ -105,13 +105,11 @@ def find_slack(replay: Replay, iterations: Iterations, iteration: int) -> Slack:
             starts[node] = latest
             allow(int(network.launch_source[node]), latest - int(by.launch[node]))
             allow(int(network.stream_source[node]), latest - int(network.stream_lag[node]))
-            low, high = np.searchsorted(network.extra_target, [node, node + 1])
-            for edge in range(int(low), int(high)):
+            for edge in range(*network.extra_first[node : node + 2].tolist()):
                 allow(int(network.extra_source[edge]), latest - int(by.extra[edge]))
         elif node < zero:
             if node in ends:
-                low, high = np.searchsorted(network.anchors.anchor, [node - count, node - count + 1])
-                for pair in range(int(low), int(high)):
+                for pair in range(*network.pair_first[node - count : node - count + 2].tolist()):
                     allow(int(network.anchors.source[pair]), ends[node] - int(by.pair[pair]))
         else:
             _through_set(replay, node - zero, ends, starts)

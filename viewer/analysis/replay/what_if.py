@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from viewer.analysis.replay.binding_edges import Bindings
 from viewer.analysis.replay.changes import (
     Change,
     ChangeError,
@@ -23,7 +24,7 @@ from viewer.analysis.replay.changes import (
     RemoveCopies,
     Scale,
 )
-from viewer.analysis.replay.critical_path import CriticalPath, critical_path
+from viewer.analysis.replay.critical_path import CriticalPath, critical_paths
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.gpu_changes import flatten_ranks, hide, no_wait, remove_copies, scale
 from viewer.analysis.replay.host_changes import (
@@ -96,10 +97,9 @@ class WhatIf:
     @cached_property
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """The critical paths with the changes, one for each of `iterations`."""
-        return tuple(
-            critical_path(self.replay, self.effects, self.times, self.found, self.edges_ns, one.index)
-            for one in self.iterations
-        )
+        bindings = Bindings(self.replay, self.effects, self.times)
+        chosen = [one.index for one in self.iterations]
+        return critical_paths(bindings, self.found, self.edges_ns, chosen)
 
     @cached_property
     def explained_share(self) -> float | None:
@@ -124,11 +124,8 @@ def recorded_paths(replay: Replay, iterations: Iterations | None) -> tuple[Criti
     """Return the critical path of each iteration as it was recorded; () without iterations."""
     if iterations is None:
         return ()
-    none, times = Effects.none(replay.network), replay.times
-    return tuple(
-        critical_path(replay, none, times, iterations, iterations.edges_ns, iteration)
-        for iteration in range(iterations.count)
-    )
+    bindings = Bindings(replay, Effects.none(replay.network), replay.times)
+    return critical_paths(bindings, iterations, iterations.edges_ns, range(iterations.count))
 
 
 def effects_of(replay: Replay, changes: Sequence[Change], iterations: Iterations | None) -> Effects:
