@@ -366,7 +366,7 @@ def test_a_range_is_kept_once_and_shown(window):
 
 def test_the_key_of_a_panel_in_front_leaves_it_there(window):
     for _ in range(2):
-        press(window, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
+        press(window, Qt.Key.Key_5, Qt.KeyboardModifier.AltModifier)
         assert window.target.is_panel_shown("Stalls")
         assert not window.target.is_panel_shown("Summary")
 

@@ -192,8 +192,8 @@ def _theme(choice: str, title: str, key: str) -> Action:
 
 def _panel(position: int, title: str) -> Action:
     return Action(
-        f"panel-{title.lower()}", title, "View/Panels", lambda w: w.bring_panel(title), (f"Alt+{position}",),
-        _trace, lambda w: w.is_panel_shown(title),
+        f"panel-{title.lower()}", title, "View/Panels", lambda w: w.bring_panel(title),
+        (f"Alt+{position % 10}",), _trace, lambda w: w.is_panel_shown(title),
     )  # fmt: skip
 
 

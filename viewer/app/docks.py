@@ -13,6 +13,7 @@ from viewer.panels.collectives_panel import CollectivesPanel
 from viewer.panels.details_panel import DetailsPanel
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
 from viewer.panels.events_panel import EventsPanel
+from viewer.panels.findings_panel import FindingsPanel
 from viewer.panels.iterations_panel import IterationsPanel
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.notes_panel import NotesPanel
@@ -23,6 +24,7 @@ from viewer.state import ViewState
 from viewer.timeline.plain_text import PlainLabel
 
 PANELS: tuple[type[Panel], ...] = (
+    FindingsPanel,
     EventsPanel,
     MeasurementsPanel,
     SummaryPanel,
@@ -33,7 +35,7 @@ PANELS: tuple[type[Panel], ...] = (
     DiagnosticsPanel,
 )
 AT_RIGHT: tuple[type[Panel], ...] = (DetailsPanel,)
-FRONT: type[Panel] = SummaryPanel
+FRONT: type[Panel] = FindingsPanel
 FIRST_WIDTH = 380
 SMALLEST = (240, 80)
 FOLDED_BELOW = 800

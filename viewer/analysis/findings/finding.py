@@ -18,7 +18,7 @@ LEAST_SHARE = 0.005
 """What wins less than this share of the iteration is no finding."""
 MOST = 7
 """How many findings there are at most."""
-_COUNT_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven")
+COUNT_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,6 @@ class Findings:
         )
         most = " at most" if any(item.grade == "ceiling" for item in self.items) else ""
         who = {1: "", 2: "Both together: "}.get(
-            len(self.items), f"All {_COUNT_WORDS[len(self.items)]} together: "
+            len(self.items), f"All {COUNT_WORDS[len(self.items)]} together: "
         )
         return f"{who}{change}{most}. {rest}"

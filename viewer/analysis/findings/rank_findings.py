@@ -8,6 +8,7 @@ import numpy as np
 
 from viewer.analysis.core.location import Location
 from viewer.analysis.core.units import share_text
+from viewer.analysis.findings.finding import COUNT_WORDS
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
 from viewer.analysis.findings.proposal import Proposal
 from viewer.analysis.late_ranks.late_verdicts import Verdict, names
@@ -38,7 +39,7 @@ def _longer(inputs: FindingInputs, verdict: Verdict) -> Proposal:
     title = (
         f"{_capital(names(inputs.study, gpus))} {'computes' if is_one else 'compute'} "
         f"{low if low == high else f'{low} to {high}'} longer than {'its' if is_one else 'their'} "
-        f"{twins} twin{'s' * (twins > 1)}"
+        f"{COUNT_WORDS[twins] if twins < len(COUNT_WORDS) else twins} twin{'s' * (twins > 1)}"
     )
     # Twins wait for the slowest of them only: several slow ones do not add up.
     excess = max(int(c.excess_ns[c.gpus.index(gpu)]) for c in comparisons for gpu in c.longer)
