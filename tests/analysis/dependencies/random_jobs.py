@@ -72,11 +72,11 @@ def random_waits(rng, study):
     return SimpleNamespace(wait_ns=wait)
 
 
-def random_study(seed):
+def random_study(seed, edges=60):
     """Return a study of a random trace, a random graph of it, and random waits of its collectives."""
     rng = np.random.default_rng(seed)
     study = Study(random_trace(rng))
-    return study, random_graph(rng, study), random_waits(rng, study), rng
+    return study, random_graph(rng, study, edges), random_waits(rng, study), rng
 
 
 def is_compute(study, kind, index):

@@ -27,7 +27,8 @@ def reasons_of(study, graph, waits):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_stall_takes_the_split_of_its_piece_clipped_to_itself(seed):
-    study, graph, waits, _ = random_study(seed)
+    # Many edges, so that several producers of a kernel run in one stall.
+    study, graph, waits, _ = random_study(seed, edges=400)
     reasons = reasons_of(study, graph, waits)
     waits.groups = ()
     stalls = find_stalls(study.stall_inputs, None, min_ns=1)
