@@ -12,6 +12,8 @@ from viewer.analysis.summary.inputs import MetricInputs
 from viewer.analysis.summary.metric import Metric, Result, longest
 from viewer.analysis.summary.sections import TIME
 
+MIN_UNKNOWN = 0.01
+"""What is not known is a number of its own from this share of the compute beside communication on."""
 _TAX = (
     "How much longer the compute kernels beside communication took than they take alone: by kernel name, "
     "shape and NVTX range, each rank compared with itself. Signed; 0 where it is not told from chance."
@@ -39,9 +41,9 @@ def _tax(inputs: MetricInputs) -> Result | None:
 
 
 def _unknown(inputs: MetricInputs) -> Result | None:
-    """Return the time of the kernels whose price is not known; None where there are none."""
+    """Return the time of the kernels whose price is not known; None where it is next to none."""
     whole = _sum(inputs)
-    if not whole.unknown_ns:
+    if whole.unknown_ns < MIN_UNKNOWN * max(whole.beside_ns, 1):
         return None
     locations = _locations(inputs, inputs.study.overlap_tax.longest_unknown)
     return Result(
