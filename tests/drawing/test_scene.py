@@ -135,6 +135,8 @@ def test_labels_name_the_widest_bars_first_and_leave_out_what_has_no_room():
         ("aten::copy_", RowKind.NVTX, 50, "copy_"),
         ("cudaStreamSynchronize", RowKind.API, 60, "StreamS…"),
         ("cuda", RowKind.API, 20, ""),
+        ("AllReduce", RowKind.STREAM, 32, ""),
+        ("AllReduce", RowKind.STREAM, 38, "AllR…"),
         ("void cutlass::Kernel2<cutlass_80_gemm>(int)", RowKind.STREAM, 120, "cutlass_80_gemm"),
     ],
 )

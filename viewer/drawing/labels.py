@@ -13,6 +13,8 @@ MAX_LABELS = 500
 MIN_LABEL_PX, MIN_LABEL_HEIGHT_PX = 22, 8
 MEAN_CHAR_PX = 6.0
 PAD_PX = 4
+LEAST_LETTERS = 4
+"""A text that is cut to fewer letters than these tells nothing, and hides what it stands on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,12 @@ def fitted(name: str, style: NameStyle, duration_ns: int, width_px: float) -> st
         text = _telling_part(text)
     if len(text) <= room:
         return text
-    return text[: room - 1].rstrip(" _:") + "…" if room >= 3 else ""
+    return telling(text[: max(room - 1, 0)].rstrip(" _:") + "…")
+
+
+def telling(text: str) -> str:
+    """Return a text, "" where so little is left before its ellipsis that it tells nothing."""
+    return "" if text.endswith("…") and len(text) <= LEAST_LETTERS else text
 
 
 def _telling_part(text: str) -> str:

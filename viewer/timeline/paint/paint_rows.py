@@ -23,7 +23,7 @@ from viewer.drawing.band_drawer import BandBox
 from viewer.drawing.bands import CounterBand, EventBand, StateBand
 from viewer.drawing.critical_line import CriticalLine, Stretches
 from viewer.drawing.drawlist import DrawList
-from viewer.drawing.labels import PAD_PX, Label
+from viewer.drawing.labels import PAD_PX, Label, telling
 from viewer.drawing.layout import PlacedRow
 from viewer.drawing.palette import SPINNING, WAITING
 from viewer.drawing.scale import Scale, snap_px
@@ -335,8 +335,8 @@ def paint_labels(painter: QPainter, frame: Frame) -> None:
         for label in frame.labels:
             if (label.height >= _TALL_PX * dpr) is not tall:
                 continue
-            text = cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)
-            if text:
+            # Cut by the mean width of a letter before, it may come down to two letters here.
+            if text := telling(cropped(label.text, label.width - 2 * PAD_PX * dpr, pixels)):
                 if is_striped and label.colour == WAITING:
                     wide = metrics(pixels).horizontalAdvance(text) + 4 * dpr
                     ground = QRectF(label.x + (PAD_PX - 2) * dpr, label.y, wide, label.height)
