@@ -100,3 +100,35 @@ def test_matched_sets_are_those_of_the_collectives():
         assert (graph.set_of[members] == number).all()
         assert graph.sets.root[number] == -1
     assert np.count_nonzero(graph.set_of >= 0) == len(graph.sets.operations)
+
+
+def test_a_device_waits_for_the_last_operation_of_each_stream_alone():
+    maker = TraceMaker()
+    for number in range(1, 5):
+        maker.call(number, number, correlation=number).kernel(
+            10 * number, 10 * number + 5, correlation=number
+        )
+    for number, name in ((10, "cudaDeviceSynchronize"), (11, "cudaDeviceSynchronize")):
+        maker.call(number * 10, number * 10 + 5, name, correlation=number)
+        maker.sync(number * 10, number * 10 + 5, name, correlation=number, stream=0xFFFFFFFF)
+    edges = graph_of(maker).return_edges
+    # The second call has nothing left to wait for.
+    assert (edges.target.tolist(), edges.source.tolist()) == ([4], [3])
+
+
+def test_a_row_without_a_correlation_id_has_no_call():
+    maker = TraceMaker().call(0, 5, correlation=1).kernel(10, 100, correlation=1)
+    maker.call(20, 110, "cudaStreamSynchronize").sync(20, 110, "cudaStreamSynchronize")
+    assert len(graph_of(maker).return_edges) == 0
+
+
+def test_an_operation_that_began_before_the_one_in_front_ended_is_not_bound_by_it():
+    maker = TraceMaker().call(0, 5 * US, correlation=1).kernel(8 * US, 100 * US, correlation=1)
+    maker.call(10 * US, 15 * US, correlation=2).kernel(50 * US, 200 * US, correlation=2)
+    assert bound(graph_of(maker))[1] == (EdgeKind.LAUNCH, 1, 35.0)
+
+
+def test_time_stamps_that_are_a_little_off_still_bind():
+    maker = TraceMaker().call(0, 5 * US, correlation=1).kernel(8 * US, 100 * US, correlation=1)
+    maker.call(10 * US, 15 * US, correlation=2).kernel(100 * US - 500, 200 * US, correlation=2)
+    assert bound(graph_of(maker))[1] == (EdgeKind.STREAM, 0, 0.0)

@@ -126,3 +126,26 @@ def test_without_the_environment_a_queue_is_seen_where_nothing_overtakes(overtak
     graph = graph_of(maker)
     kinds = {kind for _, _, kind, _ in edges(graph)}
     assert kinds == (set() if overtakes else {"QUEUE"})
+
+
+def test_nodes_follow_those_of_their_own_launch_only():
+    maker = TraceMaker()
+    for number, at in ((1, 100), (2, 300)):
+        maker.call(number * US, number * US + 500, "cudaGraphLaunch", correlation=number)
+        for start, end, stream in ((at, at + 50, 7), (at + 60, at + 90, 8)):
+            maker.add(
+                "kernel",
+                maker.stream(0, 0, stream),
+                start * US,
+                end * US,
+                "node",
+                correlation=number,
+                graph_node=5,
+            )
+    graph = graph_of(maker)
+    # Stream 7: 0 and 1, stream 8: 2 and 3. The second graph comes after the whole first one on both streams.
+    assert edges(graph) == {
+        (2, 0, "GRAPH", "TIMING"),
+        (3, 1, "GRAPH", "TIMING"),
+        (1, 2, "GRAPH", "PROVEN"),
+    }

@@ -56,7 +56,7 @@ class Job:
     def waits(self):
         """Return (producers, grade) of the waits in the order of their calls."""
         graph, numbers = self.graph()
-        order = np.argsort(graph.waits.call)
+        order = np.argsort(self.maker.trace().api.start_ns[graph.waits.call])
         return [
             (sorted(numbers[graph.waits.of(k)].tolist()), Grade(graph.waits.grade[k])) for k in order.tolist()
         ]
@@ -221,3 +221,82 @@ def test_what_waits_for_an_event_starts_after_its_producer():
     graph = Study(maker.trace()).dependencies
     assert (graph.binding[1], graph.binder[1], graph.lag_ns[1]) == (EdgeKind.EVENT, 0, 3 * US)
     assert (graph.waits.stream.tolist(), graph.waits.target.tolist()) == ([1], [1])
+
+
+def test_a_launch_of_another_thread_that_was_over_is_sure():
+    job = Job().launch(tid=2).record(sync_id=4).launch(tid=2).wait(sync_id=4).launch(stream=8, tid=2)
+    assert job.waits() == [([1], PROVEN)]
+    graph, _ = job.graph()
+    assert graph.op_edges.grade.tolist() == [PROVEN]
+
+
+@pytest.mark.parametrize(("tid", "grade"), [(1, PROVEN), (2, TIMING)])
+@pytest.mark.parametrize("wait_ns", [(35, 55), (45, 65)])
+def test_a_wait_of_another_thread_during_the_record_is_relayed_by_timing(tid, grade, wait_ns):
+    start, end = wait_ns
+    job = Job().launch().record(sync_id=1).wait(stream=20, sync_id=1, tid=tid, start=start, end=end)
+    job.record(stream=20, event=2, sync_id=2, start=40, end=60).wait(event=2, sync_id=2, start=100)
+    # Called after the record began it is not in it, as far as can be seen.
+    producers = [1] if start < 40 else []
+    assert job.waits()[-1] == (producers, grade)
+
+
+def test_a_record_that_begins_with_the_wait_comes_first():
+    job = Job().launch().record(tid=2, start=40, end=50).wait(start=40, end=60)
+    assert job.waits() == [([1], TIMING)]
+
+
+def test_an_event_after_a_graph_stands_for_its_node_that_ends_last():
+    job = Job()
+    job._call("cudaGraphLaunch")
+    for stream, start, end in ((7, 20, 30), (7, 40, 50), (20, 20, 90)):
+        job.maker.add(
+            "kernel",
+            job.maker.stream(0, 0, stream),
+            start * US,
+            end * US,
+            "node",
+            correlation=1,
+            graph_node=stream,
+        )
+    job.record(sync_id=4, start=100).wait(sync_id=4, start=110)
+    trace = job.maker.trace()
+    graph = Study(trace).dependencies
+    (producer,) = graph.waits.of(0).tolist()
+    assert graph.operations.end_ns[producer] == 90 * US
+
+
+def test_a_call_with_two_rows_waits_once():
+    job = Job().launch().record(sync_id=4).wait(sync_id=4)
+    job.maker.sync(30 * US, 35 * US, "cudaStreamWaitEvent", correlation=3, stream=8, event=1, sync_id=4)
+    assert job.waits() == [([1], PROVEN)]
+
+
+def test_what_two_threads_launch_on_a_stream_is_in_the_order_of_the_starts():
+    maker = TraceMaker()
+    # The later call launched first: the stream began with its kernel.
+    maker.call(0, 50 * US, correlation=1).call(20 * US, 30 * US, tid=2, correlation=2)
+    maker.kernel(200 * US, 300 * US, correlation=1).kernel(100 * US, 150 * US, correlation=2)
+    maker.call(60 * US, 65 * US, "cudaEventRecord", correlation=3).record(3, sync_id=1)
+    maker.call(70 * US, 75 * US, "cudaStreamWaitEvent", correlation=4)
+    maker.sync(70 * US, 75 * US, "cudaStreamWaitEvent", correlation=4, stream=8, event=1, sync_id=1)
+    graph = Study(maker.trace()).dependencies
+    numbers = maker.trace().api.columns["correlation"][graph.operations.call]
+    assert numbers[graph.waits.of(0)].tolist() == [1]
+    assert graph.operations.previous.tolist() == [-1, 0]
+
+
+def test_of_two_producers_one_that_ended_after_the_start_did_not_bind():
+    job = (
+        Job()
+        .launch(stream=7)
+        .launch(stream=9)
+        .record(stream=7, sync_id=1)
+        .record(stream=9, event=2, sync_id=2)
+    )
+    job.wait(sync_id=1).wait(event=2, sync_id=2).launch(stream=8)
+    trace = job.maker.trace()
+    kernels = trace.kernels
+    kernels.start_ns[:], kernels.end_ns[:] = [100 * US, 100 * US, 203 * US], [200 * US, 400 * US, 300 * US]
+    graph = Study(trace).dependencies
+    assert (graph.binding[2], graph.binder[2], graph.lag_ns[2]) == (EdgeKind.EVENT, 0, 3 * US)

@@ -128,7 +128,7 @@ def _direct(
     )
     direct.code[rows] = np.where(place >= 0, _coded(place, known), 0)
     direct.lane[rows] = records.lane
-    direct.grade[rows] = np.where(place >= 0, known, grade[rows])
+    direct.grade[rows] = known
     # The last wait of the recording stream before the record, if it comes after that operation too.
     streams = int((waits.lane >= 0).sum())
     offsets = np.searchsorted(waits.lane[:streams], np.arange(use.lanes + 1))
@@ -137,12 +137,14 @@ def _direct(
     direct.relay[rows] = np.where(is_relay, relay, -1)
     direct.relay_grade[rows] = np.where(is_relay, grade[rows], Grade.PROVEN)
     # The wait before the record or the one after it may have been on the other side of it.
-    for shift in (0, 1):
-        at = np.clip(relay + shift, 0, max(len(waits) - 1, 0))
-        beside = (waits.lane[at] == records.lane) & (relay + shift >= 0) if len(relay) else is_relay
-        unsure = np.flatnonzero(beside & (gap[at] == place))
+    following = np.where(relay >= 0, relay + 1, offsets[records.lane])
+    has_next = following < offsets[records.lane + 1]
+    for at, exists in ((relay, relay >= 0), (following, has_next)):
+        unsure = np.flatnonzero(exists)
+        unsure = unsure[gap[at[unsure]] == place[unsure]]
         unsure = unsure[overlap(waits, at[unsure], records, unsure)]
-        direct.relay_grade[rows[unsure]] = np.minimum(direct.relay_grade[rows[unsure]], Grade.TIMING)
+        for known_as in (direct.grade, direct.relay_grade):
+            known_as[rows[unsure]] = np.minimum(known_as[rows[unsure]], Grade.TIMING)
     return direct
 
 
@@ -197,13 +199,11 @@ def _relayed(direct: _Direct, rows: Int64, segment: Int64, gap_grade: Codes) -> 
     first = np.zeros((len(rows), len(lanes) + 1), np.int64)
     first[np.arange(len(rows)), column] = direct.code[rows]
     first[:, -1] = Grade.PROVEN - direct.grade[rows].astype(np.int64)
-    short = Grade.PROVEN - direct.relay_grade[rows[has_relay]].astype(np.int64)
     values = first.copy()
     # A chain of relays is at most as long as there are waits.
     for _ in range(len(rows)):
         behind = _so_far(_capped(values, gap_grade), segment)[relay[has_relay]]
         behind = _capped(behind, direct.relay_grade[rows[has_relay]])
-        behind[:, -1] = np.maximum(behind[:, -1], short)
         new = first.copy()
         new[has_relay] = np.maximum(new[has_relay], behind)
         if (new == values).all():

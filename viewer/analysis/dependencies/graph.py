@@ -132,6 +132,16 @@ class Edges:
         return cls(target[order].astype(np.int32), source[order].astype(np.int32), kinds[order], grade[order])
 
     @classmethod
+    def best_known(cls, target: Rows, source: Rows, kind: EdgeKind, grade: Codes) -> Edges:
+        """Return edges of one kind, each once, with the best of its grades."""
+        order = np.lexsort((grade, source, target))
+        pair = np.stack((target, source))[:, order]
+        # Equal pairs are neighbours, and the best grade comes last.
+        last = np.append((pair[:, 1:] != pair[:, :-1]).any(axis=0), True)[: len(order)]
+        kept = order[last]
+        return cls.of_columns(target[kept], source[kept], kind, grade[kept])
+
+    @classmethod
     def joined(cls, *parts: Edges) -> Edges:
         """Return the edges of all parts."""
         columns = ("target", "source", "kind", "grade")

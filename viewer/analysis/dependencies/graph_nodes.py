@@ -40,7 +40,7 @@ def graph_edges(operations: Operations, is_node: Mask) -> Edges:
     target = np.concatenate((nodes[kept], after)).astype(np.int32)
     grade = np.full(len(target), Grade.TIMING, np.uint8)
     grade[int(kept.sum()) :] = Grade.PROVEN
-    return Edges.of_columns(target, np.concatenate((source[kept], whole)), EdgeKind.GRAPH, grade)
+    return Edges.best_known(target, np.concatenate((source[kept], whole)), EdgeKind.GRAPH, grade)
 
 
 def _ended_last(operations: Operations, nodes: Int64) -> Rows:

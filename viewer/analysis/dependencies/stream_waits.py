@@ -60,11 +60,7 @@ def _edges(waits: StreamWaits, producers: Producers, gap_grade: Codes, stop: int
     target, source = waits.target[wait], waits.producers
     grade = np.minimum(waits.producer_grade, gap_grade[wait])
     rows = np.flatnonzero((target >= 0) & (target != source))
-    rows = rows[np.lexsort((grade[rows], source[rows], target[rows]))]
-    pair = np.stack((target[rows], source[rows]))
-    if len(rows):
-        rows = rows[np.append((pair[:, 1:] != pair[:, :-1]).any(axis=0), True)]
-    return Edges.of_columns(target[rows], source[rows], EdgeKind.EVENT, grade[rows])
+    return Edges.best_known(target[rows], source[rows], EdgeKind.EVENT, grade[rows])
 
 
 def _returns(waits: EventCalls, producers: Producers, start: int) -> Edges:
