@@ -1,10 +1,14 @@
 """The edges that every trace has: launches, streams, blocking calls, matched collectives."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
 from tests.analysis.small_job import small_job
+from viewer.analysis.collectives.match import CollectiveGroup
+from viewer.analysis.dependencies.collective_sets import collective_sets
 from viewer.analysis.dependencies.graph import NO_EDGE, EdgeKind, Grade
 from viewer.analysis.study import Study
 from viewer.trace import Kind
@@ -132,3 +136,35 @@ def test_time_stamps_that_are_a_little_off_still_bind():
     maker = TraceMaker().call(0, 5 * US, correlation=1).kernel(8 * US, 100 * US, correlation=1)
     maker.call(10 * US, 15 * US, correlation=2).kernel(100 * US - 500, 200 * US, correlation=2)
     assert bound(graph_of(maker))[1] == (EdgeKind.STREAM, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "root", "root_waits"),
+    [("AllReduce", -1, False), ("Broadcast", 3, False), ("Reduce", 3, True)],
+)
+def test_a_set_with_a_root_says_who_waits_for_whom(kind, root, root_waits):
+    maker = TraceMaker().copy(0, 5, copy_kind=1)
+    for process in range(2):
+        maker.kernel(10, 20, process=process, device=process).kernel(30, 40, process=process, device=process)
+    operations = graph_of(maker).operations
+    kernels, matched = np.array([[0, 1], [2, 3]]), np.array([False, True])
+    group = CollectiveGroup(0, kind, (0, 1), (0, 1), kernels, matched, ~matched, np.array([-1, 1]))
+    sets, set_of = collective_sets(SimpleNamespace(groups=(group,)), operations)
+    assert (len(sets), sets.of(0).tolist()) == (1, [1, 3])
+    assert (sets.root.tolist(), sets.root_waits.tolist(), sets.group.tolist()) == ([root], [root_waits], [0])
+    assert set_of.tolist() == [-1, 0, -1, 0, -1]
+
+
+def test_of_two_sets_of_a_kernel_the_one_that_came_last_counts():
+    maker = TraceMaker()
+    for process, start in ((0, 10), (1, 30), (2, 20)):
+        maker.kernel(start, 90, process=process, device=process)
+    operations = graph_of(maker).operations
+    true, none = np.array([True]), np.array([-1])
+    groups = tuple(
+        CollectiveGroup(0, "SendRecv", (0, p), (0, p), np.array([[0], [p]]), true, ~true, none)
+        for p in (1, 2)
+    )
+    sets, set_of = collective_sets(SimpleNamespace(groups=groups), operations)
+    assert len(sets) == 2
+    assert set_of.tolist() == [0, 0, 1]

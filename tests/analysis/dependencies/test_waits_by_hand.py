@@ -300,3 +300,7 @@ def test_of_two_producers_one_that_ended_after_the_start_did_not_bind():
     kernels.start_ns[:], kernels.end_ns[:] = [100 * US, 100 * US, 203 * US], [200 * US, 400 * US, 300 * US]
     graph = Study(trace).dependencies
     assert (graph.binding[2], graph.binder[2], graph.lag_ns[2]) == (EdgeKind.EVENT, 0, 3 * US)
+
+
+def test_a_record_on_a_stream_that_the_file_does_not_name_is_unknown():
+    assert Job().launch().record(stream=0xFFFFFFFF, sync_id=4).wait(sync_id=4).waits() == [([], UNKNOWN)]

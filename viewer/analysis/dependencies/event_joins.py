@@ -36,6 +36,10 @@ def join(use: EventUse, waits: EventCalls) -> tuple[Rows, Codes]:
     grade[without[is_joined]] = np.where(is_sure[is_joined], Grade.HANDLE, Grade.TIMING)
     is_never = found < 0
     grade[without[is_never]] = np.where(has_ids[is_never], Grade.PROVEN, Grade.HANDLE)
+    # A record whose stream is not in the file is one, but what it stands for is not known.
+    is_nowhere = (record >= 0) & (use.records.lane[record] < 0) if len(use.records) else record >= 0
+    record[is_nowhere] = -1
+    grade[is_nowhere] = Grade.UNKNOWN
     return record, grade
 
 
