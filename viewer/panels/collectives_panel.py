@@ -80,7 +80,12 @@ SETS = (
     _count("missing", "Missing", tip="Members whose kernel is not recorded: the waits are lower bounds"),
 )
 WHY = (
-    TableColumn("text", "What held the next compute kernel", tip="While these collectives were exposed"),
+    TableColumn(
+        "text",
+        "What held the next compute kernel",
+        tip="While these collectives were exposed. Double-click shows the longest stretch",
+        widest=640,
+    ),
     _length("per_iteration_ns", "Per iteration", tip="Exposed time: mean over the iterations and the GPUs"),
     _length("exposed_ns", "Exposed", tip="In the filter, else in the iterations of Summary; over all GPUs"),
     TableColumn("share", "Share", format_share, number=True, tip="Of all exposed communication there"),
@@ -234,6 +239,8 @@ class CollectivesPanel(Panel):
         if study is None or found is None:
             return
         which = self.which.currentData()
+        # The reasons are sentences, and of all GPUs: they take the whole width.
+        self.ranks.setVisible(which != _WHY)
         if which == _WHY:
             self._ask_why(study)
         elif which == "groups":
@@ -289,6 +296,7 @@ class CollectivesPanel(Panel):
     def show_notes(self, notes: tuple[str, ...]) -> None:
         """List the collectives that could not be matched, and why."""
         self.table.set_frame(pd.DataFrame({"note": list(notes)}), NOTES)
+        self.ranks.show()
         self.which.setCurrentIndex(-1)
 
 

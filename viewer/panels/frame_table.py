@@ -57,6 +57,8 @@ class TableColumn:
         Maps a value to a colour (ARGB int), None for the ordinary one.
     editable : bool
         Whether a double click edits it; the model then emits `edited`.
+    widest : int
+        The most that its contents may take of the table's width, px.
     """
 
     key: str
@@ -66,6 +68,7 @@ class TableColumn:
     tip: str = ""
     colour: Callable[[Any], int | None] | None = None
     editable: bool = False
+    widest: int = WIDEST
 
 
 class FrameModel(QAbstractTableModel):
@@ -265,7 +268,7 @@ class FrameTable(DenseTable):
     def _fit_columns(self) -> None:
         for number, column in enumerate(self.frame_model.columns):
             self.setItemDelegateForColumn(number, self.itemDelegate() if column.title else self._mark)
-            width = min(self._content_width(number) + 4, WIDEST) if column.title else MARK_WIDTH
+            width = min(self._content_width(number) + 4, column.widest) if column.title else MARK_WIDTH
             self.setColumnWidth(number, width)
         self._natural = [self.columnWidth(number) for number in range(len(self.frame_model.columns))]
         self._stretch()
