@@ -47,12 +47,15 @@ class Head:
     ----------
     key : str
         What docs/definitions.md calls it, "" where its title says so.
+    is_sentence : bool
+        Its texts are sentences, which say the most: it may be wider than other columns.
     """
 
     title: str
     tip: str = ""
     number: bool = True
     key: str = ""
+    is_sentence: bool = False
 
 
 @dataclass(frozen=True, eq=False)

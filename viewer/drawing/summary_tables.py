@@ -222,7 +222,12 @@ def _sync_table(summary: Summary, _: Swatch) -> SpecTable:
 def _overlap_table(summary: Summary, _: Swatch) -> SpecTable:
     """Return why exposed collectives are not hidden, alike ones as one line."""
     heads = (
-        Head("What held the next compute kernel", "While these collectives were exposed", number=False),
+        Head(
+            "What held the next compute kernel",
+            "While these collectives were exposed",
+            number=False,
+            is_sentence=True,
+        ),
         Head("per iteration", "Exposed time of them all: mean over the iterations and the GPUs"),
         Head("exposed", "Exposed time of them all in the scope, over all GPUs"),
         Head("share", "Of all exposed communication in the scope"),
@@ -235,7 +240,9 @@ def _overlap_table(summary: Summary, _: Swatch) -> SpecTable:
         each = format_ns(row["per_iteration_ns"]) if row["per_iteration_ns"] >= 0 else ""
         exposed, share = format_ns(row["exposed_ns"]), format_share(row["share"])
         texts = (row["text"], each, exposed, share, row["starts_after"])
-        rows.append([Cell(text, head.tip, location) for text, head in zip(texts, heads, strict=True)])
+        # The first text may be cut: its tip is the whole of it.
+        tips = (row["text"], *(head.tip for head in heads[1:]))
+        rows.append([Cell(text, tip, location) for text, tip in zip(texts, tips, strict=True)])
     return SpecTable("Why exposed", heads, rows, table)
 
 

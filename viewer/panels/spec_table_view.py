@@ -38,7 +38,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _BAR_WIDTH, _BAR_HEIGHT = 260, 10
 _LEAST_BAR, _LEAST_TEXT = 120, 140
 _TITLE_GAP = 18
-_WIDEST = 460
+_WIDEST, _SENTENCE = 460, 720
 _DOT = 10
 _LEADING = 5
 
@@ -132,7 +132,8 @@ class SpecTableView(DenseTable):
         header.setSortIndicatorShown(False)
         self.resizeColumnsToContents()
         columns = range(len(spec.heads))
-        self._full = [min(self.columnWidth(column) + 4, _WIDEST) for column in columns]
+        most = [_SENTENCE if head.is_sentence else _WIDEST for head in spec.heads]
+        self._full = [min(self.columnWidth(column) + 4, most[column]) for column in columns]
         self._least = [self._least_width(column) for column in columns]
         self._fit()
 
