@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.core.classify import KernelClasses, Rules, classify
+from viewer.analysis.core.families import kernel_families
 from viewer.analysis.core.gpu_order import GpuOrder, gpu_order
 from viewer.analysis.core.parallel import each
 from viewer.analysis.core.prefix_sums import PrefixSums
@@ -189,15 +190,15 @@ class Study:
         )
 
     def families(self, gpu: int) -> PrefixSums:
-        """Return the kernels of a GPU as sums by family: the id of the short name."""
+        """Return the kernels of a GPU as sums by family, see `kernel_families`."""
         return self._families.get(gpu, lambda: self._sum_families(gpu))
 
     def _sum_families(self, gpu: int) -> PrefixSums:
-        order, kernels = self.order(gpu), self.trace.kernels
+        order = self.order(gpu)
         is_kernel = order.kind == GPU_KINDS.index(Kind.KERNEL)
         family = np.zeros(len(order), np.uint32)
-        if len(kernels):
-            family[is_kernel] = kernels.columns["short_id"][order.index[is_kernel]]
+        if is_kernel.any():
+            family[is_kernel] = kernel_families(self.trace, order.index[is_kernel])
         return PrefixSums(order.start_ns, order.end_ns, family, is_kernel)
 
     def measure(

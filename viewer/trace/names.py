@@ -85,6 +85,11 @@ _SHELL = re.compile(r"::(?:Kernel2?|device_kernel)<\s*(?:\w+::)*(\w+)")
 _SHELLS = ("Kernel", "Kernel2", "device_kernel")
 
 
+def is_wrapper(name: str) -> bool:
+    """Return whether a short name is that of a generic wrapper, such as CUTLASS's ``Kernel2``."""
+    return name in _SHELLS
+
+
 def short_name(name: str) -> str:
     """Return the distinctive part of a kernel's name, for labels of bars: ``vectorized_elementwise``.
 

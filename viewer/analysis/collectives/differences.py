@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.core.classify import KernelClasses
+from viewer.analysis.core.families import family_name, kernel_families
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.launches.attribution import Cover
 from viewer.analysis.launches.innermost_ranges import innermost_names
@@ -79,13 +80,13 @@ def find_differences(
     gpus = [*longer, *usual]
     rows = [_kernels(trace, classes, iterations, chosen, gpu) for gpu in gpus]
     # By family: autotuning may pick another instance on each rank, and the work is the same.
-    families = trace.kernels.columns.get("short_id", trace.kernels.name_id)
-    time, count = _sums(trace, rows, [families[r].astype(np.int64) for r in rows], len(trace.names))
+    families = [kernel_families(trace, r).astype(np.int64) for r in rows]
+    time, count = _sums(trace, rows, families, len(trace.names))
     per = max(len(chosen), 1)
     slow, base = time[: len(longer)].mean(axis=0) / per, time[len(longer) :].mean(axis=0) / per
     numbers = count[: len(longer)].mean(axis=0) / per, count[len(longer) :].mean(axis=0) / per
     more = slow - base
-    kernels = _largest(trace.names.__getitem__, more, numbers)
+    kernels = _largest(lambda family: family_name(trace, family), more, numbers)
     texts, codes = _range_codes(launches, gpus, rows)
     in_range, in_count = _sums(trace, rows, codes, len(texts) + 1)
     ranges = _largest(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from viewer.analysis.collectives.match import Collectives
+from viewer.analysis.core.families import kernel_families
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.time_breakdown import CATEGORIES, TimeBreakdown
@@ -263,5 +264,5 @@ def _fingerprint(trace: Trace, iterations: Iterations | None, gpu: int) -> Int64
     if iterations is not None:
         iteration = np.searchsorted(iterations.starts[gpu], kernels.start_ns[rows], side="right") - 1
         rows = rows[np.isin(iteration, iterations.basis)]
-    family = kernels.columns.get("short_id", kernels.name_id)[rows]
+    family = kernel_families(trace, rows)
     return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from viewer.analysis.core.families import kernel_families
 from viewer.analysis.core.gpu_order import rows_of_gpu
 from viewer.trace import Kind, Trace
 from viewer.trace.events import Int64
@@ -68,7 +69,7 @@ def _nearest(counts: dict[int, Int64], gpu: int, stages: list[list[int]]) -> int
 def _kernels_by_family(trace: Trace, gpu: int) -> Int64:
     """Return how many kernels of each family a GPU runs, shape (names,)."""
     rows = rows_of_gpu(trace, Kind.KERNEL, gpu)
-    family = trace.kernels.columns.get("short_id", trace.kernels.name_id)[rows]
+    family = kernel_families(trace, rows)
     return np.bincount(family.astype(np.int64), minlength=len(trace.names)).astype(np.int64)
 
 
