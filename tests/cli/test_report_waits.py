@@ -104,3 +104,18 @@ def test_waits_are_those_of_the_window_and_only_asked_for(plain):
     assert 0 < len(one["waits"]) < len(report(plain, "--waits")["waits"])
     result = CliRunner().invoke(app, ["report", str(plain), "--waits"])
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("oddities", "says"),
+    [
+        ((), "100.0 % of starts"),
+        (("no-event-records",), "of starts; 2 of 2 stream waits for an unknown event"),
+    ],
+)
+def test_doctor_says_how_much_is_explained(tmp_path, oddities, says):
+    path = tmp_path / "demo.sqlite"
+    make_demo(path, DemoOptions(ranks=2, iterations=3, oddities=oddities))
+    waits = len(report(path, "--waits")["waits"])
+    result = CliRunner().invoke(app, ["doctor", str(path)])
+    assert says.replace("2 of 2", f"{waits:,} of {waits:,}") in result.stdout

@@ -13,7 +13,7 @@ from viewer import __version__
 from viewer.cli.console import plain_console
 from viewer.cli.open_study import open_study
 from viewer.cli.qt import ask_renderer, drawing_problem, has_display, is_installed, window_problem
-from viewer.drawing.format import format_bytes, format_ns
+from viewer.drawing.format import format_bytes, format_ns, format_share
 from viewer.printable import counted
 
 PACKAGES = (
@@ -128,6 +128,11 @@ def _trace(path: Path) -> Iterator[tuple[str, str]]:
             )
         ),
     )
+    edges = study.dependencies.counts
+    if edges.explained_share is not None:
+        waits, unknown = len(study.dependencies.waits), edges.unknown
+        lost = f"; {unknown:,} of {counted(waits, 'stream wait')} for an unknown event" if unknown else ""
+        yield "explained", f"{format_share(edges.explained_share)} of starts{lost}"
     for process in trace.processes:
         if process.rank is not None:
             yield "rank", f"{process.rank}: {process.name} [{process.pid}], by {process.rank_from}"

@@ -149,3 +149,20 @@ def test_nodes_follow_those_of_their_own_launch_only():
         (3, 1, "GRAPH", "TIMING"),
         (1, 2, "GRAPH", "PROVEN"),
     }
+
+
+def test_nodes_on_other_streams_do_not_follow_an_earlier_graph():
+    maker = TraceMaker()
+    for number, at, streams in ((1, 100, (7,)), (2, 300, (8, 9))):
+        maker.call(number * US, number * US + 500, "cudaGraphLaunch", correlation=number)
+        for stream in streams:
+            maker.add(
+                "kernel",
+                maker.stream(0, 0, stream),
+                at * US,
+                (at + 50) * US,
+                "node",
+                correlation=number,
+                graph_node=5,
+            )
+    assert edges(graph_of(maker)) == set()

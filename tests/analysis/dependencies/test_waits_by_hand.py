@@ -304,3 +304,31 @@ def test_of_two_producers_one_that_ended_after_the_start_did_not_bind():
 
 def test_a_record_on_a_stream_that_the_file_does_not_name_is_unknown():
     assert Job().launch().record(stream=0xFFFFFFFF, sync_id=4).wait(sync_id=4).waits() == [([], UNKNOWN)]
+
+
+def test_an_operation_without_a_launch_record_was_launched_no_earlier_than_the_one_before_it():
+    job = Job().record(sync_id=4).launch().wait(sync_id=4)
+    job.maker.kernel(2000 * US, 2005 * US)
+    assert job.waits() == [([], PROVEN)]
+
+
+def test_each_producer_is_known_as_well_as_its_own_way():
+    job = Job().launch().record(sync_id=1).launch(stream=9)
+    job.wait(stream=20, sync_id=1, start=35, end=38)
+    job.record(stream=9, event=2, sync_id=2, start=40, end=60).launch(stream=9, tid=2, start=50, end=70)
+    job.wait(stream=20, event=2, sync_id=2, start=80).record(stream=20, event=3, sync_id=3, start=90)
+    job.wait(event=3, sync_id=3, start=100)
+    graph, numbers = job.graph()
+    last = int(np.argmax(job.maker.trace().api.start_ns[graph.waits.call]))
+    pairs = slice(*graph.waits.offsets[last : last + 2])
+    known = dict(zip(numbers[graph.waits.producers[pairs]], graph.waits.producer_grade[pairs], strict=True))
+    assert known == {1: PROVEN, 3: TIMING}
+    assert graph.waits.grade[last] == TIMING
+
+
+def test_a_relay_by_timing_makes_what_it_relays_known_by_timing():
+    job = Job().launch().record(sync_id=1).launch(stream=20, tid=2, start=28, end=45)
+    job.wait(stream=20, sync_id=1, start=30, end=40).record(stream=20, event=2, sync_id=2, start=60)
+    job.wait(event=2, sync_id=2, start=70)
+    graph, _ = job.graph()
+    assert sorted(graph.waits.producer_grade.tolist()) == [TIMING, PROVEN, PROVEN]

@@ -74,9 +74,9 @@ def _by_handle(records: EventCalls, waits: EventCalls) -> tuple[Rows, Mask]:
     ]
     key, start = _numbered(*joined[:3]), joined[3]
     is_record = np.arange(len(key)) < len(usable)
-    # By event, then by time, a record before a wait that begins with it: the last record so far, and the
-    # first one after, are then those of neighbours.
-    order = np.lexsort((~is_record, start, key))
+    # By event, then by time, records first where they begin with a wait (the sort keeps the order of equal
+    # ones): the last record so far, and the first one after, are then those of neighbours.
+    order = np.lexsort((start, key))
     at = np.arange(len(order))
     before = np.maximum.accumulate(np.where(is_record[order], at, -1))
     after = np.minimum.accumulate(np.where(is_record[order], at, len(order))[::-1])[::-1]
