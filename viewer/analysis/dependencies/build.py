@@ -9,6 +9,7 @@ from viewer.analysis.dependencies.default_streams import default_stream_edges
 from viewer.analysis.dependencies.graph import DependencyGraph, Edges
 from viewer.analysis.dependencies.graph_nodes import graph_edges, graph_nodes
 from viewer.analysis.dependencies.host_edges import host_edges
+from viewer.analysis.dependencies.polling import answered
 from viewer.analysis.dependencies.queues import queue_edges
 from viewer.analysis.dependencies.returns import return_edges
 from viewer.analysis.dependencies.stream_order import find_operations
@@ -27,6 +28,7 @@ def build_graph(launches: Launches, collectives: Collectives) -> DependencyGraph
         of_events, graph_edges(operations, is_node), default_stream_edges(trace, operations, order)
     )
     returns = Edges.joined(return_edges(launches, operations, order), event_returns)
+    returns = answered(trace, operations, returns)
     bound = bind(operations, trace.api, edges, is_node)
     queues = queue_edges(trace, operations, bound.lag_ns)
     if len(queues):

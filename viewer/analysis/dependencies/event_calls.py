@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewer.analysis.dependencies.graph import Mask, Rows
+from viewer.analysis.dependencies.polling import EVENT_QUERIES, polling_runs
 from viewer.analysis.dependencies.sync_calls import (
     EVENT_SYNCS,
     STREAM_WAITS,
@@ -96,7 +97,10 @@ def find_event_use(trace: Trace) -> EventUse:
     call = CallsById(trace, recording).find(rows.process, rows.correlation)
     columns = (rows.context, rows.stream_id, rows.event_id, rows.sync_id)
     of_records = (call, rows.process, *columns)
-    of_waits, of_syncs = (_waiting(trace, names) for names in (STREAM_WAITS, EVENT_SYNCS))
+    # The last query of a run that asks for an event returns when it has come, as a synchronisation does.
+    polled = polling_runs(trace, EVENT_QUERIES)[1]
+    of_waits = _waiting(trace, calls_named(trace, STREAM_WAITS))
+    of_syncs = _waiting(trace, np.union1d(calls_named(trace, EVENT_SYNCS), polled).astype(np.int32))
     process, context, stream_id = (
         np.concatenate([of_records[column], of_waits[column]]) for column in (1, 2, 3)
     )
@@ -117,13 +121,12 @@ _Columns = tuple[Rows, Rows, AnyArray, AnyArray, AnyArray, AnyArray]
 """Call, process, context, stream id, event id and sync id."""
 
 
-def _waiting(trace: Trace, names: frozenset[str]) -> _Columns:
-    """Return the calls of some names, those too for which the file has no synchronisation."""
-    found, syncs = sync_calls(trace, names), trace.events[Kind.SYNC]
+def _waiting(trace: Trace, every: Rows) -> _Columns:
+    """Return some calls with what they wait for, those too for which the file has no synchronisation."""
+    found, syncs = sync_calls(trace, every), trace.events[Kind.SYNC]
     # A call that has two rows waits once.
     call, first = np.unique(found.call, return_index=True)
     row, process = found.row[first], found.process[first]
-    every = calls_named(trace, names)
     lost = _without_row(trace, every, call)
     none = np.full(len(lost), NO_ID, np.uint32)
     columns = [

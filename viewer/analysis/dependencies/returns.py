@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from viewer.analysis.dependencies.graph import EdgeKind, Edges, Grade, Operations, Rows
+from viewer.analysis.dependencies.polling import STREAM_QUERIES, polling_runs
 from viewer.analysis.dependencies.stream_order import StreamOrder
-from viewer.analysis.dependencies.sync_calls import DEVICE_SYNCS, STREAM_SYNCS, StreamsById, sync_calls
+from viewer.analysis.dependencies.sync_calls import (
+    DEVICE_SYNCS,
+    STREAM_SYNCS,
+    StreamsById,
+    calls_named,
+    sync_calls,
+)
 from viewer.analysis.launches.blocking_calls import blocking_calls
 from viewer.analysis.launches.launches import Launches
 from viewer.trace import Kind, Trace
@@ -34,7 +41,9 @@ def return_edges(launches: Launches, operations: Operations, order: StreamOrder)
 
 
 def _of_streams(trace: Trace, order: StreamOrder) -> Pairs:
-    syncs, found = trace.events[Kind.SYNC], sync_calls(trace, STREAM_SYNCS)
+    polled = polling_runs(trace, STREAM_QUERIES)[1]
+    calls = np.union1d(calls_named(trace, STREAM_SYNCS), polled).astype(np.int32)
+    syncs, found = trace.events[Kind.SYNC], sync_calls(trace, calls)
     if not len(found):
         return found.call, found.call
     context, stream_id = (syncs.columns[name][found.row] for name in ("context", "stream_id"))
@@ -45,7 +54,7 @@ def _of_streams(trace: Trace, order: StreamOrder) -> Pairs:
 
 
 def _of_devices(trace: Trace, order: StreamOrder) -> Pairs:
-    syncs, found = trace.events[Kind.SYNC], sync_calls(trace, DEVICE_SYNCS)
+    syncs, found = trace.events[Kind.SYNC], sync_calls(trace, calls_named(trace, DEVICE_SYNCS))
     calls, sources = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     for stream in trace.streams if len(found) else ():
         of_stream = slice(*order.offsets[stream.index : stream.index + 2])

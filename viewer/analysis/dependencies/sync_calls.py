@@ -106,10 +106,9 @@ class SyncCalls:
         return len(self.row)
 
 
-def sync_calls(trace: Trace, names: frozenset[str]) -> SyncCalls:
-    """Return the synchronisations by calls of some names; the type in the file is not to be trusted."""
+def sync_calls(trace: Trace, calls: Rows) -> SyncCalls:
+    """Return the synchronisations by some calls; the type in the file is not to be trusted."""
     syncs = trace.events[Kind.SYNC]
-    calls = calls_named(trace, names)
     if not len(syncs) or not len(calls):
         none = np.empty(0, np.int32)
         return SyncCalls(none, none, none)

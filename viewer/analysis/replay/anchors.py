@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from viewer.analysis.dependencies.graph import DependencyGraph
 from viewer.analysis.replay.host_calls import HostCalls
-from viewer.analysis.replay.lags import kept_or_usual, usual
+from viewer.analysis.replay.lags import EXPLAINED_NS, kept_or_usual, usual
 from viewer.trace import Trace
 from viewer.trace.events import Int64
 
@@ -176,7 +176,9 @@ def _returns(
     binds = waited[blocked] & (ended == latest[blocked])
     lag = kept_or_usual(returned - ended, binds, np.ones(len(blocked), bool))
     length = hosts.end_ns[own] - hosts.start_ns[own]
-    own_ns = np.where(waited[own], np.minimum(length, _own_time(trace, hosts, own, waited[own])), length)
+    otherwise = usual((returned - ended)[binds], EXPLAINED_NS)
+    usual_ns = _own_time(trace, hosts, own, waited[own], otherwise)
+    own_ns = np.where(waited[own], np.minimum(length, usual_ns), length)
     return [
         (
             bare.at(2 * own + 1).astype(np.int64),
@@ -199,16 +201,18 @@ def _returns(
     ]
 
 
-def _own_time(trace: Trace, hosts: HostCalls, calls: Int64, waited: Mask) -> Int64:
+def _own_time(trace: Trace, hosts: HostCalls, calls: Int64, waited: Mask, otherwise: int) -> Int64:
     """Return how long calls that waited take where there is nothing to wait for, ns.
 
-    The median of those of the same name that did not wait; without any the shortest of the name.
+    The median of those of the same name that did not wait; `otherwise` where all waited. A run of queries
+    takes the time of one.
     """
-    length = hosts.end_ns[calls] - hosts.start_ns[calls]
+    length = trace.api.end_ns[hosts.row[calls]] - hosts.start_ns[calls]
     name = trace.api.name_id[hosts.row[calls]]
-    own = np.zeros(len(calls), np.int64)
+    own = np.full(len(calls), otherwise, np.int64)
     for of_name in np.unique(name):
         rows = np.flatnonzero(name == of_name)
         free = rows[~waited[rows]]
-        own[rows] = int(np.median(length[free])) if len(free) else int(length[rows].min())
-    return own
+        if len(free):
+            own[rows] = int(np.median(length[free]))
+    return np.asarray(np.minimum(own, length))

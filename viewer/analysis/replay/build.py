@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from viewer.analysis.dependencies.graph import DependencyGraph, EdgeKind, Operations
+from viewer.analysis.dependencies.polling import EVENT_QUERIES, STREAM_QUERIES, polling_runs
 from viewer.analysis.replay.anchors import Anchors, find_anchors
 from viewer.analysis.replay.collective_ends import CollectiveEnds, collective_ends
 from viewer.analysis.replay.host_calls import host_calls
 from viewer.analysis.replay.lags import kept_or_usual, launch_lags
-from viewer.analysis.replay.network import FIXED, LAUNCH, NEVER_NS, OTHER, STREAM, Mask, Network
+from viewer.analysis.replay.network import FIXED, LAUNCH, NEVER_NS, OTHER, STREAM, Mask, Network, Rows
 from viewer.analysis.replay.topological import ordered
 from viewer.trace import Trace
 from viewer.trace.events import Int64
@@ -23,7 +24,8 @@ CLOSE_NS = 1_000
 
 def build_network(trace: Trace, graph: DependencyGraph) -> Network:
     """Return the constraints on all times of a trace, with which it is replayed as it was recorded."""
-    ops, hosts, ends = graph.operations, host_calls(trace.api), collective_ends(graph)
+    ops, ends = graph.operations, collective_ends(graph)
+    hosts = host_calls(trace.api, _answered_runs(trace, graph))
     count = len(ops)
     anchors = find_anchors(trace, graph, hosts)
     zero, never = count + len(anchors), count + len(anchors) + 1
@@ -79,6 +81,14 @@ def build_network(trace: Trace, graph: DependencyGraph) -> Network:
         binder, _work(ops, ends), _set_of(ends, count), anchors, order,
         int(no_launch.sum() + no_stream.sum() + no_extra.sum() + no_pair.sum()),
     )  # fmt: skip
+
+
+def _answered_runs(trace: Trace, graph: DependencyGraph) -> tuple[Rows, Rows]:
+    """Return the first and the last call of each run of queries that returned after an operation."""
+    runs = [polling_runs(trace, names) for names in (EVENT_QUERIES, STREAM_QUERIES)]
+    first, last = (np.concatenate(calls) for calls in zip(*runs, strict=True))
+    is_answered = np.isin(last, graph.return_edges.target)
+    return first[is_answered], last[is_answered]
 
 
 def _follows_previous(ops: Operations) -> Mask:

@@ -175,7 +175,7 @@ def remove_copies(
 def no_wait(replay: Replay, effects: Effects, change: NoWait) -> Effects:
     """Drop the edges of stream waits whose producer is a collective of a kind."""
     inputs, network = replay.inputs, replay.network
-    graph, api = inputs.graph, inputs.trace.api
+    graph = inputs.graph
     waits = graph.waits
     is_awaited = np.zeros(len(network.operations), bool)
     is_awaited[_of_kind(replay, change.kind)] = True
@@ -187,7 +187,7 @@ def no_wait(replay: Replay, effects: Effects, change: NoWait) -> Effects:
     if not is_dropped.any():
         where = f" is called in {change.range_name!r}" if change.range_name is not None else " is known"
         raise ChangeError(f"no stream wait for {change.kind}{where}")
-    target = _next_launched(replay, waits.stream, api.start_ns[waits.call])[of_wait]
+    target = waits.target[of_wait]
     # Two waits before one launch may wait for the same: the edge goes with the last of them.
     pair = target.astype(np.int64) * len(network.operations) + waits.producers
     kept = pair[~is_dropped[of_wait] & (target >= 0)]
@@ -208,19 +208,3 @@ def _called_in(replay: Replay, calls: npt.NDArray[np.int32], name: str) -> Mask:
         own = thread == of_range
         inside[own] = ranges.covered(called[own], called[own] + 1) > 0
     return inside
-
-
-def _next_launched(replay: Replay, stream: npt.NDArray[np.int32], called: Int64) -> npt.NDArray[np.int64]:
-    """Return the first operation launched on a stream after a call, -1 without one."""
-    ops, api = replay.network.operations, replay.inputs.trace.api
-    known = np.flatnonzero(ops.call >= 0)
-    launched = api.start_ns[ops.call[known]]
-    order = np.lexsort((launched, ops.stream[known]))
-    known, launched = known[order], launched[order]
-    result = np.full(len(stream), -1, np.int64)
-    for one in np.unique(stream[stream >= 0]).tolist():
-        low, high = np.searchsorted(ops.stream[known], [one, one + 1])
-        own = np.flatnonzero(stream == one)
-        place = low + np.searchsorted(launched[low:high], called[own], side="right")
-        result[own] = np.where(place < high, known[np.minimum(place, len(known) - 1)], -1)
-    return result

@@ -17,6 +17,8 @@ Mask = npt.NDArray[np.bool_]
 class HostCalls:
     """The calls that lie in no other call of their thread, thread by thread in order of time.
 
+    A run of queries that ends when the GPU has come so far is one call.
+
     Attributes
     ----------
     row : ndarray of int32, shape (n,)
@@ -40,8 +42,14 @@ class HostCalls:
         return len(self.row)
 
 
-def host_calls(api: Events) -> HostCalls:
-    """Return the outermost calls of each thread."""
+def host_calls(api: Events, polling: tuple[Rows, Rows]) -> HostCalls:
+    """Return the outermost calls of each thread.
+
+    Parameters
+    ----------
+    polling : (ndarray of int32, ndarray of int32), shape (runs,) each
+        The first and the last call of each run of queries that is one call here.
+    """
     is_outer = np.zeros(len(api), bool)
     for thread in range(len(api.offsets) - 1):
         rows = api.of(thread)
@@ -51,6 +59,8 @@ def host_calls(api: Events) -> HostCalls:
             # of length zero at one instant follow one another.
             latest = np.maximum.accumulate(end)
             is_outer[rows] = np.concatenate(([True], start[1:] >= latest[:-1]))
+    for first, last in zip(*(calls.tolist() for calls in polling), strict=True):
+        is_outer[first + 1 : last + 1] = False
     row = np.flatnonzero(is_outer).astype(np.int32)
     thread_of = api.owners()[row]
     outer_of = (np.cumsum(is_outer) - 1).astype(np.int32)
