@@ -5,7 +5,6 @@ from PySide6.QtCore import QPoint, Qt
 
 from viewer import definitions
 from viewer.panels.details_panel import DetailsPanel
-from viewer.panels.frame_table import FrameTable
 from viewer.panels.iterations_panel import IterationsPanel
 from viewer.timeline.definitions_dialog import MEANING, DefinitionsDialog
 from viewer.timeline.headers.row_menu import row_menu
@@ -31,7 +30,7 @@ def test_a_selection_leads_to_the_categories(window):
 def test_the_key_asks_about_the_cell_that_has_the_focus(window, qtbot):
     window.target.show_panel(IterationsPanel)
     panel = window.findChild(IterationsPanel)
-    table = panel.findChild(FrameTable)
+    table = panel.table
     qtbot.waitUntil(lambda: len(table.frame_model.frame) > 0)
     column = [c.key for c in table.frame_model.columns].index("skew_ns")
     table.setCurrentIndex(table.model().index(0, column))

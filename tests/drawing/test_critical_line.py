@@ -13,7 +13,8 @@ from viewer.drawing.critical_line import (
     CriticalLine,
     Stretches,
     lane_middles,
-    line_rects,
+    line_segments,
+    widened,
 )
 from viewer.drawing.scale import Scale
 
@@ -23,6 +24,10 @@ MIDDLES = {0: 10, 1: 30, 2: 50}
 def line_of(*pieces):
     gpu, start, end = (np.array(column) for column in zip(*pieces, strict=True))
     return CriticalLine.of(gpu.astype(np.int32), start.astype(np.int64), end.astype(np.int64))
+
+
+def line_rects(stretches, scale, middles, height, width):
+    return widened(line_segments(stretches, scale, middles, height), width)
 
 
 def picture(rects, width, height):

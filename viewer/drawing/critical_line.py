@@ -15,12 +15,13 @@ from viewer.trace.events import Int64
 
 Int32 = npt.NDArray[np.int32]
 
-FEWEST = 512
+FEWEST = 64
 """So many stretches are drawn as they are at every zoom."""
-APART_PX = 6
+APART_PX = 16
 """Logical pixels: where the path changes its lane more often than this, it is drawn on the lane that it is on
 most of the time there. Its steps would fill the picture, and hide what it leads through."""
-_OUTSIDE = 8
+_OUTSIDE = 16
+_FEWER = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,7 @@ class CriticalLine:
 
     exact: Stretches
     levels: Mapping[int, Stretches] = field(default_factory=dict)
+    _spent: dict[tuple[int, int, int], Int64] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, gpu: Int32, start_ns: Int64, end_ns: Int64) -> CriticalLine:
@@ -98,7 +100,9 @@ class CriticalLine:
             first = max(int(np.min(exact.end_ns - exact.start_ns)), 1).bit_length()
             for level in range(first, 63):
                 # From the exact stretches each time: errors of the levels below would add up.
-                drawn = levels[level] = exact.coarse(1 << level)
+                coarse = exact.coarse(1 << level)
+                # Where hardly anything is joined, what is drawn below serves here too.
+                drawn = levels[level] = coarse if len(coarse) < _FEWER * len(drawn) else drawn
                 if len(drawn) <= FEWEST:
                     break
         return cls(exact, levels)
@@ -114,6 +118,14 @@ class CriticalLine:
 
     def spent_ns(self, start_ns: int, end_ns: int, gpus: int) -> Int64:
         """Return how long the path is on each GPU within a range of time, int64, shape (gpus,)."""
+        asked = start_ns, end_ns, gpus
+        if asked not in self._spent:
+            # The headers of all ranks ask for the same window one after another.
+            self._spent.clear()
+            self._spent[asked] = self._sum(*asked)
+        return self._spent[asked]
+
+    def _sum(self, start_ns: int, end_ns: int, gpus: int) -> Int64:
         low = int(np.searchsorted(self.exact.end_ns, start_ns, "right"))
         high = int(np.searchsorted(self.exact.start_ns, end_ns, "left"))
         part = slice(low, max(high, low))
@@ -146,23 +158,28 @@ def lane_middles(lanes: Iterable[tuple[int, int, int]]) -> dict[int, int]:
     return middles
 
 
-def line_rects(
-    stretches: Stretches, scale: Scale, middles: Mapping[int, int], height: int, width: int
-) -> Int32:
-    """Return the line as rectangles: one for each stretch in view, one for each step between two lanes.
+def widened(segments: Int32, width: int) -> Int32:
+    """Return the segments of a line as rectangles of a width around them: left, top, width, height."""
+    near = width // 2
+    # Each reaches half the width beyond its ends: so corners are filled.
+    return segments + np.array([-near, -near, width, width], np.int32)
+
+
+def line_segments(stretches: Stretches, scale: Scale, middles: Mapping[int, int], height: int) -> Int32:
+    """Return the line: a level segment for each stretch in view, an upright one for each step between lanes.
 
     Parameters
     ----------
     middles : mapping of int to int
         Device rows of the lanes (`lane_middles`). A GPU whose lane is above all of them is beyond the upper
         edge of the area, one below them beyond the lower edge; one between that has none is left out.
-    height, width : int
-        Of the area, and of the line, device pixels.
+    height : int
+        Of the area, device pixels.
 
     Returns
     -------
     ndarray of int32, shape (n, 4)
-        Left, top, width and height, device pixels.
+        Left, top, length to the right and downwards, device pixels; one of the two is 0.
     """
     low = int(np.searchsorted(stretches.end_ns, scale.start_ns, "left"))
     high = int(np.searchsorted(stretches.start_ns, scale.end_ns, "right"))
@@ -172,8 +189,8 @@ def line_rects(
     gpu = stretches.gpu[part]
     known = np.arange(int(gpu.max()) + 1)
     lanes = np.full(len(known), np.nan)
-    lanes[known < min(middles)] = -_OUTSIDE - width
-    lanes[known > max(middles)] = height + _OUTSIDE + width
+    lanes[known < min(middles)] = -_OUTSIDE
+    lanes[known > max(middles)] = height + _OUTSIDE
     for number, middle in middles.items():
         if number < len(lanes):
             lanes[number] = middle
@@ -184,17 +201,14 @@ def line_rects(
         for t in (stretches.start_ns, stretches.end_ns)
     ]
     left, right = ends
-    near = width // 2
     shown = ~np.isnan(y)
     runs = np.stack([left, y, right - left, np.zeros(len(y))], 1)[shown]
     touch = stretches.start_ns[part][1:] == stretches.end_ns[part][:-1]
     steps_at = np.flatnonzero(touch & shown[1:] & shown[:-1] & (y[1:] != y[:-1]))
     upper, lower = np.minimum(y[:-1], y[1:]), np.maximum(y[:-1], y[1:])
     steps = np.stack([right[:-1], upper, np.zeros(len(y) - 1), lower - upper], 1)[steps_at]
-    # A line of this width around the middle: corners are filled, since each part reaches half of it further.
-    around = np.array([-near, -near, width, width])
-    rects: Int32 = (np.concatenate([runs, steps]) + around).astype(np.int32)
-    return rects
+    segments: Int32 = np.concatenate([runs, steps]).astype(np.int32)
+    return segments
 
 
 def critical_line(study: Study, candidate: int = 0) -> CriticalLine:

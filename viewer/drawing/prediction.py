@@ -64,7 +64,7 @@ class Prediction:
         """The median of what the steady iterations win: "−4.420 ms, 3.2 %"."""
         median = int(np.median(self.iterations.duration_ns[list(self.iterations.basis)]))
         saving = self.answer.saving_ns
-        return f"{_change(saving)}, {format_share(abs(saving) / max(median, 1))}"
+        return f"{saving_words(saving)}, {format_share(abs(saving) / max(median, 1))}"
 
     @property
     def range_text(self) -> str:
@@ -92,8 +92,9 @@ def _without_unit(first: str, second: str) -> str:
     return number if unit == second.rpartition(" ")[2] else first
 
 
-def _change(saving_ns: int) -> str:
-    return f"{MINUS if saving_ns >= 0 else '+'}{format_ns(abs(saving_ns))}"
+def saving_words(saving_ns: int) -> str:
+    """Return what is saved as a change: "−4.400 ms", "+1.000 µs" where it takes longer, "0 ns"."""
+    return f"{MINUS if saving_ns > 0 else '+' if saving_ns < 0 else ''}{format_ns(abs(saving_ns))}"
 
 
 def predict(study: Study, changes: Sequence[Change], marker: int) -> Prediction:

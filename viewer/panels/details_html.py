@@ -121,7 +121,7 @@ def _heading(section: DetailSection, soft: str) -> str:
     if not section.value:
         return f"<p style='margin:12px 0 2px 0'><b>{escape(section.title)}</b></p>{about}"
     return (
-        "<table width='100%' cellspacing='0' style='margin:12px 0 2px 0'><tr>"
+        "<table width='99%' cellspacing='0' style='margin:12px 0 2px 0'><tr>"
         f"<td><b>{escape(section.title)}</b></td>"
         f"<td align='right'><b>{_unbroken(section.value)}</b></td></tr></table>{about}"
     )
@@ -138,7 +138,7 @@ def _bars(number: int, bars: tuple[Bar, ...]) -> str:
     )
     return (
         f"<p style='margin:4px 0'><img src='bar-{number}'></p>"
-        f"<table width='100%' cellspacing='0'>{rows}</table>"
+        f"<table width='99%' cellspacing='0'>{rows}</table>"
     )
 
 
@@ -167,7 +167,7 @@ def _step(step: Step, theme: Theme) -> str:
         href = f"{step.event.kind.name}/{step.event.index}"
         title = f"<a href='{href}' style='color:{ink}; text-decoration:none'>{title}</a>"
     box = (
-        "<table width='100%' cellspacing='0' style='margin:1px 0'><tr>"
+        "<table width='99%' cellspacing='0' style='margin:1px 0'><tr>"
         f"<td width='4' style='background-color:{_css(fill_colour(step.fill, theme))}'></td>"
         f"<td style='background-color:{_css(theme.control)}; border:1px solid {edge}; padding:3px 8px'>"
         f"{title}<br><span style='color:{soft}'>{_wrapping(step.about)}</span></td></tr></table>"
@@ -177,7 +177,7 @@ def _step(step: Step, theme: Theme) -> str:
 
 def _link(link: Link, theme: Theme) -> str:
     return (
-        "<table width='100%' cellspacing='0' style='margin:2px 0'><tr>"
+        "<table width='99%' cellspacing='0' style='margin:2px 0'><tr>"
         f"<td style='background-color:{_css(theme.control)}; border:1px solid {_css(theme.line)}; "
         f"padding:4px 8px'><a href='{link.key}' style='color:{_css(theme.text)}; text-decoration:none'>"
         f"{_wrapping(link.text)}</a></td>"

@@ -10,8 +10,9 @@ import pandas as pd
 from viewer.analysis.replay.changes import Change, ChangeError
 from viewer.analysis.study import Study
 from viewer.drawing.change_proposals import Proposal
-from viewer.drawing.format import MINUS, format_ns
+from viewer.drawing.format import format_ns
 from viewer.drawing.path_tables import FILLS, path_frame, path_sums
+from viewer.drawing.prediction import saving_words
 from viewer.panels.selection_details import Bar, DetailSection, Line, Link
 from viewer.rows import EventRef
 from viewer.trace import GPU_KINDS, Kind
@@ -79,7 +80,7 @@ def what_if_section(proposals: Sequence[Proposal], saved: dict[Change, int]) -> 
     links = []
     for number, proposal in enumerate(proposals):
         ns = saved.get(proposal.change)
-        value = "" if ns is None else f"{MINUS if ns >= 0 else '+'}{format_ns(abs(ns))}"
+        value = "" if ns is None else saving_words(ns)
         links.append(Link(f"try/{number}", proposal.text, value))
     return DetailSection("What if", links=tuple(links))
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from viewer.drawing.band_drawer import BandBox
 from viewer.drawing.bands import StateBand
-from viewer.drawing.critical_line import Stretches, lane_middles, line_rects
+from viewer.drawing.critical_line import Stretches, lane_middles, line_segments, widened
 from viewer.drawing.scale import Scale, snap_px
 from viewer.drawing.theme import Theme
 from viewer.timeline.paint.rects import corners, draw_rects
@@ -38,6 +38,7 @@ def paint_path(
         layers[:1] = [(casing + 1, soft), (casing - 1, ground)]
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(Qt.PenStyle.NoPen)
+    segments = line_segments(path, scale, middles, height)
     for width, colour in layers:
         painter.setBrush(colour)
-        draw_rects(painter, corners(line_rects(path, scale, middles, height, width)))
+        draw_rects(painter, corners(widened(segments, width)))
