@@ -6,6 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from tests.timeline.make import MS
+from viewer.app.actions import COMMANDS
 from viewer.app.dialogs import go_to
 from viewer.drawing.times import TimeError
 from viewer.panels.frame_table import FrameTable
@@ -379,3 +380,17 @@ def test_hidden_rows_are_counted_and_shown_again(window):
     QTest.mouseClick(status.hidden, Qt.MouseButton.LeftButton)
     assert not rows.missed
     assert status.hidden.isHidden()
+
+
+def test_the_durations_of_events_are_chosen_by_key(window, qtbot):
+    """What a drag in the histogram of Events does; the row is listed where nothing was."""
+    panel = next(d.widget() for d in window.docks if d.objectName() == "dock-Events")
+    window.timeline.headers.setFocus()
+    press(window, Qt.Key.Key_Down)
+    assert window.target.current_row() is not None
+    window.target.do(next(c for c in COMMANDS if c.id == "event-durations"))
+    assert window.state.listing is not None
+    qtbot.waitUntil(lambda: not panel.body.isHidden(), timeout=5_000)
+    window.timeline.canvas.setFocus()
+    press(window, Qt.Key.Key_D, CTRL)
+    assert window.focusWidget() is panel.filters.duration

@@ -30,6 +30,7 @@ from viewer.app.trace_controller import TraceController
 from viewer.app.trace_index import Found, TraceIndex, index_trace
 from viewer.app.trace_loader import TraceLoader
 from viewer.panels.diagnostics_panel import DiagnosticsPanel
+from viewer.panels.events_panel import EventsPanel
 from viewer.panels.find_bar import FindBar
 from viewer.panels.measurements_panel import MeasurementsPanel
 from viewer.panels.panel import Panel
@@ -171,6 +172,15 @@ class ActionTarget(QObject):
     def list_row(self) -> None:
         """List the events of the current row."""
         self._with_row(lambda row: self.state.list_events(row.key))
+
+    def choose_durations(self) -> None:
+        """Go to the durations that Events lists, which a drag in its histogram chooses too."""
+        if self.state.listing is None:
+            self.list_row()
+        self.show_panel(EventsPanel)
+        for dock in self.docks:
+            if isinstance(panel := dock.widget(), EventsPanel):
+                panel.choose_durations()
 
     def _with_row(self, act: Callable[[Row], object]) -> None:
         if (row := self.current_row()) is None:

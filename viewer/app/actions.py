@@ -280,6 +280,8 @@ _VIEW = (
     Action("pin-stream", "Pin the stream on all GPUs", "View", lambda w: w.switch_stream_pins(), ("Shift+P",),
             _gpus, group="rows"),
     Action("list-events", "Show in Events", "View", lambda w: w.list_row(), ("T",), _trace, group="rows"),
+    Action("event-durations", "Choose durations in Events", "View", lambda w: w.choose_durations(),
+            ("Ctrl+D",), _trace, group="rows"),
     Action("instances", "All instances of the selected event", "View",
             lambda w: w.with_event(list_instances), ("Shift+T",), _event_chosen, group="rows"),
     Action("hide-row", "Hide the row", "View", lambda w: w.hide_row(), ("H",), _trace, group="rows"),

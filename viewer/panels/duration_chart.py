@@ -155,5 +155,6 @@ class DurationChart(pg.PlotWidget):
         of_time = format_share(total / max(int(histogram.total_ns.sum()), 1))
         self.setToolTip(
             f"{low} to {high}\n{counted(count, 'event')}, {of_all} of all (grey)\n"
-            f"{format_ns(total)} together, {of_time} of their time (blue)\nDrag to choose, click for all"
+            f"{format_ns(total)} together, {of_time} of their time (blue)\n"
+            "Drag to choose durations, or type them (Ctrl+D); click for all"
         )

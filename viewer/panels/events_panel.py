@@ -235,6 +235,11 @@ class EventsPanel(Panel):
         self.table.event_model.set_colours(colours)
         self.table.viewport().update()
 
+    def choose_durations(self) -> None:
+        """Put the cursor into the field of durations; the histogram beside it shows what there is."""
+        self.filters.duration.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.filters.duration.selectAll()
+
     def _brush(self, durations: tuple[int, int] | None) -> None:
         text = "" if durations is None else f"{_typed(durations[0])}..{_typed(durations[1])}"
         self.filters.duration.setText(text)
