@@ -12,7 +12,8 @@ from viewer.demo import DemoOptions, make_demo
 from viewer.panels.collectives_panel import CollectivesPanel, headline, members_text
 from viewer.panels.details_panel import DetailsPanel, follow_link
 from viewer.panels.diagnostics_panel import DiagnosticCard, DiagnosticsPanel, badge_of, recorded_text
-from viewer.panels.selection_details import details_of_event, details_of_stall
+from viewer.panels.selection_details import details_of_event
+from viewer.panels.stall_sections import details_of_stall
 from viewer.readers import read
 from viewer.rows import EventRef, RowKind
 from viewer.state.jobs import join_all

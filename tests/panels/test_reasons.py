@@ -1,14 +1,20 @@
 """What stalls waited for, and why collectives are exposed: what the docks say, and where a click goes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtWidgets import QMenu
 
+from tests.analysis.make import TraceMaker
 from tests.panels.make import looking_at
+from viewer.analysis.dependencies.graph import EdgeKind, Edges, Grade
 from viewer.analysis.dependencies.stall_producers import BLOCKED
 from viewer.analysis.dependencies.stall_words import LATE, reason_facts, reasons_text
+from viewer.analysis.study import Study
 from viewer.panels.collectives_panel import CollectivesPanel
-from viewer.panels.selection_details import details_of_stall
+from viewer.panels.selection_details import Badge, details_of_ranges
+from viewer.panels.stall_sections import details_of_stall
 from viewer.panels.stalls_panel import StallsPanel
 from viewer.state.jobs import join_all
 from viewer.timeline.background_results import BackgroundResults
@@ -91,13 +97,45 @@ def test_a_stall_that_nothing_launched_names_no_operation(panel):
 def test_details_say_how_it_is_known(panel, demo_study):
     producers = panel.view.producers
     number = next(n for n in range(len(panel.view.stalls)) if producers.late[n] >= 0)
-    details = details_of_stall(demo_study, 0, number)
-    facts = dict(details.sections[1].lines)
-    assert details.sections[1].title == "What it waited for"
+    _, why, *_ = details_of_stall(demo_study, 0, number).sections
+    assert sum(bar.ns for bar in why.bars) == panel.view.stalls.table["duration_ns"].iloc[number]
+    assert why.badge == Badge("proven", "by an event")
+    assert "waiting" in {bar.fill for bar in why.bars}
+    facts = dict(reason_facts(producers, number))
     assert facts["Reason"].startswith(("blocked ", "launch-starved "))
     assert facts["Waits for operation"].endswith(", proven)")
-    assert LATE in facts
-    assert dict(reason_facts(producers, number)) == facts
+    assert " of Rank " in facts[LATE]
+
+
+def test_details_have_the_chain_where_another_operation_follows_the_stall():
+    """Idle until a collective begins that the next kernel, launched long before, waits for."""
+    make = TraceMaker(session_ns=400_000)
+    for number, called in ((1, 0), (2, 4_000), (3, 6_000)):
+        make.call(called, called + 1_000, correlation=number)
+    make.kernel(10_000, 50_000, correlation=1)
+    make.kernel(90_000, 150_000, "ncclDevKernel_ReduceScatter", stream=20, correlation=2)
+    make.kernel(151_000, 200_000, correlation=3)
+    study = Study(make.trace())
+    starts = study.dependencies.operations.start_ns
+    target, source = (np.flatnonzero(starts == ns) for ns in (151_000, 90_000))
+    edges = Edges.of_columns(target, source, EdgeKind.EVENT, np.array([Grade.PROVEN], np.uint8))
+    study.__dict__["dependencies"] = replace(study.dependencies, op_edges=edges)
+    number = study.stalls().exactly(50_000, 90_000)
+    *_, chain = details_of_stall(study, 0, number).sections
+    assert [step.title for step in chain.steps] == [
+        "ReduceScatter of Rank 0, stream 20", "GEMM of Rank 0, stream 7"
+    ]  # fmt: skip
+    number = study.stalls().exactly(90_000, 151_000) or study.stalls().at(0, 100_000)
+    assert details_of_stall(study, 0, number).sections[-1].title == "Why no compute kernel runs"
+
+
+def test_details_of_a_range_sum_to_its_time_without_compute(demo_study):
+    low, high = demo_study.trace.window_ns
+    section = next(
+        s for s in details_of_ranges(demo_study, [(low, high)], None).sections if s.title == "Compute absent"
+    )
+    absent = sum(int(parts.totals(low, high)[2:].sum()) for parts in demo_study.parts)
+    assert sum(bar.ns for bar in section.bars) == absent
 
 
 def test_why_an_unresolved_stall_is_unresolved_is_said(demo_of_no_records):
@@ -110,7 +148,6 @@ def test_why_an_unresolved_stall_is_unresolved_is_said(demo_of_no_records):
 
 @pytest.fixture
 def demo_of_no_records(tmp_path):
-    from viewer.analysis.study import Study
     from viewer.demo import DemoOptions, make_demo
     from viewer.readers import read
 
@@ -125,7 +162,11 @@ def test_the_line_of_a_range_names_the_parts_that_have_time(demo_study):
     assert reasons_text(ReasonSums()) == ""
     sums = ReasonSums(8_000, 5_000, 3_000, by_communication_ns=3_000, communication_wait_ns=1_000)
     assert reasons_text(sums).replace("\u00a0", " ") == (
-        "launch-starved 5.000 µs, blocked by communication 3.000 µs (waiting 1.000 µs)"
+        "launch-starved 5.000 µs, blocked 3.000 µs (communication)"
+    )
+    both = ReasonSums(3_000, 0, 3_000, by_communication_ns=2_000, by_copy_ns=1_000)
+    assert reasons_text(both).replace("\u00a0", " ") == (
+        "blocked 3.000 µs (communication 2.000 µs, copies 1.000 µs)"
     )
     whole = demo_study.stall_reasons.sums(0, window(*demo_study.trace.window_ns))
     assert "unresolved" in reasons_text(whole)

@@ -29,8 +29,8 @@ from viewer.panels.selection_details import (
     SelectionDetails,
     details_of_event,
     details_of_ranges,
-    details_of_stall,
 )
+from viewer.panels.stall_sections import details_of_stall
 from viewer.panels.wait_sections import wait_sections
 from viewer.rows import EventRef
 from viewer.state import ViewState

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from viewer.analysis.dependencies.stall_words import reason_facts
+from viewer.analysis.core.intervals import union
+from viewer.analysis.dependencies.stall_reasons import ReasonSums
 from viewer.analysis.kernels.name_stats import NameStats
-from viewer.analysis.stalls.stall_details import call_chain, stall_facts
+from viewer.analysis.stalls.stall_details import call_chain
 from viewer.analysis.study import Study
 from viewer.analysis.time.iteration_bounds import Iterations
 from viewer.analysis.time.time_breakdown import CATEGORIES
@@ -165,24 +167,6 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
     return SelectionDetails(title, facts.subtitle, tuple(sections))
 
 
-def details_of_stall(study: Study, marker: int, number: int) -> SelectionDetails:
-    """Return everything known about a stall."""
-    stalls = study.stalls(marker)
-    facts = stall_facts(stalls, number)
-    reasons = tuple(reason_facts(study.stall_producers(marker), number))
-    row = stalls.table.iloc[number]
-    when = (
-        ("Begins", format_instant(int(row["start_ns"]))),
-        ("Ends", f"{format_instant(int(row['end_ns']))}  (+{format_ns(int(row['duration_ns']))})"),
-    )
-    (_, what), *rest = facts
-    return SelectionDetails(
-        what,
-        f"Stall of {rest[0][1]}" if rest else "Stall",
-        (DetailSection("", (*when, *rest)), DetailSection("What it waited for", reasons)),
-    )
-
-
 def details_of_ranges(
     study: Study, ranges: Sequence[tuple[int, int]], iterations: Iterations | None
 ) -> SelectionDetails:
@@ -214,6 +198,7 @@ def details_of_ranges(
             for label, ns in zip(CATEGORY_TITLES, numbers.all_ns, strict=True)
         ),
     )
+    absent = _absent(study, numbers.windows)
     shown = [part for part, ns in enumerate(numbers.all_ns) if ns]
     rows = tuple(
         (name, *(format_share(int(parts[part]) / max(numbers.length_ns, 1)) for part in shown))
@@ -223,8 +208,30 @@ def details_of_ranges(
         "By GPU, of the range", grid=(("GPU", *(_PART_HEADS[part] for part in shown)), *rows)
     )
     return SelectionDetails(
-        title, subtitle, (DetailSection("", tuple(lines)), of_all, *([by_gpu] if len(rows) > 1 else []))
+        title,
+        subtitle,
+        (DetailSection("", tuple(lines)), of_all, *absent, *([by_gpu] if len(rows) > 1 else [])),
     )
+
+
+def _absent(study: Study, ranges: Sequence[tuple[int, int]]) -> Iterator[DetailSection]:
+    """Yield why no compute kernel runs in ranges, over all GPUs; nothing where one always does."""
+    within = union(*np.array(ranges, np.int64).T)
+    gpus = range(len(study.trace.gpus))
+    sums = sum((study.stall_reasons.sums(gpu, within) for gpu in gpus), ReasonSums())
+    communication = sums.by_communication_ns - sums.communication_wait_ns
+    parts = (
+        ("host", "launch-starved", sums.launch_starved_ns),
+        ("waiting", "blocked by a collective that waits for a rank", sums.communication_wait_ns),
+        ("exposed", "blocked by other communication", communication),
+        ("copy", "blocked by copies", sums.by_copy_ns),
+        ("compute", "blocked by another GPU's compute", sums.by_compute_ns),
+        ("lag", "unresolved", sums.unresolved_ns),
+        ("lag", "after the last compute kernel", sums.after_last_ns),
+    )
+    if sums.compute_absent_ns:
+        bars = tuple(Bar(fill, text, ns) for fill, text, ns in parts if ns)
+        yield DetailSection("Compute absent", value=format_ns(sums.compute_absent_ns), bars=bars)
 
 
 def _hiding(study: Study, ref: EventRef) -> Iterator[Line]:

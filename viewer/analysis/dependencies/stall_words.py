@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from viewer.analysis.core.units import duration_text, share_text
@@ -31,6 +33,8 @@ GRADES = {
     Grade.UNKNOWN: "unknown",
 }
 """How an edge is known, in words."""
+_KEPT = "\u00a0"
+"""A space at which no line ends."""
 LATE = "That waits for"
 """The label of the last arrival of the collective that a stall waits for."""
 _NO_LAUNCH = "unknown: the next compute kernel has no launch record"
@@ -38,19 +42,29 @@ _NO_EVENT = "unknown: of the event that it waits for no record is known"
 
 
 def reasons_text(sums: ReasonSums) -> str:
-    """Return "launch-starved 5.0 ms, blocked by communication 3.0 ms (waiting 1.1 ms), unresolved 0.2 ms"."""
-    waiting = f" (waiting {duration_text(sums.communication_wait_ns)})" if sums.communication_wait_ns else ""
+    """Return "launch-starved 5.0 ms, blocked 3.0 ms (communication), unresolved 0.2 ms"."""
+    by = [
+        (what, ns)
+        for what, ns in (
+            ("communication", sums.by_communication_ns),
+            ("copies", sums.by_copy_ns),
+            ("another GPU's compute", sums.by_compute_ns),
+        )
+        if ns
+    ]
+    # One alone takes all of it.
+    of_it = f" ({by[0][0]})" if len(by) == 1 else f" ({_listed(by)})"
     parts = (
-        ("launch-starved", sums.launch_starved_ns, ""),
-        ("blocked by communication", sums.by_communication_ns, waiting),
-        ("blocked by copies", sums.by_copy_ns, ""),
-        ("blocked by another GPU's compute", sums.by_compute_ns, ""),
-        ("unresolved", sums.unresolved_ns, ""),
-        ("after the last kernel", sums.after_last_ns, ""),
+        _listed([("launch-starved", sums.launch_starved_ns)]),
+        _listed([("blocked", sums.blocked_ns)]) + (of_it if by else ""),
+        _listed([("unresolved", sums.unresolved_ns), ("after the last kernel", sums.after_last_ns)]),
     )
-    # No line ends within a part.
-    texts = (f"{what} {duration_text(ns)}{more}".replace(" ", "\u00a0") for what, ns, more in parts if ns)
-    return ", ".join(texts)
+    return ", ".join(filter(None, parts))
+
+
+def _listed(parts: Iterable[tuple[str, int]]) -> str:
+    """Return the parts that have any time; no line ends between a number and its unit."""
+    return ", ".join(f"{what} {duration_text(ns).replace(' ', _KEPT)}" for what, ns in parts if ns)
 
 
 def reason_texts(found: StallProducers, rows: Indices) -> Texts:
@@ -77,20 +91,24 @@ def reason_facts(found: StallProducers, number: int) -> list[tuple[str, str]]:
     speller = Speller(found.reasons)
     producer, late = int(found.producer[number]), int(found.late[number])
     if producer >= 0:
-        edge, grade = EdgeKind(int(found.edge[number])), Grade(int(found.grade[number]))
-        how = f"{_EDGES.get(edge, '')}, {GRADES[grade]}".lstrip(", ")
+        how = f"{edge_text(int(found.edge[number]))}, {GRADES[Grade(int(found.grade[number]))]}"
         facts.append(("Waits for operation", f"{speller.of_gpu(producer)} ({how})"))
         if late >= 0:
             facts.append((LATE, speller.of_gpu(late)))
     elif found.reason[number] not in (STARVED, AFTER_LAST):
-        facts.append(("Waits for operation", _why_unknown(found, number)))
+        facts.append(("Waits for operation", why_unresolved(found, number)))
     following = int(found.following[number])
     if following >= 0:
         facts.append(("Next compute kernel", speller.of_gpu(following)))
     return facts
 
 
-def _why_unknown(found: StallProducers, number: int) -> str:
+def edge_text(edge: int) -> str:
+    """Return how an operation held up the next kernel, by the `EdgeKind` between them."""
+    return _EDGES[EdgeKind(edge)]
+
+
+def why_unresolved(found: StallProducers, number: int) -> str:
     """Return why it is not known what an unresolved stall waited for."""
     following, grade = int(found.following[number]), Grade(int(found.grade[number]))
     if found.reasons.graph.operations.call[following] < 0:

@@ -38,6 +38,8 @@ _PENDING = "…"
 _KEPT = "\u00a0"
 """A space at which no line ends."""
 _MAX_GPUS = 16
+_MOST_PIECES = 200_000
+"""Over more pieces of time without compute their reasons take too long for a card; Details has them."""
 _TITLE_HEIGHT, _RULE = 24, 9
 
 _Texts = defaultdict[tuple[float, int, int], list[tuple[float, float, str]]]
@@ -329,7 +331,10 @@ def _absent(study: Study, numbers: RangeNumbers) -> list[tuple[str, str]]:
     if reasons is None:
         return []
     within = union(*np.array(numbers.windows, np.int64).T)
-    sums = sum((reasons.sums(gpu, within) for gpu in range(len(numbers.parts_ns))), ReasonSums())
+    gpus = range(len(numbers.parts_ns))
+    if sum(len(reasons.pieces(gpu).of(within)) for gpu in gpus) > _MOST_PIECES:
+        return []
+    sums = sum((reasons.sums(gpu, within) for gpu in gpus), ReasonSums())
     if not sums.compute_absent_ns:
         return []
     return [("Compute absent", reasons_text(sums))]
