@@ -30,6 +30,7 @@ def _where_any(field: str, find: _Find, inputs: MetricInputs) -> Result | None:
 
 
 def _absent(inputs: MetricInputs) -> Result:
+    # What the five categories leave beside compute: so it is W without P, to the nanosecond.
     intervals = inputs.stalls("exposed_comm", "copy_only", "idle")
     per_gpu = [sums.compute_absent_ns for sums in inputs.reasons]
     return sum_of(per_gpu, longest_intervals(intervals), inputs.scope.total_ns)
@@ -38,7 +39,9 @@ def _absent(inputs: MetricInputs) -> Result:
 def _starved_by(inputs: MetricInputs) -> Iterator[Result]:
     """Yield what the threads did, what took longest first; what none did is left out."""
     totals = inputs.starved_by.sum(axis=0)
+    # One place for all shares: the host does several things in one piece, none with an interval of its own.
     where = longest_intervals(inputs.on_each_gpu(partial(_starved, inputs)))
+    # By time, then in the order of the table, so that equal ones keep their places from run to run.
     for share in sorted(range(len(SHARES)), key=lambda share: (-int(totals[share]), share)):
         if int(totals[share]):
             result = sum_of(inputs.starved_by[:, share].tolist(), where, inputs.scope.total_ns)
@@ -76,6 +79,8 @@ def _exposed_blocking(inputs: MetricInputs, gpu: int) -> Intervals:
 
 
 def _exposed_free(inputs: MetricInputs, gpu: int) -> Intervals:
+    # Less all that was blocked, whoever blocked it: a copy that blocks meanwhile is no proof that this
+    # communication cost nothing, but hiding it would win nothing then either.
     return inputs.study.stall_reasons.exposed(gpu) - _blocked(inputs, gpu)
 
 

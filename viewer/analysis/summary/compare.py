@@ -60,6 +60,7 @@ def marker_notes(first: Summary, second: Summary) -> tuple[str, ...]:
             f"{PER_SECOND}, and cover other parts of the runs.",
         )
     doubts = tuple(f"{key}: {i.doubt_text}" for key, i in (("A", a), ("B", b)) if i.doubt)
+    # One name may be an NVTX text in one run and the name of a guessed kernel in the other.
     if (a.by.name, a.by.kind) == (b.by.name, b.by.kind):
         return doubts
     return (
@@ -80,10 +81,12 @@ def compare(first: Summary, second: Summary) -> tuple[Compared, ...]:
     Sums over all GPUs and iterations are divided by both where both summaries are over iterations, else by
     the time of the GPUs; medians, shares and ratios stand as they are.
     """
+    # Both or none: a total per iteration beside one per second would compare nothing.
     by_iteration = bool(first.scope.iterations and second.scope.iterations)
     others = {number.key: number for number in second.numbers}
     pairs: list[tuple[MetricValue | None, MetricValue | None]]
     pairs = [(number, others.pop(number.key, None)) for number in first.numbers]
+    # What the second run alone has stands last: it has no place in the order of the first.
     pairs += [(None, number) for number in others.values()]
     return tuple(_compared(a, b, first, second, by_iteration) for a, b in pairs)
 
@@ -96,6 +99,7 @@ def _compared(
     how = (PER_ITERATION if by_iteration else PER_SECOND) if known.result.is_sum else ""
     x, y = _value(a, first, how), _value(b, second, how)
     difference = None if isinstance(x, str | None) or isinstance(y, str | None) else y - x
+    # Against 0 any change is without end, which says less than the difference.
     change = difference / x if difference is not None and x and not isinstance(x, str) else None
     return Compared(
         key=known.key,
@@ -120,5 +124,6 @@ def _value(number: MetricValue | None, summary: Summary, how: str) -> int | floa
         parts: float = len(summary.scope.iterations) * len(summary.gpus)
     else:
         parts = summary.scope.total_ns / _SECOND_NS
+    # Times stay whole nanoseconds; counts per iteration may be fractions.
     rounded: Callable[[float], int | float] = round if number.unit == "ns" else float
     return rounded(number.value / parts) if parts else None

@@ -211,6 +211,7 @@ class MetricValue:
         usual = self.metric.usual
         if usual is None or usual.holds is None:
             return self.result.is_usual
+        # A limit such as "under 10 %" is of the time: a value in ns alone could not be held to it.
         measure = self.value if self.share is None else self.share
         return None if measure is None or isinstance(measure, str) else usual.holds(measure)
 

@@ -27,6 +27,7 @@ def _tax(inputs: MetricInputs) -> Result | None:
     if not whole.beside_ns:
         return None
     sums = [_sum(inputs, gpu) for gpu in range(len(inputs.scope.within))]
+    # The kernel that paid most, not the longest hidden time: where much is hidden little may be paid.
     locations = _locations(inputs, tax.dearest)
     return Result(
         value=whole.tax_ns,

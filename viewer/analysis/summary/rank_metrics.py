@@ -78,6 +78,7 @@ def _cost(inputs: MetricInputs) -> Result | None:
     per_gpu = tuple(int(ns) for ns in late.caused_ns)
     iterations = max(len(inputs.used), 1)
     locations = tuple(_first_iteration(inputs, gpu) for gpu in range(len(per_gpu)))
+    # Per iteration, but the scope's time is of all iterations: the share needs both alike.
     return Result(
         value=sum(per_gpu),
         per_gpu=per_gpu,
@@ -94,6 +95,8 @@ def _longer(inputs: MetricInputs, group: RankComparison) -> Result:
 
 
 def _evidence(inputs: MetricInputs, group: RankComparison) -> Result:
+    # What the longest would take without its excess: the lower half itself differs from iteration to
+    # iteration, and the excess is the median of those differences.
     base = max(int(group.compute_ns.max()) - int(group.excess_ns.max()), 1)
     most = int(group.excess_ns.argmax())
     name = inputs.study.trace.gpu_label(group.gpus[most])
@@ -126,6 +129,7 @@ def _first_iteration(inputs: MetricInputs, gpu: int) -> Location | None:
 
 def _wait(inputs: MetricInputs) -> Result | None:
     per_gpu = _per_gpu(inputs, [(g.gpus, g.wait_ns) for g in inputs.ranks if g.wait_ns is not None])
+    # GPUs of groups without a matched collective have no wait, which is not a wait of 0.
     known = [wait for wait in per_gpu if wait is not None]
     if not inputs.study.collectives.groups or not known:
         return None

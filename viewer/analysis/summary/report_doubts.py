@@ -46,6 +46,7 @@ def doubt(study: Study, summary: Summary, number: MetricValue) -> str:
     """Return why a number of the summary is not sure, "" where it is."""
     if summary.doubts:
         return summary.doubts[0].text
+    # From what spoils everything down to what concerns this number: a reader needs the gravest reason alone.
     kind = _SPOILED_BY.get(number.section)
     if number.key in _BY_ENDS and any(diagnostic.kind == "clock-apart" for diagnostic in study.diagnostics):
         kind = "clock-apart"

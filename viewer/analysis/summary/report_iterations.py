@@ -34,6 +34,7 @@ def iteration_facts(study: Study, asked: Scope | None = None) -> dict[str, Any]:
     phases = study.phases()
     scope = None
     if iterations and phases:
+        # The phases over the same iterations as the summary, or the two would not agree on the ratio.
         scope = asked or iteration_scope(iterations)
         phases = phases.over(scope.iterations_of(iterations))
     return {
@@ -99,6 +100,7 @@ def _marker(study: Study, iterations: Iterations | None) -> dict[str, Any] | Non
                 "qualifies": c.qualifies,
             }
             for c in study.candidates
+            # "none" stands for having no iterations: the window offers it, but it marks nothing.
             if c.what != "none"
         ],
     }
@@ -106,6 +108,7 @@ def _marker(study: Study, iterations: Iterations | None) -> dict[str, Any] | Non
 
 def _iterations(study: Study, iterations: Iterations) -> list[dict[str, Any]]:
     trace = study.trace
+    # All iterations of a GPU at once: the sums are looked up at the edges, not added up again for each.
     bounds = [(iterations.starts[g, :-1], iterations.starts[g, 1:]) for g in range(len(trace.gpus))]
     parts = [of_gpu.totals(*edges).tolist() for of_gpu, edges in zip(study.parts, bounds, strict=True)]
     return [

@@ -75,6 +75,7 @@ def paint_measurements(
             continue
         colour = QColor(measurement.colour)
         left, right = column_of(scale, measurement.start_ns), column_of(scale, measurement.end_ns)
+        # So faint that bars keep their colours even where several kept ranges lie over one another.
         colour.setAlpha(22)
         painter.fillRect(left, 0, max(right - left, 1), height, colour)
         colour.setAlpha(110)
@@ -321,6 +322,7 @@ def paint_doubt(painter: QPainter, top: int, bottom: int, theme: Theme, dpr: flo
     room = metrics(pixels, MEDIUM).horizontalAdvance(text) + 4 * dpr if text else 0.0
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
+    # On a ground of its own: the lane's first bars may have any colour, the sign's too.
     painter.setBrush(QColor.fromRgba(theme.background))
     painter.drawRoundedRect(box.adjusted(-2 * dpr, 0, 2 * dpr + room, 0), 2 * dpr, 2 * dpr)
     paint_warning(painter, box, theme)
@@ -343,6 +345,7 @@ def paint_warning(painter: QPainter, box: QRectF, theme: Theme) -> None:
     painter.setBrush(QColor(theme.warning))
     painter.drawPath(sign)
     painter.setBrush(QColor(theme.background))
+    # The mark in it as two rectangles: at eleven pixels a letter would be a blur.
     bar = side * 0.13
     painter.drawRect(QRectF(box.center().x() - bar / 2, box.top() + side * 0.36, bar, side * 0.28))
     painter.drawRect(QRectF(box.center().x() - bar / 2, box.top() + side * 0.71, bar, bar))

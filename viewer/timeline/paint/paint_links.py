@@ -51,6 +51,7 @@ def _paint_line(
     marks.paint_link(painter, own, others, theme, dpr)
     if ends.latency_ns is None or ends.latency_ns >= 0 or not own or not others:
         return
+    # Several rows show one event (stream, family, name): the text stands on the line from the nearest.
     near = min(own, key=lambda box: abs(box.center().y() - others[0].center().y()))
     middle = (near.left() + others[0].left()) / 2
     y = (near.center().y() + others[0].center().y()) / 2
@@ -64,12 +65,14 @@ def _stall_boxes(ends: Ends, placed: Sequence[PlacedRow], scale: Scale, grid: De
     if ends.stall_ns is None:
         return []
     left, right = (marks.column_of(scale, t) for t in ends.stall_ns)
+    # Out of view on either side there is nothing to outline, and a box of width 1 would appear at the edge.
     if right < 0 or left > scale.width:
         return []
     return [
         QRect(
             left,
             grid.row(p.y + b.y),
+            # A stall of less than a pixel must be found, too.
             max(right - left, 1),
             grid.row(p.y + b.y + b.height) - grid.row(p.y + b.y),
         )
@@ -86,6 +89,7 @@ def _paint_doings(
         return
     left, right = (marks.column_of(scale, t) for t in ends.stall_ns)
     tint = QColor(theme.link)
+    # Faint: what the thread did is read through it.
     tint.setAlpha(34)
     for row in placed:
         if row.row.thread == ends.thread:
@@ -115,6 +119,7 @@ def _paint_marks(
         painter.setBrush(QColor(colour))
         for row in placed:
             top, bottom = grid.row(row.y), grid.row(row.y + row.height)
+            # By the boxes that were drawn, not by the kind of row: a folded one may show the event itself.
             shown = any(top <= box.center().y() < bottom for box in boxes)
             if row.row.key not in rows or shown:
                 continue

@@ -38,6 +38,7 @@ def paint_path(
         layers[:1] = [(casing + 1, soft), (casing - 1, ground)]
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setPen(Qt.PenStyle.NoPen)
+    # All casings before all ink: where the path turns, no casing may cut the line that was drawn before.
     segments = line_segments(path, scale, middles, height)
     for width, colour in layers:
         painter.setBrush(colour)

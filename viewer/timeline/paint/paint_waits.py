@@ -36,6 +36,7 @@ def paint_wait(
     for step in wait.steps[:-1]:
         for box in event_boxes(study, placed, step.event, scale, grid):
             marks.paint_outline(painter, box, theme.link, theme.background, grid.dpr)
+    # The steps are outlined even where the wait is out of view: the user may be looking at one of them.
     own = lanes.get(wait.gpu) if wait.gpu is not None else None
     if own is None or waited.until_ns < scale.start_ns or wait.from_ns > scale.end_ns:
         return
@@ -54,6 +55,7 @@ def _lanes(placed: Sequence[PlacedRow], grid: DeviceGrid) -> dict[int | None, tu
     lanes: dict[int | None, tuple[int, int]] = {}
     for row, band in bands_in(placed, StateBand):
         edges = grid.row(row.y + band.y), grid.row(row.y + band.y + band.height)
+        # The topmost: the row of a GPU and that of its process may both have its lane.
         lanes.setdefault(band.gpu, edges)
     return lanes
 
@@ -72,6 +74,7 @@ def _paint_line(
     begin, end = ((top + bottom) // 2 for top, bottom in (own, other))
     upper, lower = min(begin, end), max(begin, end)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    # The halo first: between lanes the line crosses bars of any colour, its own too.
     for pixels, argb in ((_HALO_PX, theme.background), (_LINE_PX, theme.link)):
         width = snap_px(pixels * dpr)
         painter.fillRect(x - width // 2, upper, width, lower - upper, QColor(argb))
@@ -86,6 +89,7 @@ def _paint_mark(painter: QPainter, text: str, box: QRect, width: int, theme: The
     size: QRectF = marks.tag_rect(text, 0, 0, (0, width), dpr)
     gap = _TAG_GAP * dpr
     left = box.left() - gap - size.width()
+    # Beside the wait, never on it: the lane below says of what kind the time was.
     if left < 0:
         left = box.right() + gap
     top = box.center().y() - _TAG_HEIGHT * dpr / 2
