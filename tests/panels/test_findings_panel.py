@@ -70,10 +70,22 @@ def test_a_click_shows_the_place_and_marks_the_row(qtbot, panel):
     assert "background" not in panel.rows[1].styleSheet()
 
 
-def test_the_button_shows_it_too(qtbot, panel):
-    place = panel.rows[1].finding.location
+def test_the_button_shows_it_and_predicts_the_timeline_with_it_mended(qtbot, panel):
+    finding = panel.rows[1].finding
+    assert panel.rows[1].button.text() == "What if"
     qtbot.mouseClick(panel.rows[1].button, Qt.MouseButton.LeftButton)
-    assert panel.state.selection == (place.start_ns, place.end_ns)
+    assert panel.state.selection == (finding.location.start_ns, finding.location.end_ns)
+    assert panel.state.what_if.changes == finding.changes
+    qtbot.waitUntil(lambda: not panel.state.what_if.is_busy, timeout=60_000)
+
+
+def test_a_finding_that_cannot_be_replayed_is_shown(qtbot, panel):
+    item = replace(panel.rows[0].finding, changes=(), grade="ceiling")
+    panel._take(Findings((item,), 10, 5))
+    assert panel.rows[0].button.text() == "Show"
+    qtbot.mouseClick(panel.rows[0].button, Qt.MouseButton.LeftButton)
+    assert panel.state.selection == (item.location.start_ns, item.location.end_ns)
+    assert not panel.state.what_if.is_open
 
 
 def test_keys_go_through_the_rows_and_open_one(qtbot, panel):
@@ -95,7 +107,7 @@ def test_a_screen_reader_hears_the_finding_and_what_helps(panel):
     assert row.accessibleName().startswith(f"Finding 1: {row.finding.title}. −")
     assert row.accessibleName().endswith("replayed")
     assert row.accessibleDescription().endswith(f"Next: {row.finding.next_step}")
-    assert row.button.accessibleName() == f"Show: {row.finding.title}"
+    assert row.button.accessibleName() == f"What if: {row.finding.title}"
 
 
 def test_another_theme_shows_the_same_rows(panel):

@@ -21,7 +21,11 @@ from viewer.timeline.plain_text import PlainLabel
 
 TITLE_PX = 13
 SEARCHING = "Looking for what to mend first…"
+FAILED = "This could not be searched; the log says why."
 NO_TRACE = "Open a trace to see what to mend first."
+SHOW, WHAT_IF = "Show", "What if"
+MOST_CHANGES = 8
+"""With more changes than this, stalls that are closed one by one, a list of them says nothing."""
 HEADS = {
     "findings": "Fix these first",
     "nothing": "Nothing to fix",
@@ -77,6 +81,7 @@ class FindingsPanel(Panel):
         state.iterations_changed.connect(self._search)
         state.loading_changed.connect(self._search)
         self._marker: int | None = None
+        self._worker.busy_changed.connect(self._follow_worker)
         self._search()
 
     def forget(self) -> None:
@@ -90,7 +95,8 @@ class FindingsPanel(Panel):
             self.show_empty(NO_TRACE)
             return
         if self.findings is None:
-            self.show_empty(SEARCHING)
+            is_failed = self._marker is not None and not self._worker.is_busy
+            self.show_empty(FAILED if is_failed else SEARCHING)
             return
         self.show_empty("")
         findings = self.findings
@@ -105,9 +111,9 @@ class FindingsPanel(Panel):
         most = max((finding.share for finding in findings), default=1.0)
         self.rows = []
         for number, finding in enumerate(findings, 1):
-            row = FindingRow(number, finding, most, self.theme, "Show" if finding.location else "")
+            row = FindingRow(number, finding, most, self.theme, _button(finding))
             row.chosen.connect(lambda n=number - 1: self.show_finding(n))
-            row.button_pressed.connect(lambda n=number - 1: self.show_finding(n))
+            row.button_pressed.connect(lambda n=number - 1: self._press(n))
             row.step.connect(lambda by, n=number - 1: self._step(n + by))
             column.addWidget(row)
             self.rows.append(row)
@@ -133,6 +139,14 @@ class FindingsPanel(Panel):
         if stalls is not None and (stall := stalls.exactly(place.start_ns, place.end_ns)) is not None:
             self.state.choose_stall(stall)
         show_range(self.state, place.start_ns, place.end_ns)
+
+    def _press(self, number: int) -> None:
+        """Show a finding, and predict the timeline with it mended where its changes can be listed."""
+        assert self.findings is not None
+        self.show_finding(number)
+        finding = self.findings.items[number]
+        if _button(finding) == WHAT_IF:
+            self.state.what_if.show(finding.changes)
 
     def copy(self) -> None:
         """Copy the findings as tab-separated text with a header."""
@@ -176,6 +190,11 @@ class FindingsPanel(Panel):
         self.badge_changed.emit(str(len(findings)) if len(findings) else "")
         self.invalidate()
 
+    def _follow_worker(self, is_busy: bool) -> None:
+        """Say so where the search ended without an answer."""
+        if not is_busy and self.findings is None and self._marker is not None:
+            self.invalidate()
+
     def _mark(self) -> None:
         for number, row in enumerate(self.rows):
             row.set_chosen(number == self._chosen)
@@ -194,3 +213,9 @@ class FindingsPanel(Panel):
         else:
             note.setObjectName("soft")
         return note
+
+
+def _button(finding: Finding) -> str:
+    if 0 < len(finding.changes) <= MOST_CHANGES:
+        return WHAT_IF
+    return SHOW if finding.location is not None else ""

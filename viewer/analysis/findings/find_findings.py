@@ -17,6 +17,7 @@ from viewer.analysis.findings.missing import missing
 from viewer.analysis.findings.proposal import Proposal
 from viewer.analysis.findings.rank_findings import rank_proposals
 from viewer.analysis.findings.ranking import ranked
+from viewer.analysis.findings.wait_findings import wait_proposals
 
 if TYPE_CHECKING:
     from viewer.analysis.study import Study
@@ -25,6 +26,7 @@ KINDS: tuple[Callable[[FindingInputs], Iterable[Proposal]], ...] = (
     rank_proposals,
     host_proposals,
     copy_proposals,
+    wait_proposals,
 )
 """The kinds of findings: each is a function of the inputs that yields what it proposes."""
 
