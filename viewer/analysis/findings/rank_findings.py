@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from viewer.analysis.core.location import Location
 from viewer.analysis.core.units import share_text
@@ -12,7 +13,7 @@ from viewer.analysis.findings.finding import COUNT_WORDS
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
 from viewer.analysis.findings.proposal import Proposal
 from viewer.analysis.late_ranks.late_verdicts import Verdict, names
-from viewer.analysis.replay.changes import Change, CloseIdle, FlattenRanks
+from viewer.analysis.replay.changes import Change, CloseHole, FlattenRanks
 from viewer.trace.events import Int64
 
 
@@ -87,15 +88,19 @@ def _late(inputs: FindingInputs, verdict: Verdict) -> Proposal:
         _arrival(inputs, gpus[0]),
         "Look at what else runs on that host: data loading, logging, its cores, its disks",
         _each_unit(inputs, inputs.lateness_ns(verdict)),
-        _closed(inputs, gpus),
+        _closed(of_them),
         spans_of(of_them),
     )
 
 
-def _closed(inputs: FindingInputs, gpus: tuple[int, ...]) -> tuple[Change, ...]:
-    """Return the changes that close the holes of some hosts; () where a rank is not known."""
-    ranks = [inputs.trace.processes[inputs.trace.gpus[gpu].process].rank for gpu in gpus]
-    return tuple(CloseIdle(rank) for rank in ranks) if None not in ranks else ()
+def _closed(stalls: pd.DataFrame) -> tuple[Change, ...]:
+    """Return the changes that close the holes of some hosts, in the iterations used alone.
+
+    Without what only one of them waits for besides, as in saving a checkpoint: that rank would begin the next
+    iteration long before the others, which makes one shorter and the other longer.
+    """
+    columns = (stalls[column].tolist() for column in ("gpu", "start_ns", "end_ns"))
+    return tuple(CloseHole(*hole) for hole in zip(*columns, strict=True))
 
 
 def _arrival(inputs: FindingInputs, gpu: int) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.core.intervals import Intervals, union, window
+from viewer.analysis.core.intervals import Intervals, union
 from viewer.analysis.launches.attribution import MARK
 from viewer.analysis.launches.blocking_calls import plain_call
 from viewer.analysis.replay.changes import ChangeError, CloseHole, CloseIdle, CloseRange, FreeCall, RemoveCall
@@ -88,9 +89,13 @@ def close_idle(replay: Replay, effects: Effects, change: CloseIdle) -> Effects:
     return effects
 
 
-def close_hole(replay: Replay, effects: Effects, change: CloseHole) -> Effects:
-    """Cut the time of the launching thread that lies in no CUDA call during one stall."""
-    return _close(replay, effects, change.gpu, window(change.start_ns, change.end_ns))
+def close_holes(replay: Replay, effects: Effects, holes: Sequence[CloseHole]) -> Effects:
+    """Cut the time of the launching threads that lies in no CUDA call during some stalls."""
+    # GPU by GPU, not hole by hole: each time all calls of a thread are looked at.
+    for gpu in sorted({hole.gpu for hole in holes}):
+        own = [(hole.start_ns, hole.end_ns) for hole in holes if hole.gpu == gpu]
+        effects = _close(replay, effects, gpu, union(*np.array(own, np.int64).T))
+    return effects
 
 
 def _close(replay: Replay, effects: Effects, gpu: int, holes: Intervals) -> Effects:

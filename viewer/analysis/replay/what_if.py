@@ -28,7 +28,7 @@ from viewer.analysis.replay.critical_path import CriticalPath, critical_paths
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.gpu_changes import flatten_ranks, hide, no_wait, remove_copies, scale
 from viewer.analysis.replay.host_changes import (
-    close_hole,
+    close_holes,
     close_idle,
     close_range,
     free_call,
@@ -136,7 +136,8 @@ def effects_of(replay: Replay, changes: Sequence[Change], iterations: Iterations
     ChangeError
         If one of them matches nothing.
     """
-    effects = Effects.none(replay.network)
+    holes = [change for change in changes if isinstance(change, CloseHole)]
+    effects = close_holes(replay, Effects.none(replay.network), holes)
     # Medians are of what was recorded: flattened first, kernels can be scaled then.
     for change in sorted(changes, key=lambda c: not isinstance(c, FlattenRanks)):
         effects = _with(replay, effects, change, iterations)
@@ -152,7 +153,7 @@ def _with(replay: Replay, effects: Effects, change: Change, iterations: Iteratio
         case CloseIdle():
             return close_idle(replay, effects, change)
         case CloseHole():
-            return close_hole(replay, effects, change)
+            return effects
         case RemoveCall():
             return remove_call(replay, effects, change)
         case FreeCall():
