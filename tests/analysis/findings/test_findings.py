@@ -1,13 +1,16 @@
 """What to mend first: the planted faults of the demo and nothing else, and nothing in clean jobs."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import pytest
 
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
-from viewer.analysis.core.intervals import window
+from viewer.analysis.core.intervals import union, window
+from viewer.analysis.findings import communication_findings
 from viewer.analysis.findings.finding import MOST, Findings
 from viewer.analysis.findings.finding_inputs import FindingInputs
 from viewer.analysis.findings.needless_waits import needless_waits
@@ -131,6 +134,31 @@ def test_a_wait_that_all_need_is_no_fault(study):
     assert found.is_proven
     # Four a rank and iteration: the first layer has no bucket before it.
     assert len(found.kernels) == 8 * 8 * 4
+
+
+def test_exposed_transfers_are_told_by_kind_and_are_a_finding_where_they_are_unusual(study, monkeypatch):
+    clean = study(clean=True)
+    inputs = FindingInputs(clean)
+    found = communication_findings.exposed_transfers(inputs)
+    assert set(found) == {"AllReduce", "ReduceScatter", "AllGather"}
+    for gpu in range(8):
+        within = union(*(edges[gpu] for edges in inputs.windows))
+        _, transfer, unmatched = clean.collectives.exposed(gpu, within)
+        together = reduce(or_, (spans[gpu] for spans in found.values()))
+        assert together.total() == transfer + unmatched
+    assert list(communication_findings.exposed_proposals(inputs)) == []
+    (text,) = clean.findings().other_limits
+    assert "AllReduce 5" in text
+    monkeypatch.setattr(communication_findings, "UNUSUAL", 0.04)
+    (proposal,) = communication_findings.exposed_proposals(inputs)
+    assert proposal.id == "exposed:AllReduce"
+    assert proposal.changes == ()
+
+
+def test_a_planted_overlap_tax_is_named(study):
+    (finding,) = study(clean=True, overlap_tax=0.15).findings()
+    assert finding.id == "overlap-tax"
+    assert finding.grade == "ceiling"
 
 
 def test_gpus_whose_rows_were_lost_are_left_out(study):

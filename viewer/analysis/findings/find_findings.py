@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from viewer.analysis.findings.communication_findings import blocking_text, exposed_proposals, tax_proposals
 from viewer.analysis.findings.copy_findings import copy_proposals
 from viewer.analysis.findings.finding import MOST, Findings
 from viewer.analysis.findings.finding_inputs import FindingInputs
@@ -27,6 +28,8 @@ KINDS: tuple[Callable[[FindingInputs], Iterable[Proposal]], ...] = (
     host_proposals,
     copy_proposals,
     wait_proposals,
+    tax_proposals,
+    exposed_proposals,
 )
 """The kinds of findings: each is a function of the inputs that yields what it proposes."""
 
@@ -39,4 +42,10 @@ def find_findings(study: Study, candidate: int = 0) -> Findings:
     least = inputs.least_ns
     proposals = [p for kind in KINDS for p in kind(inputs) if p.time_ns >= least]
     found = ranked(inputs, proposals)
-    return replace(found, items=found.items[:MOST], more=len(found.items[MOST:]), missing=missing(inputs))
+    return replace(
+        found,
+        items=found.items[:MOST],
+        more=len(found.items[MOST:]),
+        other_limits=blocking_text(inputs),
+        missing=missing(inputs),
+    )

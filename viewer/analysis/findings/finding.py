@@ -131,7 +131,7 @@ class Findings:
             return "The recording cannot tell what to mend first."
         least = share_text(LEAST_SHARE)
         if not self.items:
-            return f"Nothing is worth mending first: no change wins more than {least} of the iteration."
+            return f"Nothing is worth mending first: no fault costs more than {least} of the iteration."
         rest = f"{self.more} more are not listed." if self.more else f"Nothing else wins more than {least}."
         if self.recorded_ns is None or self.together_ns is None:
             return f"What a change wins is not known without iterations; {rest[:1].lower()}{rest[1:]}"
