@@ -93,6 +93,9 @@ def test_lost_records_make_waits_unknown_and_no_wait_wrong(plain, tmp_path):
     grades = [wait["grade"] for wait in facts["waits"]]
     assert set(grades) == {"proven", "unknown"}
     assert facts["edges"]["unknown"] == grades.count("unknown")
+    (line,) = [line for line in facts["unreliable"] if "edges" in line["keys"]]
+    assert line["what"] == "launches"
+    assert {"stall_reasons", "summary.starts_explained"} <= set(line["keys"])
     sure = named(wait for wait in facts["waits"] if wait["grade"] == "proven")
     assert all(every[wait] == producers for wait, producers in sure.items())
 

@@ -17,6 +17,7 @@ import pytest
 from tests.readers.exports import CALLS, KERNELS, call, kernel
 from viewer.readers import Cancelled, cache, cache_format, checksums, read
 from viewer.trace import Kind
+from viewer.trace.event_records import COLUMNS
 
 
 def same(one, other):
@@ -37,6 +38,10 @@ def same(one, other):
     assert one.diagnostics.equals(other.diagnostics)
     assert one.names.array.equals(other.names.array)
     facts = ("session", "processes", "gpus", "streams", "threads", "tracks", "notes", "path")
+    for name in COLUMNS:
+        left, right = (getattr(trace.event_records, name) for trace in (one, other))
+        assert left.dtype == right.dtype
+        assert np.array_equal(left, right)
     return all(getattr(one, f) == getattr(other, f) for f in facts) and dict(one.counts) == dict(other.counts)
 
 

@@ -5,7 +5,11 @@ import sqlite3
 import numpy as np
 import pytest
 
+from tests.readers.test_arrow import convert
+from viewer.demo import DemoOptions, make_demo
 from viewer.readers import read
+from viewer.trace import Kind
+from viewer.trace.event_records import COLUMNS
 
 RECORDS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 SYNCS = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
@@ -60,3 +64,17 @@ def test_sync_ids_join_both_tables_and_null_is_none(tmp_path):
     (syncs,) = [events for kind, events in trace.events.items() if kind == "sync"]
     assert syncs.columns["sync_id"].tolist() == [12]
     assert syncs.columns["event_id"].tolist() == [3]
+
+
+@pytest.mark.parametrize("form", ["parquet", "file"])
+def test_a_folder_has_the_same_records_and_ids(tmp_path, form):
+    file = tmp_path / "demo.sqlite"
+    make_demo(file, DemoOptions(ranks=2, iterations=2))
+    traces = [read(file, cache=False), read(convert(file, tmp_path / "folder", form), cache=False)]
+    one, other = ([getattr(t.event_records, name).tolist() for name in COLUMNS] for t in traces)
+    assert one == other
+    assert len(one[0]) > 100
+    for name in ("event_id", "sync_id"):
+        ids = [t.events[Kind.SYNC].columns[name] for t in traces]
+        assert ids[0].tolist() == ids[1].tolist()
+        assert ids[0].any()

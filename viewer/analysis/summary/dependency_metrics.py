@@ -14,6 +14,15 @@ from viewer.analysis.time.scope import Scope
 from viewer.printable import counted
 
 
+def unknown_waits(graph: DependencyGraph) -> str:
+    """Return how many waits of streams cannot be followed, in words; "" where all can."""
+    unknown = int((graph.waits.grade == Grade.UNKNOWN).sum())
+    if not unknown:
+        return ""
+    waits = f"{unknown:,} of {counted(len(graph.waits), 'wait')}"
+    return f"What {waits} of streams waited for is not known: the record of the event is not in the file."
+
+
 def _starts_explained(inputs: MetricInputs) -> Result | None:
     """Return the share of starts in the scope that follow what allowed them."""
     trace, graph = inputs.study.trace, inputs.study.dependencies
@@ -31,13 +40,12 @@ def _starts_explained(inputs: MetricInputs) -> Result | None:
         locations.append(_longest_lag(graph, gpu, own, scope) if len(own) else None)
     if not sum(every):
         return None
-    unknown = int((graph.waits.grade == Grade.UNKNOWN).sum())
     return Result(
         value=sum(explained) / sum(every),
         per_gpu=tuple(of / count if count else None for of, count in zip(explained, every, strict=True)),
         location=longest(locations),
         locations=tuple(locations),
-        doubt=f"Of {counted(unknown, 'wait')} of streams the event is not known." if unknown else "",
+        doubt=unknown_waits(graph),
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from viewer.analysis.recording.diagnostic import Diagnostic
+from viewer.analysis.summary.dependency_metrics import unknown_waits
 from viewer.analysis.summary.metric import MetricValue
 from viewer.analysis.summary.report_locations import gpu_fact
-from viewer.analysis.summary.sections import ITERATIONS, PHASES, RANKS
+from viewer.analysis.summary.sections import DEPENDENCIES, ITERATIONS, PHASES, RANKS
 from viewer.analysis.summary.summary import Summary
 from viewer.trace.model import GUESSED_RANK
 
@@ -38,7 +39,7 @@ _SPOILED_BY = {PHASES: "unknown-launches", RANKS: "contradicting-clock"}
 """The warning that makes all numbers of a section doubtful."""
 _BY_ENDS = ("rank_wait", "exposed_wait")
 """Waits, which clocks that are some microseconds apart make doubtful."""
-_SUBJECT = {ITERATIONS: "iterations", PHASES: "launches", RANKS: "late ranks"}
+_SUBJECT = {ITERATIONS: "iterations", PHASES: "launches", DEPENDENCIES: "launches", RANKS: "late ranks"}
 """What a number of a section is about, in the terms of `unreliable`; of all others it is the GPU."""
 
 
@@ -119,5 +120,7 @@ def _of_trace(study: Study) -> Iterator[tuple[str, str, tuple[str, ...]]]:
                 yield "iterations", f"{_sentence(iterations.not_steady)}.", ("steady",)
             for note in iterations.warnings:
                 yield "iterations", f"{_sentence(note)}.", _OF_ITERATIONS
+    if why := unknown_waits(study.dependencies):
+        yield "launches", why, ("edges", "stall_reasons", "overlap_reasons")
     for note in study.collectives.notes:
         yield "collectives", note, ("collectives",)
