@@ -8,6 +8,7 @@ from viewer.analysis.core.intervals import window
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.recurrence import replayed
 from viewer.analysis.study import Study
+from viewer.trace import Kind
 
 US = 1_000
 
@@ -122,6 +123,32 @@ def test_a_clock_that_is_early_keeps_its_times():
     assert times["start_ns"] == [20, 50, 100, 150]
 
 
+def woken_inside_a_call():
+    """A thread that waits until another one is inside a call, after one that this call makes."""
+    maker = TraceMaker(session_ns=1_000 * US)
+    maker.call(0, 2 * US, tid=1).call(10 * US, 60 * US, tid=1).call(12 * US, 20 * US, tid=1)
+    maker.call(40 * US, 44 * US, tid=2, correlation=5).kernel(46 * US, 50 * US, correlation=5)
+    maker.add(Kind.OSRT, maker.thread(0, 2), 0, 35 * US, "pthread_cond_wait")
+    return maker
+
+
+@pytest.mark.parametrize(("cut", "start"), [((2, 6), 42), ((20, 60), 46), ((60, 70), 46)])
+def test_who_is_woken_inside_a_call_follows_its_beginning(cut, start):
+    assert replay_of(woken_inside_a_call(), cuts={0: cut})["start_ns"] == [start]
+
+
+def test_who_is_woken_by_another_thread_follows_its_return():
+    maker = TraceMaker(session_ns=1_000 * US)
+    maker.call(0, 2 * US, tid=1).call(10 * US, 20 * US, tid=1)
+    maker.call(1 * US, 3 * US, tid=2).call(40 * US, 44 * US, tid=2, correlation=5)
+    maker.kernel(46 * US, 50 * US, correlation=5)
+    maker.add(Kind.OSRT, maker.thread(0, 2), 4 * US, 35 * US, "pthread_cond_wait")
+    assert replay_of(maker, cuts={0: (2, 10)})["start_ns"] == [38]
+    # Its own time after it was woken is its own to cut; while it waits there is nothing to win.
+    assert replay_of(maker, cuts={1: (36, 40)})["start_ns"] == [42]
+    assert replay_of(maker, cuts={1: (4, 18)})["start_ns"] == [46]
+
+
 def test_an_operation_of_no_thread_and_no_stream_before_it_stays():
     maker = launches(count=2, gap=20).kernel(70 * US, 80 * US, stream=9)
     assert replay_of(maker, cuts={0: (4, 20)})["start_ns"][2] == 70
@@ -138,8 +165,8 @@ def test_kernels_that_overlap_on_a_stream_keep_their_overlap():
 def test_nodes_of_one_graph_that_overlap_do_not_follow_one_another():
     maker = TraceMaker(session_ns=1_000 * US)
     maker.call(0, 4 * US, "cudaGraphLaunch", correlation=1)
-    maker.add("kernel", maker.stream(0, 0, 7), 6 * US, 50 * US, "a", correlation=1, graph_node=1)
-    maker.add("kernel", maker.stream(0, 0, 7), 8 * US, 80 * US, "b", correlation=1, graph_node=2)
+    maker.add(Kind.KERNEL, maker.stream(0, 0, 7), 6 * US, 50 * US, "a", correlation=1, graph_node=1)
+    maker.add(Kind.KERNEL, maker.stream(0, 0, 7), 8 * US, 80 * US, "b", correlation=1, graph_node=2)
     assert replay_of(maker, work={0: 4})["start_ns"] == [6, 8]
 
 
