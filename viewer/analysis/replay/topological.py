@@ -36,7 +36,7 @@ def ordered(times: Int64, before: Int64, after: Int64, fixed: Mask) -> tuple[npt
     # Finer than nanoseconds, so that there is room for nodes of one instant.
     key = (times - times.min(initial=0)) * _FINE
     dropped = np.zeros(len(before), bool)
-    # Only what was moved can move others: after the first pass few edges are left to look at.
+    # A pass moves nodes that are too early behind what they depend on; what follows them moves in the next.
     for _ in range(_PASSES):
         late = np.flatnonzero((key[before] >= key[after]) & ~dropped)
         if not len(late):
