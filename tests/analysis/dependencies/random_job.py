@@ -17,7 +17,8 @@ class RandomJob:
     """A job of two processes with two contexts each.
 
     `waits` maps (process, correlation id of the wait) to {stream: correlation id of its last operation},
-    `syncs` the same of the calls that wait for an event, `unknown` is what a lost record makes unknowable.
+    `syncs` the same of the calls that wait for an event. `unknown` are those that a lost record makes
+    unknowable, `never` those that hang on an event that was never recorded.
     """
 
     maker: TraceMaker = field(default_factory=TraceMaker)
@@ -25,6 +26,7 @@ class RandomJob:
     syncs: dict = field(default_factory=dict)
     edges: dict = field(default_factory=lambda: defaultdict(dict))
     unknown: set = field(default_factory=set)
+    never: set = field(default_factory=set)
 
 
 def _joined(*parts):
@@ -69,27 +71,30 @@ def _fill(job, rng, process, ids, lost, actions, handles):
             maker.kernel(
                 start, free[stream], stream=stream_id, context=context, process=process, correlation=number
             )
-            known = [p for p, is_known in pending[stream] if is_known]
+            known = [p for p, is_known, _ in pending[stream] if is_known]
             job.edges[process, number] = {op for part in known for op in part.values()}
             tail[stream], pending[stream] = {stream: (number, number)}, []
         elif what == "record":
             next_id[context] += 1
             is_lost = rng.random() < lost
-            known = all(is_known for _, is_known in pending[stream])
+            known = all(is_known for _, is_known, _ in pending[stream])
             maker.call(time, time + US, "cudaEventRecord", correlation=number, process=process)
             if not is_lost:
                 maker.record(
                     number, stream_id, event[1], 0 if ids == "none" else next_id[context], process, context
                 )
-            stands = _joined(tail[stream], *(part for part, _ in pending[stream]))
-            events[event] = stands, stream, next_id[context], known, not is_lost
+            stands = _joined(tail[stream], *(part for part, *_ in pending[stream]))
+            never = any(is_never for *_, is_never in pending[stream])
+            events[event] = stands, stream, next_id[context], known, not is_lost, never
         elif what in ("wait", "sync"):
-            stands, recorded_on, sync_id, known, has_row = events.get(event, ({}, None, 0, True, True))
+            stands, recorded_on, sync_id, known, has_row, never = events.get(
+                event, ({}, None, 0, True, True, True)
+            )
             without = ids == "none" or (ids == "some" and rng.random() < 0.5)
             is_joined = has_row and not (without and ids == "some" and recorded_on is not None)
             if what == "wait" and recorded_on == stream:
                 # Whatever it relays, the stream itself has waited for it.
-                stands, known = {}, True
+                stands, known, never = {}, True, False
             is_known = is_joined and known
             name = "cudaStreamWaitEvent" if what == "wait" else "cudaEventSynchronize"
             maker.call(time, time + US, name, correlation=number, process=process)
@@ -101,4 +106,6 @@ def _fill(job, rng, process, ids, lost, actions, handles):
             if not is_known:
                 job.unknown.add((process, number))
             if what == "wait":
-                pending[stream].append((stands, is_known))
+                pending[stream].append((stands, is_known, never))
+            if never:
+                job.never.add((process, number))

@@ -112,7 +112,8 @@ def test_handles_tell_nothing_where_a_row_is_lost_or_another_has_an_id():
 
 def test_an_event_of_the_stream_itself_or_never_recorded_stands_for_nothing():
     job = Job().launch().record(sync_id=4).wait(stream=7, sync_id=4).wait(event=9)
-    assert job.waits() == [([], PROVEN), ([], PROVEN)]
+    # That there is no record of it is known by its handle alone.
+    assert job.waits() == [([], PROVEN), ([], HANDLE)]
     assert Job().launch().record().wait(stream=7).wait(event=9).waits() == [([], HANDLE), ([], HANDLE)]
 
 
@@ -332,3 +333,9 @@ def test_a_relay_by_timing_makes_what_it_relays_known_by_timing():
     job.wait(event=2, sync_id=2, start=70)
     graph, _ = job.graph()
     assert sorted(graph.waits.producer_grade.tolist()) == [TIMING, PROVEN, PROVEN]
+
+
+def test_an_event_of_another_process_is_unknown():
+    job = Job().launch().record(sync_id=4)
+    job._call("cudaIpcOpenEventHandle")
+    assert job.wait(event=9).wait(sync_id=4).waits() == [([], UNKNOWN), ([1], PROVEN)]

@@ -23,6 +23,7 @@ from viewer.trace.events import AnyArray, Int64
 RECORDS = frozenset(
     {"cudaEventRecord", "cudaEventRecordWithFlags", "cuEventRecord", "cuEventRecordWithFlags"}
 )
+_OPENS = frozenset({"cudaIpcOpenEventHandle", "cuIpcOpenEventHandle"})
 NO_ID = 0xFFFFFFFF
 _NO_SYNC_IDS = np.array([0, 0xFFFFFFFF, 2**64 - 1], np.uint64)
 
@@ -78,6 +79,8 @@ class EventUse:
         How many lanes there are.
     is_complete : ndarray of bool, shape (processes,)
         Whether every call that records an event has its row.
+    has_foreign : ndarray of bool, shape (processes,)
+        Whether it opened events of other processes, whose records are not its own.
     has_sync_ids : ndarray of bool, shape (processes,)
         Whether a row of the process joins records and waits.
     """
@@ -87,6 +90,7 @@ class EventUse:
     syncs: EventCalls
     lanes: int
     is_complete: Mask
+    has_foreign: Mask
     has_sync_ids: Mask
 
 
@@ -110,11 +114,13 @@ def find_event_use(trace: Trace) -> EventUse:
     syncs = _event_calls(trace, np.full(len(of_syncs[0]), -1, np.int32), *of_syncs)
     is_complete = np.ones(len(trace.processes), bool)
     is_complete[processes_of(trace, _without_row(trace, recording, call))] = False
+    has_foreign = np.zeros(len(trace.processes), bool)
+    has_foreign[processes_of(trace, calls_named(trace, _OPENS))] = True
     has_sync_ids = np.zeros(len(trace.processes), bool)
     for calls in (records, waits, syncs):
         has_sync_ids[calls.process[calls.sync_id != 0]] = True
     lanes = int(max(lane.max(initial=-1) + 1, len(trace.streams)))
-    return EventUse(records, waits, syncs, lanes, is_complete, has_sync_ids)
+    return EventUse(records, waits, syncs, lanes, is_complete, has_foreign, has_sync_ids)
 
 
 _Columns = tuple[Rows, Rows, AnyArray, AnyArray, AnyArray, AnyArray]

@@ -26,16 +26,16 @@ def join(use: EventUse, waits: EventCalls) -> tuple[Rows, Codes]:
     record[with_id] = found
     grade[with_id[found >= 0]] = Grade.PROVEN
     # Without an id the handle tells, where no record was lost: every row is there, and none of the process
-    # has an id. Where some have ids, what has none is known only if its handle was never recorded before.
+    # has an id. Where some have ids, what has none is known only if its handle was never recorded before; and
+    # that tells nothing where the process opened events of others.
     named = (waits.sync_id == 0) & (waits.event_id != NO_ID)
     without = np.flatnonzero(named & use.is_complete[waits.process])
     found, is_sure = _by_handle(use.records, waits.take(without))
-    has_ids = use.has_sync_ids[waits.process[without]]
-    is_joined = (found >= 0) & ~has_ids
+    process = waits.process[without]
+    is_joined = (found >= 0) & ~use.has_sync_ids[process]
     record[without[is_joined]] = found[is_joined]
     grade[without[is_joined]] = np.where(is_sure[is_joined], Grade.HANDLE, Grade.TIMING)
-    is_never = found < 0
-    grade[without[is_never]] = np.where(has_ids[is_never], Grade.PROVEN, Grade.HANDLE)
+    grade[without[(found < 0) & ~use.has_foreign[process]]] = Grade.HANDLE
     # A record whose stream is not in the file is one, but what it stands for is not known.
     is_nowhere = (record >= 0) & (use.records.lane[record] < 0) if len(use.records) else record >= 0
     record[is_nowhere] = -1
