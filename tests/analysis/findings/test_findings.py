@@ -7,6 +7,7 @@ from operator import or_
 import numpy as np
 import pytest
 
+from tests.analysis.collectives.parallel_job import ParallelJob
 from tests.analysis.make import TraceMaker
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.core.intervals import union, window
@@ -124,6 +125,26 @@ def test_two_slow_ranks_are_one_finding(study):
     truth = slow.iterations().median_ns - clean.iterations().median_ns
     # Flattening takes the ranks' chance away too, a little.
     assert finding.win_ns == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize("layout", [{"tensor": 2, "data": 4}, {"data": 2, "stages": 4}])
+def test_clean_jobs_of_other_layouts_have_nothing_to_mend(layout):
+    assert ParallelJob(**layout).study().findings().verdict == "nothing"
+
+
+def test_ranks_that_others_wait_for_are_named_where_a_replay_does_not_know_of_it():
+    """No event tells that compute waits for collectives there: a replay wins nothing, the others waited."""
+    (finding,) = ParallelJob(tensor=2, data=4, slow={3: 1.06}).study().findings()
+    assert finding.id == "ranks-longer"
+    assert finding.gpus == (3,)
+    assert finding.grade == "ceiling"
+
+
+def test_a_heavy_stage_is_named():
+    (finding,) = ParallelJob(data=2, stages=4, heavy={1: 1.1}).study().findings()
+    assert finding.id == "heavy-stage"
+    assert finding.gpus == (2, 3)
+    assert finding.title.startswith("Stage 1 of 4")
 
 
 def test_a_wait_that_all_need_is_no_fault(study):

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewer.analysis.core.units import duration_text
 from viewer.analysis.findings.finding_inputs import FindingInputs
-from viewer.analysis.findings.idle_groups import POLLING, IdleGroup, idle_groups
+from viewer.analysis.findings.idle_groups import POLLING, TIMES_LEAST, IdleGroup, idle_groups
 from viewer.analysis.findings.proposal import Proposal
 from viewer.analysis.replay.changes import Change, CloseHole, CloseRange, FreeLaunches, RemoveCall
 from viewer.analysis.stalls.causes import (
@@ -82,6 +82,7 @@ def host_proposals(inputs: FindingInputs) -> Iterator[Proposal]:
             group.ceiling_ns,
             _changes(group),
             group.spans,
+            times_least=TIMES_LEAST.get(group.cause, 1),
         )
 
 

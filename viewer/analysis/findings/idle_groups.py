@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import pandas as pd
 
-from viewer.analysis.core.intervals import Intervals
+from viewer.analysis.core.intervals import EMPTY, Intervals
 from viewer.analysis.core.nvtx_texts import PHASES, in_phase
 from viewer.analysis.core.prefix_sums import coded
 from viewer.analysis.findings.finding_inputs import FindingInputs, spans_of
+from viewer.analysis.findings.replayed_wins import ReplayedWins
 from viewer.analysis.launches.blocking_calls import is_query, plain_call
-from viewer.analysis.stalls.causes import LAUNCH_BOUND, SLOW_CALL, SYNCHRONISE
+from viewer.analysis.stalls.causes import LAUNCH_BOUND, NOT_KNOWN, SLOW_CALL, SYNCHRONISE
 from viewer.trace import Kind
 from viewer.trace.events import Int64
 
 _CALL_OF = {SLOW_CALL: "other_call", SYNCHRONISE: "blocking_call"}
+TIMES_LEAST = {LAUNCH_BOUND: 2, NOT_KNOWN: 4}
+"""Every job launches, and has gaps that nothing explains: so many times the least that is worth a finding."""
 SEVERAL = "several ranges"
 """Stands for the range of a group that lies in several."""
 POLLING = "polling"
@@ -76,24 +81,31 @@ def idle_groups(inputs: FindingInputs) -> Iterator[IdleGroup]:
 
     What of one cause is scattered over ranges and calls that last too short each is one group together. Late
     hosts are left out: that they are late is a finding of its own. So are the launches of the optimizer:
-    its kernels are small everywhere (docs/definitions.md, section 4).
+    its kernels are small everywhere (docs/definitions.md, section 4). In a pipeline that cannot be replayed
+    only the time counts in which no GPU computes: stages stand still in turn, whatever their hosts do.
     """
     table = inputs.idle_stalls
     table = table[~(table["in_optimizer"] & (table["cause"] == LAUNCH_BOUND))]
     table = table[~table["gpu"].isin(inputs.late_hosts)]
     cause, call = table["cause"].astype(str), _calls(inputs, table)
     cause = cause.mask((cause == SYNCHRONISE) & call.map(is_query).astype(bool), POLLING)
-    least = inputs.least_ns
+    computes = EMPTY
+    if inputs.study.collectives.is_pipeline and ReplayedWins(inputs).why_not:
+        computes = reduce(or_, (part.intervals("compute_only", "hidden_comm") for part in inputs.study.parts))
     for of_cause, rows in table.groupby(cause, observed=True):
+        total = int(rows["duration_ns"].sum())
+        least = inputs.least_ns * TIMES_LEAST.get(str(of_cause), 1)
         small = []
         for (text, name), alike in rows.groupby([rows["range"], call[rows.index]], observed=True):
-            group = _group(inputs, str(of_cause), str(text), str(name), alike)
-            if np.median(group.ceiling_ns) >= least:
+            group = _group(inputs, str(of_cause), str(text), str(name), alike, computes)
+            # Launches become free all at once: ranges that share the slow ones are one finding.
+            is_part = of_cause == LAUNCH_BOUND and 2 * int(alike["duration_ns"].sum()) < total
+            if np.median(group.ceiling_ns) >= least and not is_part:
                 yield group
             else:
                 small.append(alike)
         if len(small) > 1:
-            group = _group(inputs, str(of_cause), SEVERAL, "", pd.concat(small))
+            group = _group(inputs, str(of_cause), SEVERAL, "", pd.concat(small), computes)
             if np.median(group.ceiling_ns) >= least:
                 yield group
 
@@ -111,8 +123,10 @@ def _calls(inputs: FindingInputs, table: pd.DataFrame) -> pd.Series:
     return pd.Series([texts[c] for c in code.tolist()], table.index, dtype=object)
 
 
-def _group(inputs: FindingInputs, cause: str, text: str, call: str, stalls: pd.DataFrame) -> IdleGroup:
-    spans = spans_of(stalls)
+def _group(
+    inputs: FindingInputs, cause: str, text: str, call: str, stalls: pd.DataFrame, computes: Intervals
+) -> IdleGroup:
+    spans = {gpu: spans - computes for gpu, spans in spans_of(stalls).items()}
     is_own = text not in ("", SEVERAL) and not _in_phase(inputs, stalls)
     return IdleGroup(cause, text, call, is_own, stalls, spans, inputs.per_unit(spans))
 

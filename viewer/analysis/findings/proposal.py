@@ -26,6 +26,10 @@ class Proposal:
         What mending it changes, to be replayed; () where no replay can tell.
     spans : mapping of int to Intervals
         By GPU when it happens: the milliseconds that no other finding may win again.
+    is_waited_for : bool
+        Whether other ranks were seen to wait for it: then a replay that wins nothing does not know why.
+    times_least : int
+        How many times the least win it has to win: what every job has a little of is a fault from more on.
     """
 
     id: str
@@ -38,6 +42,8 @@ class Proposal:
     ceiling_ns: Int64
     changes: tuple[Change, ...] = ()
     spans: dict[int, Intervals] = field(default_factory=dict)
+    is_waited_for: bool = False
+    times_least: int = 1
 
     @property
     def time_ns(self) -> int:

@@ -66,6 +66,7 @@ def _longer(inputs: FindingInputs, verdict: Verdict) -> Proposal:
         advice,
         _each_unit(inputs, excess),
         (FlattenRanks(),),
+        is_waited_for=(verdict.cost_ns or 0) >= inputs.least_ns * max(len(inputs.trace.gpus) - len(gpus), 1),
     )
 
 

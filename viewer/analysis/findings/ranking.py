@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,7 @@ def ranked(inputs: FindingInputs, proposals: Sequence[Proposal]) -> Findings:
     replayed by a replay with both, the others by their time that is not in what has been taken.
     """
     ranking = _Ranking(inputs)
+    proposals = [ranking.believed(proposal) for proposal in proposals]
     rest = {i: ranking.win_of(proposal) for i, proposal in enumerate(proposals)}
     findings: list[Finding] = []
     while rest:
@@ -48,8 +49,8 @@ def ranked(inputs: FindingInputs, proposals: Sequence[Proposal]) -> Findings:
         if best != max(rest, key=lambda i: rest[i].median_ns):
             continue
         del rest[best]
-        if win.median_ns < inputs.least_ns:
-            break
+        if win.median_ns < inputs.least_ns * proposals[best].times_least:
+            continue
         ranking.take(proposals[best], win)
         findings.append(_finding(inputs, proposals[best], win))
     # What has been mended since may make room for another one to win more.
@@ -73,6 +74,7 @@ class _Ranking:
         self._lengths_ns = self._replayed.recorded_ns
         self._by_ceilings_ns = 0
         self._unit_ns = inputs.length_ns
+        self._least_ns = inputs.least_ns
 
     @property
     def length_ns(self) -> int:
@@ -84,6 +86,12 @@ class _Ranking:
     def why_ceilings(self) -> str:
         """Why nothing is replayed, "" where it is."""
         return self._replayed.why_not
+
+    def believed(self, proposal: Proposal) -> Proposal:
+        """Return a proposal, without changes where ranks wait for it and a replay does not know of that."""
+        if not proposal.is_waited_for or self.win_of(proposal).median_ns >= self._least_ns:
+            return proposal
+        return replace(proposal, changes=())
 
     def win_of(self, proposal: Proposal) -> Win:
         """Return what a proposal wins after what has been taken."""
