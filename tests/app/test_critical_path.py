@@ -10,7 +10,7 @@ from viewer.panels.iterations_panel import IterationsPanel
 from viewer.rows import RowKind
 from viewer.state.navigation import go_to_iteration
 from viewer.timeline.headers.header_values import figures
-from viewer.timeline.headers.path_values import path_text
+from viewer.timeline.headers.path_values import path_text, path_window
 
 
 @pytest.fixture
@@ -57,6 +57,17 @@ def test_the_header_says_the_share_of_each_rank(shown):
     )
     state.set_overlay("path", False)
     assert figures(state, rows[0])[0].endswith("%")
+
+
+def test_shares_are_of_the_iteration_that_is_looked_at_else_of_the_window(shown):
+    state = shown.state
+    iterations = state.iterations
+    whole = iterations.start_ns(1), iterations.end_ns(1)
+    assert path_window(state) == whole
+    state.axis.go(whole[0] + 1_000_000, whole[0] + 3_000_000)
+    assert path_window(state) == whole
+    state.axis.go(*state.axis.limits)
+    assert path_window(state) == state.axis.window
 
 
 def test_the_status_bar_says_that_the_pieces_tile_the_iteration(shown, qtbot):

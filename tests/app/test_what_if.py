@@ -11,6 +11,7 @@ from viewer.rows import EventRef, RowKind
 from viewer.state.navigation import go_to_iteration
 from viewer.timeline.event_menu import fill_event_menu
 from viewer.timeline.headers.row_menu import row_menu
+from viewer.timeline.strips.prediction import lane_boxes
 from viewer.trace import Kind
 
 
@@ -160,3 +161,31 @@ def test_gestures_move_the_axis_from_the_prediction_too(tried):
     before = tried.state.axis.window
     QTest.keyClick(strip, Qt.Key.Key_Plus)
     assert tried.state.axis.window != before
+
+
+def test_a_selected_hole_is_closed_on_the_rank_of_the_row(window, qtbot):
+    state = window.state
+    rank = next(row for row in state.rows.roots if row.kind is RowKind.PROCESS and row.process == 1)
+    state.select((15_000_000, 22_000_000))
+    menu = row_menu(state, rank, window)
+    chosen = entry(menu, "Close this hole") or entry(menu, "Close the selected time on Rank 1")
+    chosen.trigger()
+    change = state.what_if.changes[0]
+    assert (change.start_ns, change.end_ns) == (15_000_000, 22_000_000)
+
+
+def test_lanes_stand_where_the_iteration_in_view_was_recorded(window, qtbot):
+    state = window.state
+    go_to_iteration(state, 2)
+    state.what_if.add(CloseIdle())
+    settled(window, qtbot)
+    prediction, strip = state.what_if.prediction, window.timeline.prediction.strip
+    shift = prediction.shift_ns(2)
+    assert shift > 1_000_000
+    copies = prediction.study.trace.events[Kind.MEMCPY]
+    last = copies.of(0).stop - 1
+    middle = (int(copies.start_ns[last]) + int(copies.end_ns[last])) // 2
+    picture = pixels(strip.grab().toImage()) & 0xFFFFFF
+    box = lane_boxes(2, strip.grid())[0]
+    colour = picture[(box.top + box.bottom) // 2, round(strip.x_of(middle + shift))]
+    assert colour == window.timeline.theme.parts[3] & 0xFFFFFF

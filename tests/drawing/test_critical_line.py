@@ -112,6 +112,18 @@ def test_coarse_stretches_tile_the_same_time_on_the_gpu_with_most_of_it(pieces, 
             assert coarse.end_ns[at] >= end
 
 
+@given(tiled(), st.sampled_from([8, 64, 512]))
+def test_what_is_joined_is_drawn_on_the_gpu_with_most_of_its_time(pieces, bucket):
+    exact = line_of(*pieces).exact
+    if not len(exact):
+        return
+    coarse = exact.coarse(bucket)
+    drawn = np.repeat(coarse.gpu, coarse.end_ns - coarse.start_ns)
+    is_right = drawn == np.repeat(exact.gpu, exact.end_ns - exact.start_ns)
+    # Of three GPUs the one with most has a third at least, of each that is joined and so of all.
+    assert 3 * int(is_right.sum()) >= len(drawn)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 2**20), st.integers(1, 2000))
 def test_steps_never_crowd(start, ns_per_px):

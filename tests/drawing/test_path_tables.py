@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from viewer.analysis.replay.critical_path import SUMS
 from viewer.drawing.critical_line import critical_line, gpus_on_path
 from viewer.drawing.path_tables import BY, FILLS, SUM_OF, event_of_piece, path_frame, path_sums
 from viewer.trace import GPU_KINDS, Kind
@@ -42,6 +43,10 @@ def test_sums_are_those_of_the_pieces(frame, by):
 
 def test_every_kind_of_piece_has_a_sum_and_a_colour():
     assert set(SUM_OF.values()) == set(FILLS)
+    # As the report sums them, under other names.
+    names = [{SUM_OF[kind] for kind in kinds} for kinds in SUMS.values()]
+    assert all(len(name) == 1 for name in names)
+    assert len(set().union(*names)) == len(SUMS)
 
 
 def test_an_event_on_the_path_covers_its_piece(demo_study, frame):

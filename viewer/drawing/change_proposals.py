@@ -116,6 +116,12 @@ def for_stall(study: Study, marker: int, number: int) -> list[Proposal]:
     return [Proposal("Close this hole", hole), *_idle_of(study, gpu)]
 
 
+def for_range(study: Study, gpu: int, start_ns: int, end_ns: int) -> list[Proposal]:
+    """Return the change that closes a selected range of a rank."""
+    place = study.trace.process_label(study.trace.gpus[gpu].process)
+    return [Proposal(f"Close the selected time on {place}", CloseHole(gpu, start_ns, end_ns))]
+
+
 def for_gpu(study: Study, gpu: int) -> list[Proposal]:
     """Return the changes that concern a rank."""
     return [*_idle_of(study, gpu), *general(study)[:1]]

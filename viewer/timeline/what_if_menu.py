@@ -14,6 +14,7 @@ from viewer.drawing.change_proposals import (
     Proposal,
     for_event,
     for_gpu,
+    for_range,
     for_stall,
     for_wait,
     general,
@@ -81,6 +82,8 @@ def proposals_for(state: ViewState, event: EventRef | None = None, row: Row | No
         found += for_stall(study, state.marker, state.stall_number)
     if row is not None:
         for gpu in gpus_of(row.path()[0])[:1]:
+            if state.selection is not None and state.stall_number is None:
+                found += for_range(study, gpu, *state.selection)
             found += for_gpu(study, gpu)
     return list(dict.fromkeys(found))
 

@@ -91,6 +91,17 @@ def test_a_call_that_blocks_waits_for_the_last_operation():
     assert waited_of_call(study.dependencies, study.trace.api, 0) is None
 
 
+def assert_nothing_else_held_it_up(graph, api, number, waited):
+    """Every other edge was over by the time from which the wait counts."""
+    ops, edges = graph.operations, graph.op_edges
+    is_launch = waited.kind == EdgeKind.LAUNCH
+    allowed = waited.until_ns - waited.lag_ns
+    times = [] if is_launch else [int(api.end_ns[ops.call[number]])]
+    sources = [int(ops.previous[number]), *edges.source[edges.of(number)].tolist()]
+    times += [int(ops.end_ns[s]) for s in sources if s >= 0 and (is_launch or s != waited.binder)]
+    assert all(t <= waited.since_ns or t > allowed for t in times)
+
+
 def test_the_parts_of_every_wait_of_the_demo_sum_to_it(demo_study):
     graph, api = demo_study.dependencies, demo_study.trace.api
     ops = graph.operations
@@ -103,6 +114,7 @@ def test_the_parts_of_every_wait_of_the_demo_sum_to_it(demo_study):
         assert sum(parts) == waited.until_ns - waited.since_ns
         assert waited.until_ns == ops.start_ns[number]
         assert waited.lag_ns == graph.lag_ns[number]
+        assert_nothing_else_held_it_up(graph, api, number, waited)
         if waited.last >= 0:
             members = graph.sets.of(int(graph.set_of[waited.binder]))
             assert ops.start_ns[waited.last] == ops.start_ns[members].max()
