@@ -8,6 +8,7 @@ import pytest
 
 from tests.readers import exports
 from viewer.readers import read
+from viewer.trace import Kind
 
 TABLE = "GPU_METRICS"
 ROWS = [
@@ -87,3 +88,17 @@ def test_a_file_that_changed_answers_nothing(tmp_path):
     connection.close()
     assert not source.has_rows(TABLE)
     assert source.samples(TABLE, "timestamp", "used") is None
+
+
+def test_several_columns_are_those_read_one_by_one(demo_path):
+    trace = read(demo_path, cache=False)
+    rows = trace.kernels.columns["file_row"][::-7]
+    names = ("gridX", "blockX", "dynamicSharedMemory")
+    together = trace.source.columns(Kind.KERNEL, names, rows)
+    assert tuple(together) == names
+    for name, values in together.items():
+        assert values.tolist() == trace.source.column(Kind.KERNEL, name, rows).tolist()
+    assert trace.source.columns(Kind.KERNEL, (*names, "noSuchColumn"), rows) is None
+    assert trace.source.columns(Kind.KERNEL, names, rows[:0])["gridX"].tolist() == []
+    trace.source.close()
+    assert trace.source.columns(Kind.KERNEL, names, rows) is None
