@@ -38,17 +38,16 @@ def ranked(inputs: FindingInputs, proposals: Sequence[Proposal]) -> Findings:
     """
     ranking = _Ranking(inputs)
     proposals = [ranking.believed(proposal) for proposal in proposals]
-    rest = {i: ranking.win_of(proposal) for i, proposal in enumerate(proposals)}
+    rest = {i: ranking.first_win_of(proposal) for i, proposal in enumerate(proposals)}
+    # How much had been taken when a win was computed; what has been taken since may have changed it.
+    taken_then = dict.fromkeys(rest, 0 if ranking.is_quick else -1)
     findings: list[Finding] = []
     while rest:
         best = max(rest, key=lambda i: rest[i].median_ns)
-        # What has been taken since the win was computed may have changed it: it is the best only if it still
-        # is with that.
-        win = rest[best] if not findings else ranking.win_of(proposals[best])
-        rest[best] = win
-        if best != max(rest, key=lambda i: rest[i].median_ns):
+        if taken_then[best] != len(findings):
+            rest[best], taken_then[best] = ranking.win_of(proposals[best]), len(findings)
             continue
-        del rest[best]
+        win = rest.pop(best)
         if win.median_ns < inputs.least_ns * proposals[best].times_least:
             continue
         ranking.take(proposals[best], win)
@@ -92,6 +91,17 @@ class _Ranking:
         if not proposal.is_waited_for or self.win_of(proposal).median_ns >= self._least_ns:
             return proposal
         return replace(proposal, changes=())
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a replay takes so little time that each proposal is replayed once more than need be."""
+        return self._replayed.is_quick
+
+    def first_win_of(self, proposal: Proposal) -> Win:
+        """Return what a proposal wins alone, or where replays take long its ceiling to begin with."""
+        if self.is_quick:
+            return self.win_of(proposal)
+        return Win(proposal.ceiling_ns, "ceiling")
 
     def win_of(self, proposal: Proposal) -> Win:
         """Return what a proposal wins after what has been taken."""

@@ -14,13 +14,15 @@ from viewer.analysis.replay.changes import Change, ChangeError
 from viewer.trace import GPU_KINDS
 from viewer.trace.events import Events, Int64
 
-MOST_OPERATIONS = 2_000_000
+MOST_OPERATIONS = 1_000_000
 """A trace with more GPU operations is not replayed: each of a dozen replays would take many seconds."""
 MOST_UNEXPLAINED = 0.05
 """A replay says little where what nothing explains is more than this share of the time of all GPUs.
 
 Such waits stay as they were recorded, and so does what could have been won behind them.
 """
+QUICK = 100_000
+"""With no more operations than this a replay takes a fraction of a second."""
 LEAST_LAUNCHED = 0.01
 """A thread that launches less than this share of its process's operations need not be tied to the others."""
 MOST_LONGER = 0.02
@@ -46,6 +48,11 @@ class ReplayedWins:
         iterations, used = inputs.iterations, list(inputs.used)
         self.recorded_ns = iterations.duration_ns[used] if iterations is not None else np.empty(0, np.int64)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether a replay takes a fraction of a second."""
+        return _operations(self._inputs) <= QUICK
+
     def lengths_ns(self, changes: tuple[Change, ...]) -> Int64 | None:
         """Return the lengths of the used iterations with some changes, None where one cannot be made."""
         if self.why_not or not self._inputs.used:
@@ -68,7 +75,7 @@ def _why_not(inputs: FindingInputs) -> str:
     trace, study = inputs.trace, inputs.study
     if not inputs.used:
         return ""
-    if sum(len(trace.events[kind]) for kind in GPU_KINDS) > MOST_OPERATIONS:
+    if _operations(inputs) > MOST_OPERATIONS:
         return "Wins are ceilings: the recording is too long to be replayed in little time."
     if study.replay.error_ns:
         return "Wins are ceilings: the recording contradicts itself, so that it cannot be replayed."
@@ -80,6 +87,10 @@ def _why_not(inputs: FindingInputs) -> str:
     if any(_has_loose_threads(inputs, process.index) for process in trace.processes):
         return "Wins are ceilings: how the threads that launch wait for one another is not known."
     return ""
+
+
+def _operations(inputs: FindingInputs) -> int:
+    return sum(len(inputs.trace.events[kind]) for kind in GPU_KINDS)
 
 
 def _unexplained(inputs: FindingInputs) -> float:
