@@ -10,6 +10,7 @@ from tests.analysis.make import TraceMaker
 from viewer.analysis.core.intervals import EMPTY, Intervals
 from viewer.analysis.iterations.launch_times import LaunchTimes, launch_times
 from viewer.analysis.iterations.optimizer_steps import (
+    OptimizerFinder,
     OptimizerSteps,
     alternation,
     folded,
@@ -159,6 +160,30 @@ def test_inner_ranges_of_a_step_are_parts_of_it():
         loop.launch(*FORWARD * 2, *BACKWARD * 2)
         loop.inside("optimizer", inner)
     assert Study(loop.maker.trace()).iterations().count == 6
+
+
+@pytest.mark.parametrize(("between", "count"), [(20, 6), (21, 36)])
+def test_with_two_gpus_twice_as_many_operations_lie_between_two_kernels_of_one_step(between, count):
+    """The optimizer updates each of the two GPUs of a process; ten operations a GPU are close."""
+    maker, number = TraceMaker(), 0
+
+    def launch(name, device):
+        nonlocal number
+        number += 1
+        maker.call(number * 20, number * 20 + 8, correlation=number)
+        maker.kernel(number * 20 + 1000, number * 20 + 1010, name, device=device, correlation=number)
+
+    for _ in range(6):
+        for k in range(400):
+            launch("gemm", k % 2)
+        # Six of them: fewer would pass for optimizers that take turns.
+        for which in range(6):
+            for k in range(between if which else 0):
+                launch("copy", k % 2)
+            launch("FusedAdam", which % 2)
+    study = Study(maker.trace())
+    finder = OptimizerFinder(study.launches, study.classes, study.projection("process"))
+    assert len(finder.steps(0, launch_times(study.launches, 0))) == count
 
 
 def times_of(maker, process=0):

@@ -112,6 +112,23 @@ def test_more_than_one_in_twenty_without_a_launch_record_is_said(unknown, says):
         )
 
 
+@pytest.mark.parametrize(
+    ("kernel", "returned", "title", "by"),
+    [
+        # It starts 3 ms before its launch, and ends 9 ms before the synchronisation returns.
+        ((2 * MS, 4 * MS), 13 * MS, "early by at least 3.00 ms", "by +6.000 ms"),
+        # It starts 9 ms after its launch, and ends 5 ms after the synchronisation has returned.
+        ((14 * MS, 16 * MS), 11 * MS, "late by at least 5.00 ms", "by -7.000 ms"),
+    ],
+)
+def test_a_shifted_clock_is_off_by_the_nearer_bound_at_least(kernel, returned, title, by):
+    maker = TraceMaker().call(5 * MS, 6 * MS, correlation=1).kernel(*kernel, correlation=1)
+    maker.sync(7 * MS, returned, "cudaDeviceSynchronize", stream=0)
+    diagnostic = one(maker.trace(), "shifted-clock")
+    assert diagnostic.title.endswith(title)
+    assert by in diagnostic.meaning
+
+
 def test_an_aligned_clock_is_said_with_its_sign():
     trace = TraceMaker().kernel(0, 10).kernel(0, 10, process=1).trace()
     trace = replace(trace, gpus=(trace.gpus[0], replace(trace.gpus[1], aligned_ns=-1_500_000)))
