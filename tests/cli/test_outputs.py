@@ -116,11 +116,13 @@ def test_a_dash_and_what_is_open_are_written_to(trace, tmp_path):
 def test_a_pipe_stays_a_pipe(trace, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
-    done = run(["shot", "X.sqlite", "-o", "pipe"], tmp_path)
-    content, _ = reader.communicate()
+    # Into a file: a picture that does not fit into a second pipe would be waited for by nobody.
+    with (tmp_path / "read").open("wb") as read:
+        reader = subprocess.Popen(["cat", str(pipe)], stdout=read)
+        done = run(["shot", "X.sqlite", "-o", "pipe"], tmp_path)
+        assert reader.wait() == 0
     assert (done.returncode, done.stdout) == (0, b"")
-    assert content.startswith(b"\x89PNG")
+    assert (tmp_path / "read").read_bytes().startswith(b"\x89PNG")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
