@@ -11,9 +11,11 @@ from viewer.analysis.replay.changes import (
     CloseHole,
     CloseIdle,
     CloseRange,
+    FreeCall,
     FreeLaunches,
     Hide,
     NoWait,
+    RemoveCall,
     RemoveCopies,
     Scale,
 )
@@ -100,3 +102,11 @@ def test_no_change_is_lost_with_another_of_its_thread():
     found = effects(maker, CloseRange("a"), CloseRange("b"), FreeLaunches())
     assert cuts_of(found) == {0: [(0, 8), (20, 24), (30, 35), (40, 44)]}
     assert not np.any(found.freed)
+
+
+def test_a_call_that_is_removed_waits_for_nothing():
+    maker = launches(count=1, gap=1).call(10 * US, 30 * US, "cudaDeviceSynchronize_v3020", correlation=5)
+    for change in (RemoveCall("cudaDeviceSynchronize"), FreeCall(1)):
+        found = effects(maker, change)
+        assert found.freed.tolist() == [False, True]
+        assert cuts_of(found) == {0: [(10, 30)]}
