@@ -7,7 +7,6 @@ import logging
 import numpy as np
 import numpy.typing as npt
 
-from viewer.analysis.core.units import share_text
 from viewer.analysis.dependencies.graph import EXPLAINED_NS
 from viewer.analysis.findings.finding_inputs import FindingInputs
 from viewer.analysis.replay.changes import Change, ChangeError
@@ -79,11 +78,8 @@ def _why_not(inputs: FindingInputs) -> str:
         return "Wins are ceilings: the recording is too long to be replayed in little time."
     if study.replay.error_ns:
         return "Wins are ceilings: the recording contradicts itself, so that it cannot be replayed."
-    if (share := _unexplained(inputs)) > MOST_UNEXPLAINED:
-        return (
-            "Wins are ceilings: operations wait for something that was not recorded, together "
-            f"{share_text(share)} of the time of all GPUs."
-        )
+    if _unexplained(inputs) > MOST_UNEXPLAINED:
+        return "Wins are ceilings: operations wait long for something that was not recorded."
     if any(_has_loose_threads(inputs, process.index) for process in trace.processes):
         return "Wins are ceilings: how the threads that launch wait for one another is not known."
     return ""
