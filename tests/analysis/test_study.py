@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from tests.timeline.make import study_of, training
+from viewer.analysis.loading import Loading
 from viewer.analysis.stalls import stalls
-from viewer.analysis.study import Loading
 
 WAIT_S = 10
 GRACE_S = 0.2

@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QApplication, QDialog
 
 from tests.readers.exports import CALLS, KERNELS, NVTX, call, kernel, nvtx, process, write
 from viewer import readers
-from viewer.analysis.study import Loading, Study
+from viewer.analysis.loading import Loading
+from viewer.analysis.study import Study
 from viewer.app import trace_loader
 from viewer.app.dialogs import go_to
 from viewer.drawing.times import TimeError

@@ -11,7 +11,8 @@ from PySide6.QtGui import QDropEvent
 
 from tests.timeline.make import study_of, training
 from viewer import readers
-from viewer.analysis.study import Loading, Study
+from viewer.analysis.loading import Loading
+from viewer.analysis.study import Study
 from viewer.app import trace_loader
 from viewer.app.trace_loader import LoadedTrace
 from viewer.readers import Cancelled, ReadError

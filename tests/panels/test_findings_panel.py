@@ -10,7 +10,8 @@ from tests.analysis.make import TraceMaker
 from tests.panels.make import looking_at
 from viewer.analysis.core.classify import Rules
 from viewer.analysis.findings.finding import Findings
-from viewer.analysis.study import Loading, Study
+from viewer.analysis.loading import Loading
+from viewer.analysis.study import Study
 from viewer.drawing.theme import DARK
 from viewer.panels.findings_panel import NO_TRACE, SEARCHING, FindingsPanel
 from viewer.state import ViewState

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.analysis.study import Loading
+from viewer.analysis.loading import Loading
 from viewer.app.notices import NoticeBar, ProgressStrip
 from viewer.app.theme_manager import ThemeManager
 from viewer.app.trace_loader import LoadedTrace, TraceLoader

@@ -10,7 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
-from viewer.analysis.study import Loading, Study
+from viewer.analysis.loading import Loading
+from viewer.analysis.study import Study
 from viewer.app.file_watch import FileWatch
 from viewer.app.folders import folder_to_open_from
 from viewer.app.notices import NoticeBar, ProgressStrip

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
-from viewer.analysis.study import Loading, Study
+from viewer.analysis.loading import Loading
+from viewer.analysis.study import Study
 from viewer.app.file_watch import Stamp, stamp_of
 from viewer.app.session_store import fingerprint, read_session, stored_path
 from viewer.demo import default_demo

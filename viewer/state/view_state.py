@@ -26,7 +26,8 @@ from viewer.trace import Kind
 if TYPE_CHECKING:
     from viewer.analysis.find import SearchResult
     from viewer.analysis.iterations.candidate import Candidate
-    from viewer.analysis.study import Loading, Study
+    from viewer.analysis.loading import Loading
+    from viewer.analysis.study import Study
     from viewer.analysis.time.iteration_bounds import Iterations
 
 ALL_ROWS = "*"

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from tests.analysis.make import TraceMaker
 from tests.timeline.make import MS, state_of, study_of, training
-from viewer.analysis.study import Loading
+from viewer.analysis.loading import Loading
 from viewer.drawing.layout import place
 from viewer.drawing.scale import Scale
 from viewer.drawing.scene import Scene
