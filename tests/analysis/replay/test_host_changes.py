@@ -53,7 +53,7 @@ def test_ranges_that_there_are_are_named_the_longest_in_all_first():
     maker = launches(count=1, gap=20)
     assert refusal(maker, CloseRange("x")) == "there is no NVTX range 'x': the trace has none"
     # The numbered ones count together: 3 times 5 µs.
-    maker.range(100 * US, 112 * US, "load")
+    maker.range(9_000 * US, 9_012 * US, "load")
     for k in range(3):
         maker.range((200 + 10 * k) * US, (205 + 10 * k) * US, f"step {k}")
     maker.range(300 * US, 399 * US, "step 9", event_type=MARK)
@@ -118,6 +118,7 @@ def test_a_hole_after_which_nothing_known_was_launched_stays():
     assert cuts_of(effects(maker, CloseHole(0, 56 * US, 90 * US))) == {}
     assert cuts_of(effects(maker, CloseHole(0, 95 * US, 99 * US))) == {}
     assert cuts_of(effects(maker, CloseHole(0, 16 * US, 46 * US))) == {0: [(16, 40), (44, 46)]}
+    assert cuts_of(effects(maker, CloseHole(0, 1 * US, 6 * US))) == {0: [(4, 6)]}
     assert cuts_of(effects(TraceMaker().kernel(0, US).kernel(40 * US, 41 * US), CloseIdle())) == {}
 
 
