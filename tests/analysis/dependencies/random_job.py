@@ -17,13 +17,15 @@ class RandomJob:
     """A job of two processes with two contexts each.
 
     `waits` maps (process, correlation id of the wait) to {stream: correlation id of its last operation},
-    `syncs` the same of the calls that wait for an event. `unknown` are those that a lost record makes
-    unknowable, `never` those that hang on an event that was never recorded.
+    `syncs` the same of the calls that wait for an event. `returns` has those that wait for a stream or a
+    context: (what they wait for, the last operations of each stream). `unknown` are those that a lost
+    record makes unknowable, `never` those that hang on an event that was never recorded.
     """
 
     maker: TraceMaker = field(default_factory=TraceMaker)
     waits: dict = field(default_factory=dict)
     syncs: dict = field(default_factory=dict)
+    returns: dict = field(default_factory=dict)
     edges: dict = field(default_factory=lambda: defaultdict(dict))
     unknown: set = field(default_factory=set)
     never: set = field(default_factory=set)
@@ -38,20 +40,20 @@ def _joined(*parts):
     return together
 
 
-def random_job(seed, ids="all", lost=0.0, actions=400, handles=5):
+def random_job(seed, ids="all", lost=0.0, actions=400, handles=5, blocking=0):
     """Make a job.
 
     `ids` is how sync ids are recorded: "all", "none", or "some" (half of the waits have NULL); `lost` the
-    share of records without a row.
+    share of records without a row, `blocking` how often calls wait for a stream or a context.
     """
     rng = random.Random(seed)
     job = RandomJob()
     for process in range(2):
-        _fill(job, rng, process, ids, lost, actions, handles)
+        _fill(job, rng, process, ids, lost, actions, handles, blocking)
     return job
 
 
-def _fill(job, rng, process, ids, lost, actions, handles):
+def _fill(job, rng, process, ids, lost, actions, handles, blocking):
     maker, time = job.maker, process
     streams = [(context, stream) for context in (1, 2) for stream in (7, 13, 14, 20, 21)]
     # Nothing ever runs on these two: they relay.
@@ -63,7 +65,7 @@ def _fill(job, rng, process, ids, lost, actions, handles):
         stream = rng.choice(streams)
         context, stream_id = stream
         event = context, rng.randrange(handles)
-        what = rng.choices(("launch", "record", "wait", "sync"), (3, 4, 4, 1))[0]
+        what = rng.choices(("launch", "record", "wait", "sync", "block"), (3, 4, 4, 1, blocking))[0]
         if what == "launch" and stream not in relays:
             maker.call(time, time + US, correlation=number, process=process)
             start = max(time + 2 * US, free[stream] + US)
@@ -109,3 +111,12 @@ def _fill(job, rng, process, ids, lost, actions, handles):
                 pending[stream].append((stands, is_known, never))
             if never:
                 job.never.add((process, number))
+        elif what == "block":
+            on = [stream] if rng.random() < 0.6 else [s for s in streams if s[0] == context]
+            name = "cudaStreamSynchronize" if len(on) == 1 else "cudaDeviceSynchronize"
+            maker.call(time, time + US, name, correlation=number, process=process)
+            maker.sync(
+                time, time + US, name, process, number, stream_id if len(on) == 1 else 0xFFFFFFFF, context
+            )  # fmt: skip
+            behind = [part for s in on for part, *_ in pending[s]]
+            job.returns[process, number] = tuple(on), _joined(*(tail[s] for s in on), *behind)

@@ -93,3 +93,32 @@ def test_what_a_lost_record_or_id_makes_unknowable_is_unknown_and_the_rest_is_ri
 def test_handles_tell_nothing_where_a_record_was_lost(seed):
     job = random_job(seed, "none", 0.2)
     assert {grade for _, grade in Resolved(job.maker).waits().values()} == {Grade.UNKNOWN}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_calls_that_wait_for_a_stream_or_a_device_wait_for_what_its_waits_stand_for(seed):
+    job = random_job(seed, blocking=3)
+    resolved = Resolved(job.maker)
+    found = {resolved.call_key[t]: s for t, s in resolved.edges(resolved.graph.return_edges).items()}
+    stream_of = streams_of(resolved)
+    beside, had = 0, {}
+    for key, (on, stands) in job.returns.items():
+        last = {stream: correlation for stream, (_, correlation) in stands.items()}
+        sources = found.get(key, set())
+        # What comes earlier on a stream than what is waited for is implied.
+        assert all(number <= last.get(stream_of[key[0], number], -1) for number in sources)
+        before = had.setdefault((key[0], on), set())
+        assert set(last.values()) <= sources | before
+        before |= set(last.values())
+        beside += sum(stream not in on for stream in last)
+    assert beside > 0
+
+
+def streams_of(resolved):
+    """Return the (context, stream id) of the operations by (process, correlation id)."""
+    streams = [(s.context, s.stream_id) for s in resolved.trace.streams]
+    operations = resolved.graph.operations
+    return {
+        resolved.call_key[call]: streams[stream]
+        for call, stream in zip(operations.call.tolist(), operations.stream.tolist(), strict=True)
+    }

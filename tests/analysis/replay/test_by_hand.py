@@ -179,3 +179,18 @@ def test_a_circle_is_left_out_and_the_rest_stays_as_it_was():
     study = Study(maker.trace())
     assert study.replay.error_ns == 0
     assert np.array_equal(study.replay.times.start_ns, study.replay.network.operations.start_ns)
+
+
+def test_who_waits_for_a_stream_waits_for_what_that_was_made_to_wait_for():
+    maker = TraceMaker(session_ns=1_000 * US)
+    maker.call(0, 4 * US, correlation=1).kernel(6 * US, 100 * US, correlation=1)
+    maker.call(10 * US, 12 * US, "cudaEventRecord", correlation=2).record(2, 7, 1, 5)
+    # Nothing runs on stream 8: it only waits.
+    for begin, end, name in ((20, 22, "cudaStreamWaitEvent"), (30, 105, "cudaStreamSynchronize")):
+        maker.call(begin * US, end * US, name, correlation=begin)
+        has_event = {"event": 1, "sync_id": 5} if end == 22 else {}
+        maker.sync(begin * US, end * US, name, correlation=begin, stream=8, **has_event)
+    maker.call(110 * US, 114 * US, correlation=5).kernel(116 * US, 120 * US, correlation=5)
+    times = replay_of(maker, work={0: 44})
+    assert times["call_end_ns"][3:] == [55, 64]
+    assert times["start_ns"][1] == 66

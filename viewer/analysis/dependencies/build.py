@@ -6,7 +6,7 @@ from viewer.analysis.collectives.match import Collectives
 from viewer.analysis.dependencies.binding import bind
 from viewer.analysis.dependencies.collective_sets import collective_sets
 from viewer.analysis.dependencies.default_streams import default_stream_edges
-from viewer.analysis.dependencies.graph import DependencyGraph, Edges
+from viewer.analysis.dependencies.graph import DependencyGraph, EdgeKind, Edges
 from viewer.analysis.dependencies.graph_nodes import graph_edges, graph_nodes
 from viewer.analysis.dependencies.host_edges import host_edges
 from viewer.analysis.dependencies.polling import answered
@@ -28,6 +28,8 @@ def build_graph(launches: Launches, collectives: Collectives) -> DependencyGraph
         of_events, graph_edges(operations, is_node), default_stream_edges(trace, operations, order)
     )
     returns = Edges.joined(return_edges(launches, operations, order), event_returns)
+    # What a stream's waits stand for may be its own last operation.
+    returns = Edges.best_known(returns.target, returns.source, EdgeKind.RETURN, returns.grade)
     returns = answered(trace, operations, returns)
     bound = bind(operations, trace.api, edges, is_node)
     queues = queue_edges(trace, operations, bound.lag_ns)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewer.analysis.dependencies.graph import Mask, Rows
-from viewer.analysis.dependencies.polling import EVENT_QUERIES, polling_runs
+from viewer.analysis.dependencies.polling import EVENT_QUERIES, STREAM_QUERIES, polling_runs
 from viewer.analysis.dependencies.sync_calls import (
+    DEVICE_SYNCS,
     EVENT_SYNCS,
+    STREAM_SYNCS,
     STREAM_WAITS,
     CallsById,
     StreamsById,
@@ -75,6 +77,10 @@ class EventUse:
     ----------
     records, waits, syncs : EventCalls
         The records, the waits of streams and the waits of threads (``cudaEventSynchronize``).
+    stream_syncs, device_syncs : EventCalls
+        The calls of threads that wait for a stream (its lane is that one) or for a device.
+    is_query : ndarray of bool, shape (stream_syncs,)
+        Whether it is the last of a run of queries.
     lanes : int
         How many lanes there are.
     is_complete : ndarray of bool, shape (processes,)
@@ -88,6 +94,9 @@ class EventUse:
     records: EventCalls
     waits: EventCalls
     syncs: EventCalls
+    stream_syncs: EventCalls
+    device_syncs: EventCalls
+    is_query: Mask
     lanes: int
     is_complete: Mask
     has_foreign: Mask
@@ -105,12 +114,19 @@ def find_event_use(trace: Trace) -> EventUse:
     polled = polling_runs(trace, EVENT_QUERIES)[1]
     of_waits = _waiting(trace, calls_named(trace, STREAM_WAITS))
     of_syncs = _waiting(trace, np.union1d(calls_named(trace, EVENT_SYNCS), polled).astype(np.int32))
+    asked = polling_runs(trace, STREAM_QUERIES)[1]
+    of_streams = _waiting(trace, np.union1d(calls_named(trace, STREAM_SYNCS), asked).astype(np.int32))
+    of_devices = _waiting(trace, calls_named(trace, DEVICE_SYNCS))
     process, context, stream_id = (
-        np.concatenate([of_records[column], of_waits[column]]) for column in (1, 2, 3)
+        np.concatenate([of_records[column], of_waits[column], of_streams[column]]) for column in (1, 2, 3)
     )
     lane = _lanes(trace, process, context, stream_id)
-    records = _event_calls(trace, lane[: len(call)], *of_records)
-    waits = _event_calls(trace, lane[len(call) :], *of_waits)
+    parts = np.split(lane, np.cumsum([len(call), len(of_waits[0])]))
+    records, waits, stream_syncs = (
+        _event_calls(trace, own, *columns)
+        for own, columns in zip(parts, (of_records, of_waits, of_streams), strict=True)
+    )
+    device_syncs = _event_calls(trace, np.full(len(of_devices[0]), -1, np.int32), *of_devices)
     syncs = _event_calls(trace, np.full(len(of_syncs[0]), -1, np.int32), *of_syncs)
     is_complete = np.ones(len(trace.processes), bool)
     is_complete[processes_of(trace, _without_row(trace, recording, call))] = False
@@ -120,7 +136,10 @@ def find_event_use(trace: Trace) -> EventUse:
     for calls in (records, waits, syncs):
         has_sync_ids[calls.process[calls.sync_id != 0]] = True
     lanes = int(max(lane.max(initial=-1) + 1, len(trace.streams)))
-    return EventUse(records, waits, syncs, lanes, is_complete, has_foreign, has_sync_ids)
+    return EventUse(
+        records, waits, syncs, stream_syncs, device_syncs, np.isin(stream_syncs.call, asked), lanes,
+        is_complete, has_foreign, has_sync_ids,
+    )  # fmt: skip
 
 
 _Columns = tuple[Rows, Rows, AnyArray, AnyArray, AnyArray, AnyArray]

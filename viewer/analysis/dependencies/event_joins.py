@@ -50,7 +50,7 @@ def _by_sync_id(records: EventCalls, waits: EventCalls) -> Rows:
         np.concatenate((getattr(records, name)[usable], getattr(waits, name)))
         for name in ("sync_id", "context", "process")
     ]
-    key = _numbered(*columns)
+    key = numbered(*columns)
     of_record, of_wait = key[: len(usable)], key[len(usable) :]
     count = np.bincount(of_record, minlength=int(key.max(initial=-1)) + 1)
     record_of = np.full(len(count), -1, np.int32)
@@ -72,7 +72,7 @@ def _by_handle(records: EventCalls, waits: EventCalls) -> tuple[Rows, Mask]:
         np.concatenate((getattr(records, name)[usable], getattr(waits, name)))
         for name in ("event_id", "context", "process", "start_ns")
     ]
-    key, start = _numbered(*joined[:3]), joined[3]
+    key, start = numbered(*joined[:3]), joined[3]
     is_record = np.arange(len(key)) < len(usable)
     # By event, then by time, records first where they begin with a wait (the sort keeps the order of equal
     # ones): the last record so far, and the first one after, are then those of neighbours.
@@ -106,7 +106,7 @@ def overlap(first: EventCalls, rows: AnyArray, second: EventCalls, others: AnyAr
     )
 
 
-def _numbered(*columns: AnyArray) -> Int64:
+def numbered(*columns: AnyArray) -> Int64:
     """Return a number for each distinct combination of some columns, shape (n,)."""
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:

@@ -27,7 +27,8 @@ def return_edges(launches: Launches, operations: Operations, order: StreamOrder)
 
     A call waits for the last operation that was launched before it on each stream concerned; those before
     that one are implied by the stream. What a call before it had waited for already is left out where all of
-    a device is waited for: it had ended when the call was made.
+    a device is waited for: it had ended when the call was made. What a stream's waits for events stand for
+    is found with these (`pending_returns`).
     """
     trace = launches.trace
     pairs = (

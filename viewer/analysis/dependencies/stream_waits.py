@@ -7,6 +7,7 @@ import numpy as np
 from viewer.analysis.dependencies.event_calls import EventCalls, EventUse, find_event_use
 from viewer.analysis.dependencies.event_producers import Producers, find_producers
 from viewer.analysis.dependencies.graph import Codes, EdgeKind, Edges, Operations, StreamWaits
+from viewer.analysis.dependencies.pending_waits import pending_returns
 from viewer.analysis.dependencies.stream_order import StreamOrder
 from viewer.trace import Trace
 
@@ -14,7 +15,10 @@ from viewer.trace import Trace
 def find_stream_waits(
     trace: Trace, operations: Operations, order: StreamOrder
 ) -> tuple[StreamWaits, Edges, Edges]:
-    """Return the waits of streams, the edges to operations, and those to calls that wait for an event."""
+    """Return the waits of streams, the edges to operations, and those to calls that wait for events.
+
+    The latter wait for an event themselves, or for a stream that does.
+    """
     use = find_event_use(trace)
     waits = _in_order(use)
     producers, gap, gap_grade = find_producers(use, waits, operations, order, trace.api)
@@ -38,7 +42,9 @@ def find_stream_waits(
         producers.pair_grade[:stop],
         producers.grade[:streams],
     )
-    return found, _edges(found, producers, gap_grade, stop), _returns(waits, producers, stop)
+    pending = pending_returns(use, waits.take(np.arange(streams)), gap[:streams], producers, order)
+    returns = Edges.joined(_returns(waits, producers, stop), pending)
+    return found, _edges(found, producers, gap_grade, stop), returns
 
 
 def _in_order(use: EventUse) -> EventCalls:
