@@ -4,6 +4,7 @@ import random
 import statistics
 from collections import defaultdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.analysis.make import TraceMaker
 from tests.analysis.replay.test_by_hand import launches
 from tests.analysis.replay.test_changes import US, effects
 from tests.analysis.replay.test_host_changes import refusal
+from viewer.analysis.replay import gpu_changes
 from viewer.analysis.replay.changes import FlattenRanks, Hide, NoWait, RemoveCopies, Scale
 from viewer.analysis.replay.gpu_changes import _medians, _nth
 from viewer.analysis.replay.what_if import effects_of
@@ -85,6 +87,38 @@ def test_each_kernel_takes_the_median_of_its_twins(demo_of):
     is_flash = np.array(["flash" in study.trace.names[i] for i in range(len(study.trace.names))])
     expected[np.flatnonzero(is_flash[kernels.name_id])] *= 2
     np.testing.assert_array_equal(both.work_ns, expected)
+
+
+def test_twins_are_counted_by_their_launches_within_each_iteration(monkeypatch):
+    maker = TraceMaker(session_ns=1_000)
+    lasts = {}
+    # Rank 0 launches on stream 13 first, rank 1 on stream 7; either way the first one starts later.
+    for process, streams, lengths in ((0, (13, 7), (10, 30)), (1, (7, 13), (20, 50))):
+        for k, (stream, length) in enumerate(zip(streams, lengths, strict=True)):
+            number = 10 * process + k + 1
+            maker.call(5 * k, 5 * k + 1, correlation=number, process=process)
+            start = 140 - 40 * k
+            maker.kernel(start, start + length, stream=stream, process=process, correlation=number)
+            lasts[process, start] = length
+    # One at the beginning of the second iteration, one before the first, and one as the last one ends.
+    for process, length in ((0, 6), (1, 8)):
+        for start in (200, 50, 300):
+            maker.kernel(start, start + length, stream=7, process=process)
+            lasts[process, start] = length
+    twins = {140: 15, 100: 40, 200: 7}
+    trace = maker.trace()
+    iterations = SimpleNamespace(starts=np.array([[100, 200, 300]] * 2), count=2)
+    replay = Study(trace).replay
+    for groups in ([(0, 1)], [(0,), (1,)]):
+        monkeypatch.setattr(gpu_changes, "same_work_of", lambda *_, found=groups: found)
+        if len(groups) == 2:
+            with pytest.raises(ValueError, match="nothing to flatten"):
+                effects_of(replay, [FlattenRanks()], iterations)
+            continue
+        found = effects_of(replay, [FlattenRanks()], iterations)
+        for row, stream in enumerate(trace.kernels.owners().tolist()):
+            process, start = trace.gpus[trace.streams[stream].gpu].process, int(trace.kernels.start_ns[row])
+            assert found.work_ns[row] == twins.get(start, lasts[process, start])
 
 
 def test_ranks_are_flattened_only_where_they_can_be(demo_of):
