@@ -126,7 +126,11 @@ def _is_loading(group: IdleGroup) -> bool:
 
 def _what(group: IdleGroup) -> str:
     median = int(np.median(group.ceiling_ns))
-    return f"idle for {duration_text(median)}, in {group.count:,} stall{'s' * (group.count != 1)} of a GPU"
+    return f"idle for {duration_text(median)}, in {_stalls(group)} of a GPU"
+
+
+def _stalls(group: IdleGroup) -> str:
+    return f"{group.count:,} stall{'s' * (group.count != 1)}"
 
 
 def _evidence(inputs: FindingInputs, group: IdleGroup) -> str:
@@ -138,7 +142,7 @@ def _evidence(inputs: FindingInputs, group: IdleGroup) -> str:
     if group.cause == WAITING and (call := _os_call(inputs, group)):
         parts.append(f"asleep in {call}")
     if group.cause in (LAUNCH_BOUND, POLLING, SYNCHRONISE):
-        parts.append(f"{group.count:,} stalls of a GPU each iteration" if inputs.used else f"{group.count:,}")
+        parts.append(f"{_stalls(group)} of a GPU each iteration" if inputs.used else f"{group.count:,}")
     return ", ".join(parts)
 
 
