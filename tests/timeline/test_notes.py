@@ -358,7 +358,7 @@ def test_a_right_click_opens_the_menu(timeline, qtbot):
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
     QApplication.sendEvent(canvas, event)
     menu = QApplication.activePopupWidget()
-    assert entries(menu) == ["Add note here", "Show Rank 0 in Events"]
+    assert entries(menu) == ["Add note here", "Show Rank 0 in Events", "What if"]
     menu.close()
 
 
