@@ -1,5 +1,7 @@
 """What binds a return or a start where several allow it at one instant."""
 
+import numpy as np
+
 from tests.analysis.make import TraceMaker
 from tests.analysis.replay.test_by_hand import US, launches
 from viewer.analysis.replay.binding_edges import Bindings, Bound
@@ -44,3 +46,26 @@ def test_a_start_is_bound_by_its_launch_or_what_ran_before_it():
     # It began before its call returned: no gap lies between them.
     assert found.of_start(2) == Bound(55 * US, "point", 4)
     assert found.of_start(3) is None
+
+
+def test_a_collective_ends_by_who_came_last_or_by_itself(demo_of):
+    study = demo_of(iterations=3)
+    replay = study.replay
+    found = Bindings(replay, Effects.none(replay.network), replay.times)
+    start_ns, expected, seen = study.trace.kernels.start_ns, {}, 0
+    for group in study.collectives.groups:
+        for column in np.flatnonzero(group.matched).tolist():
+            members = group.kernels[:, column].tolist()
+            latest = max(int(start_ns[member]) for member in members)
+            for member in members:
+                expected[member] = member if start_ns[member] == latest else latest
+    assert len(expected) > 700
+    for number in range(len(replay.network.operations)):
+        last, wanted = found.last_starter(number), expected.get(number)
+        if wanted is None or wanted == number:
+            assert last == wanted
+        else:
+            assert last is not None
+            assert int(start_ns[last]) == wanted
+            seen += 1
+    assert seen > 600
