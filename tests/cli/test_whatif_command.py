@@ -16,6 +16,7 @@ def test_the_keys_of_the_json(demo_path, capsys):
     facts = asked(demo_path, capsys, "--flatten-ranks", "--scale", "flash:0.5")
     assert list(facts) == [
         "changes", "iterations", "saving_ns", "saving_range_ns", "replay_error_ns", "explained_share",
+        "doubts",
     ]  # fmt: skip
     assert facts["changes"] == ["--flatten-ranks", "--scale flash:0.5"]
     assert facts["replay_error_ns"] == 0
@@ -39,6 +40,17 @@ def test_one_iteration_is_that_of_all(demo_path, capsys):
     assert asked(demo_path, capsys, "--scale", "flash:0.5", "--iteration", "1")["iterations"] == [
         all_of_them[1]
     ]
+
+
+def test_what_speaks_against_an_answer_is_said_in_both(shared, capsys):
+    path = shared / "cases" / "y_hostlate.sqlite"
+    if not path.is_file():
+        pytest.skip("no such case here")
+    doubts = asked(path, capsys, "--close-idle", "all")["doubts"]
+    assert len(doubts) == 3
+    assert main(["whatif", str(path), "--close-idle", "all"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(" ".join(doubt.split()) in out for doubt in doubts)
 
 
 def test_a_table_for_people(demo_path, capsys):

@@ -126,6 +126,7 @@ def _facts(answer: WhatIf, asked: Asked) -> dict[str, object]:
         "saving_range_ns": list(answer.saving_range_ns),
         "replay_error_ns": answer.replay_error_ns,
         "explained_share": answer.explained_share,
+        "doubts": list(answer.doubts),
     }
 
 
@@ -153,6 +154,7 @@ def _tables(answer: WhatIf) -> list[Text | FittedTable]:
         FittedTable(f"What if: {', '.join(map(str, answer.changes))}", columns, rows),
         Text(f"Saving: {format_ns(answer.saving_ns)} an iteration (median), {low} to {high}", style="bold"),
     ]
+    parts += [Text(doubt, style="yellow") for doubt in answer.doubts]
     share = answer.explained_share
     if share is not None:
         parts.append(

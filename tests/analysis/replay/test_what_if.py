@@ -121,6 +121,7 @@ def test_a_change_wins_what_the_job_without_the_fault_is_shorter(demo_of, case):
     assert low <= answer.saving_ns <= high
     assert answer.replay_error_ns == 0
     assert answer.explained_share == 1
+    assert answer.doubts == ()
     for one, path in zip(answer.iterations, answer.critical_paths, strict=True):
         assert path.length_ns == one.predicted_ns
 

@@ -29,12 +29,29 @@ def first_of(replay: Replay, iterations: Iterations, times: Times, iteration: in
     """Return the operation that begins an iteration in a replay, the first over all GPUs."""
     found: list[int] = []
     for gpu in np.flatnonzero(iterations.has_own).tolist():
-        order = replay.inputs.order_of(gpu)
-        start = iterations.starts[gpu, iteration]
-        # Where several operations begin together the boundary is the first of them.
-        rows = slice(*(int(np.searchsorted(order.start_ns, start, side=side)) for side in _SIDES))
-        found += numbers_of(replay.network, order, rows).tolist()
+        found += _beginners(replay, iterations, gpu, iteration).tolist()
     return int(min(found, key=lambda number: int(times.start_ns[number])))
+
+
+def starts_of(replay: Replay, iterations: Iterations, times: Times) -> Int64:
+    """Return when each GPU that marks iterations begins them in a replay, shape (GPUs, iterations), ns."""
+    return np.array(
+        [
+            [
+                times.start_ns[_beginners(replay, iterations, gpu, iteration)].min()
+                for iteration in range(iterations.count)
+            ]
+            for gpu in np.flatnonzero(iterations.has_own).tolist()
+        ],
+        np.int64,
+    )
+
+
+def _beginners(replay: Replay, iterations: Iterations, gpu: int, iteration: int) -> Int64:
+    """Return the operations of a GPU that begin an iteration: several where they begin together."""
+    order, start = replay.inputs.order_of(gpu), iterations.starts[gpu, iteration]
+    rows = slice(*(int(np.searchsorted(order.start_ns, start, side=side)) for side in _SIDES))
+    return numbers_of(replay.network, order, rows)
 
 
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")

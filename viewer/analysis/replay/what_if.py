@@ -25,6 +25,7 @@ from viewer.analysis.replay.changes import (
     Scale,
 )
 from viewer.analysis.replay.critical_path import CriticalPath, critical_paths
+from viewer.analysis.replay.doubts import doubts_of
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.gpu_changes import flatten_ranks, hide, no_wait, remove_copies, scale
 from viewer.analysis.replay.host_changes import (
@@ -112,6 +113,12 @@ class WhatIf:
         explained = sum(path.explained for path in self.critical_paths)
         return explained / starts if starts else None
 
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the answer, one sentence each; () where nothing does."""
+        counted = _counted(self.found, [one.index for one in self.iterations])
+        return doubts_of(self.replay, self.found, self.times, self.edges_ns, counted)
+
     def times_of(self, kind: Kind) -> tuple[Int64, Int64]:
         """Return the predicted starts and ends of one kind of operation, in the order of its events, ns."""
         first = self.replay.network.operations.first
@@ -198,13 +205,16 @@ def what_if(
     edges = edges_of(replay, iterations, times)
     recorded, predicted = iterations.duration_ns, np.diff(edges)
     listed = tuple(Predicted(i, int(recorded[i]), int(predicted[i])) for i in asked)
-    # What an iteration saves is told where its length is known and like that of the others.
-    basis = [i for i in asked if i in iterations.basis] or list(asked)
-    saving = (recorded - predicted)[basis]
+    saving = (recorded - predicted)[_counted(iterations, asked)]
     return WhatIf(
         replay, iterations, tuple(changes), effects, times, edges, listed,
         int(np.median(saving)), (int(saving.min()), int(saving.max())),
     )  # fmt: skip
+
+
+def _counted(iterations: Iterations, asked: Sequence[int]) -> list[int]:
+    """Return the iterations asked for whose lengths are known and like those of the others; else all."""
+    return [i for i in asked if i in iterations.basis] or list(asked)
 
 
 def _asked(iterations: Iterations, chosen: Chosen) -> tuple[int, ...]:
