@@ -23,7 +23,7 @@ from viewer.analysis.stalls.causes import (
     TAKEN_OFF,
     WAITING,
 )
-from viewer.trace import Kind
+from viewer.trace import GPU_KINDS, Kind
 
 MS = 1_000_000
 UNIT_MS = 100
@@ -50,15 +50,17 @@ def job(rows):
         maker.add(Kind.OSRT, 0, 10 * k, 10 * k + 5, name)
     stalls = []
     for unit in range(3):
-        for gpu, at_ms, ms, cause, *where in rows:
+        for number, (gpu, at_ms, ms, cause, *where) in enumerate(rows):
             inside, call, os_call = (*where, None, None, None)[:3]
             begin, length = round((unit * UNIT_MS + at_ms) * MS), round(ms * MS)
             call = -1 if call is None else CALLS.index(call)
             stalls.append(
                 (gpu, begin, begin + length, length, "idle", -1 if inside is None else RANGES.index(inside),
-                 cause, 0, 0, call if cause != SYNCHRONISE else -1, call if cause == SYNCHRONISE else -1,
+                 cause, GPU_KINDS.index(Kind.KERNEL), number,
+                 call if cause != SYNCHRONISE else -1, call if cause == SYNCHRONISE else -1,
                  -1 if os_call is None else os_call)
             )  # fmt: skip
+    # The kernel after a stall is that of its row's number.
     columns = ["gpu", "start_ns", "end_ns", "duration_ns", "kind", "inside", "cause", "after_kind"]
     table = pd.DataFrame(stalls, columns=[*columns, "after_index", "other_call", "blocking_call", "os_call"])
     starts = np.array([[0, 100, 200, 300]] * 2) * MS
@@ -68,7 +70,6 @@ def job(rows):
         iterations=lambda _: iterations,
         stalls=lambda _: SimpleNamespace(table=table),
         diagnostics=[],
-        phases_of=lambda _: SimpleNamespace(phase=lambda _: None),
         default_scope=lambda _: None,
         parts=None,
         collectives=SimpleNamespace(is_pipeline=False),
@@ -80,8 +81,10 @@ def job(rows):
 def found(monkeypatch):
     """A function from stalls, as `job` takes them, to what is proposed."""
 
-    def propose(*rows, lates=()):
+    def propose(*rows, lates=(), optimizer=()):
         inputs = late(monkeypatch, job(rows), *(("host", (gpu,), 10**9) for gpu in lates))
+        phase = SimpleNamespace(kernels=[np.array(optimizer)])
+        inputs.study.phases_of = lambda _: SimpleNamespace(phase=lambda _: phase)
         return list(host_proposals(inputs))
 
     return propose
@@ -206,7 +209,8 @@ def test_what_is_scattered_is_one_finding_together(found):
     # One that lasts long enough alone is not in it.
     large, small = found(*rows, (0, 60, 0.5, HOST_CODE, "mask 3"))
     assert {large.id, small.id} == {"host-code:mask #", "host-code:several ranges"}
-    assert found(rows[0], (0, 60, 0.1, HOST_CODE, "b")) == []
+    assert found(rows[0], (0, 60, 0.199, HOST_CODE, "b")) == []
+    assert len(found(rows[0], (0, 60, 0.2, HOST_CODE, "b"))) == 1
 
 
 def test_ranges_that_share_slow_launches_are_one_finding(found):
@@ -223,3 +227,11 @@ def test_gpus_of_late_hosts_are_left_out(found):
     (one,) = found(*rows, lates=(1,))
     assert set(one.spans) == {0}
     assert one.ceiling_ns.tolist() == [2 * MS] * 3
+
+
+def test_launches_of_the_optimizer_are_no_fault(found):
+    rows = (0, 10, 3, LAUNCH_BOUND, "a"), (0, 20, 2, HOST_CODE, "b"), (0, 30, 1.5, LAUNCH_BOUND, "c")
+    # Each stall's number in a job stands for the kernel after it, here of the first two.
+    one, other = found(*rows, optimizer=(0, 1))
+    assert {one.id, other.id} == {"host-code:b", "launch-bound:c"}
+    assert {tuple(one.ceiling_ns), tuple(other.ceiling_ns)} == {(2 * MS,) * 3, (1_500_000,) * 3}
