@@ -54,6 +54,7 @@ def test_the_pane_shows_the_numbers_of_the_replay_on_the_axis_of_the_rows(tried)
     assert pane.head.lengths.text() == prediction.lengths_text(1)
     assert prediction.range_text in pane.head.saving.text()
     assert pane.head.sure.text() == prediction.sure_text
+    assert bool(pane.head.sure.toolTip()) == bool(prediction.answer.doubts)
     assert tried.timeline.canvas.geometry().bottom() < pane.strip.y()
     picture = pixels(pane.strip.grab().toImage()) & 0xFFFFFF
     predicted = prediction.iterations.start_ns(1) + prediction.lengths_ns(1)[1]

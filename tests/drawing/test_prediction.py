@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from viewer.analysis.replay.changes import ChangeError, CloseIdle, FlattenRanks, FreeLaunches, Scale
+from viewer.analysis.study import Study
 from viewer.drawing.format import MINUS
 from viewer.drawing.prediction import predict
 from viewer.drawing.scale import Scale as TimeScale
+from viewer.readers import read
 from viewer.trace import GPU_KINDS
 
 
@@ -49,6 +51,14 @@ def test_lengths_and_their_words_are_those_of_the_replay(flattened, demo_study):
     assert flattened.sure_text.startswith("replayed")
     assert flattened.title == "ranks flattened"
     assert all(text in flattened.text for text in (flattened.title, flattened.range_text))
+
+
+def test_a_saving_in_doubt_says_so(shared):
+    path = shared / "cases" / "y_hostlate.sqlite"
+    if not path.is_file():
+        pytest.skip("no such case here")
+    prediction = predict(Study(read(path, cache=False)), [CloseIdle()], 0)
+    assert prediction.sure_text.startswith("replayed, in doubt · ")
 
 
 def test_lanes_hold_as_much_compute_as_the_predicted_kernels(flattened):

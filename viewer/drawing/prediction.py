@@ -74,9 +74,10 @@ class Prediction:
 
     @property
     def sure_text(self) -> str:
-        """How far it is to be trusted: "replayed · 99.6 % of the path explained"."""
+        """How far it is to be trusted: "replayed, in doubt · 99.6 % of the path explained"."""
         share = self.answer.explained_share
-        return "replayed" if share is None else f"replayed · {format_share(share)} of the path explained"
+        path = "" if share is None else f" · {format_share(share)} of the path explained"
+        return f"replayed{', in doubt' if self.answer.doubts else ''}{path}"
 
     @property
     def text(self) -> str:
@@ -113,7 +114,7 @@ def predict(study: Study, changes: Sequence[Change], marker: int) -> Prediction:
     states.collectives = _waits(study, predicted)
     states.prepare_all()
     # Followed now: the critical paths with the changes take as long as the replay.
-    _ = answer.explained_share
+    _ = answer.explained_share, answer.doubts
     return Prediction(tuple(changes), answer, predicted, states, iterations)
 
 

@@ -97,11 +97,13 @@ class PredictionHead(QWidget):
             self.saving.setText(what_if.failure or REPLAYING)
             self.saving.setToolTip(tip(what_if.failure))
             self.sure.setText("")
+            self.sure.setToolTip("")
             return
         self.lengths.setText(prediction.lengths_text(iteration_to_fit(self._state) or 0))
         self.saving.setText(f"{prediction.saving_text}   {prediction.range_text}")
         self.saving.setToolTip("Median over the steady iterations, the least and the most")
         self.sure.setText(prediction.sure_text)
+        self.sure.setToolTip(tip(" ".join(prediction.answer.doubts)))
         ink = QColor(self.theme.good if prediction.answer.saving_ns >= 0 else self.theme.error)
         palette = self.saving.palette()
         palette.setColor(self.saving.foregroundRole(), ink)
