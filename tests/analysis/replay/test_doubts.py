@@ -27,6 +27,14 @@ def test_where_one_rank_runs_ahead_the_saving_by_the_last_one_is_the_true_one(de
     assert in_all == pytest.approx(int(saved.sum()), rel=0.03)
 
 
+def test_an_iteration_that_only_seems_far_longer_is_doubted_where_the_median_is_right(demo_of):
+    answer = demo_of(iterations=8, fault="late-host").what_if([CloseIdle(LATE_HOST_RANK)])
+    assert answer.saving_range_ns[0] < -30_000_000
+    (doubt,) = answer.doubts
+    first, last = re.search(r"\(median\), ([\d.]+) ms to ([\d.]+) ms\.$", doubt).groups()
+    assert 10 < float(first) < float(last) < 12
+
+
 def test_a_saving_that_the_whole_recording_does_not_show_is_uncertain(shared_case):
     """Nothing there ties the hosts to one another, and what streams wait for was not recorded."""
     doubts = shared_case("y_hostlate").what_if([CloseIdle()]).doubts
