@@ -33,6 +33,7 @@ class DemoJob(StrEnum):
 
     MEGATRON = "megatron"
     DISTCA = "distca"
+    PIPELINE = "pipeline"
 
 
 class DemoFault(StrEnum):
@@ -51,3 +52,4 @@ class DemoFault(StrEnum):
     LATE_DATA = "late-data"
     LATE_HOST = "late-host"
     TWO_SLOW_RANKS = "two-slow-ranks"
+    HEAVY_STAGE = "heavy-stage"

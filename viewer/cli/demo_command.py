@@ -18,7 +18,7 @@ from viewer.export.atomic import is_stream, open_stream, replacing
 def demo_options(
     iterations: int | None,
     events: int | None,
-    like: Literal["megatron", "distca"],
+    like: Literal["megatron", "distca", "pipeline"],
     shift: list[str],
     lose: list[str],
     fault: Fault | None,

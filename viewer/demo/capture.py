@@ -224,7 +224,7 @@ def _diagnostics(duration_ns: int) -> Iterator[tuple[str, Rows]]:
 
 
 def _settings(options: DemoOptions) -> list[tuple[str, str]]:
-    os_runtime = options.like == "megatron"
+    os_runtime = options.like != "distca"
     kinds = ["NvtxEvents", "Cuda", *(["OSRuntime"] if os_runtime else [])]
     return [
         ("DEVICE_ID", "Local (CLI)"),

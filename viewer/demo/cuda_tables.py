@@ -12,7 +12,7 @@ from viewer.demo.ids import CONTEXT, Strings, global_pids, streams
 from viewer.demo.kernels import KERNELS
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import CALLS, EVENT_WAITS, Do, Step
-from viewer.demo.row_arrays import Column, Int64, Rows, flat, pick, threads_of
+from viewer.demo.row_arrays import Column, Int64, Rows, flat, kept, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
 NO_STREAM = 4_294_967_295
@@ -77,8 +77,7 @@ class CudaTables:
             "nameId": self._each([self.strings(n) for n in names]),
             "returnValue": 0,
         }
-        rank = np.repeat(np.arange(self.options.ranks), len(calls))
-        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, calls)))
+        return self._recorded(rows, iteration, calls)
 
     def _operations(
         self, iteration: SimulatedIteration, which: Int64, correlation: Int64
@@ -170,8 +169,7 @@ class CudaTables:
             "eventId": np.ascontiguousarray(handle.T).ravel(),
             "eventSyncId": flat(sync_id, which),
         }
-        rank = np.repeat(np.arange(ranks), len(which))
-        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, which)))
+        return self._recorded(rows, iteration, which)
 
     def _syncs(self, iteration: SimulatedIteration, correlation: Int64, sync_id: Int64) -> Rows:
         steps = iteration.program.steps
@@ -196,8 +194,7 @@ class CudaTables:
             "eventId": flat(handle, which),
             "eventSyncId": flat(record, which),
         }
-        rank = np.repeat(np.arange(self.options.ranks), len(which))
-        return _kept(rows, self._is_recorded(rank, flat(iteration.call_start_ns, which)))
+        return self._recorded(rows, iteration, which)
 
     def _waiting_stream(self, step: Step) -> int:
         """Return the id of the stream that a wait holds up, or is for; `NO_STREAM` where it is the host."""
@@ -209,6 +206,12 @@ class CudaTables:
         """Return the values of some steps, repeated for each rank."""
         return np.tile(np.array(values, np.int64), self.options.ranks)
 
+    def _recorded(self, rows: Rows, iteration: SimulatedIteration, which: Int64) -> Rows:
+        """Return the rows of steps that their ranks do, once these are recorded."""
+        rank = np.repeat(np.arange(self.options.ranks), len(which))
+        is_recorded = self._is_recorded(rank, flat(iteration.call_start_ns, which))
+        return kept(rows, is_recorded & flat(iteration.is_done, which))
+
     def _is_recorded(self, rank: Int64, start_ns: Int64) -> Mask:
         """Return the rows that lie after the beginning of their rank's recording."""
         begin = self.options.all_rank_faults.begin_ms
@@ -216,14 +219,14 @@ class CudaTables:
         return np.asarray(start_ns >= begins[rank])
 
     def _is_there(self, iteration: SimulatedIteration, which: Int64) -> Mask:
-        """Return the kernels without the collectives that `RankFaults.missing` names, rank after rank."""
+        """Return the kernels that run, without those that `RankFaults.missing` names, rank after rank."""
         steps = iteration.program.steps
         is_reduce = np.array([steps[i].kernel == _COMMONEST for i in which])
         number = self._collectives + np.cumsum(is_reduce) - 1
         self._collectives += int(is_reduce.sum())
         missing = self.options.all_rank_faults.missing
         lacks = [is_reduce & (number == missing.get(r, -1)) for r in range(self.options.ranks)]
-        return ~np.concatenate(lacks)
+        return ~np.concatenate(lacks) & flat(iteration.is_done, which)
 
     def _lose(self, rows: dict[str, Column], is_there: Mask | None = None) -> Rows:
         """Return the rows that are in the file: a rank may lack some, or begin late.
@@ -231,18 +234,13 @@ class CudaTables:
         `options.lose` names the fraction of each rank's rows that is lost at random.
         """
         device = np.asarray(rows["deviceId"])
-        kept = self._is_recorded(device, np.asarray(rows["start"]))
+        is_kept = self._is_recorded(device, np.asarray(rows["start"]))
         if is_there is not None:
-            kept &= is_there
+            is_kept &= is_there
         if self.options.lose:
             fraction = np.array([self.options.lose.get(r, 0.0) for r in range(self.options.ranks)])
-            kept &= self._rng.random(len(device)) >= fraction[device]
-        return _kept(rows, kept)
-
-
-def _kept(rows: Rows, kept: Mask) -> Rows:
-    # Constants are columns too: only arrays have a value per row to leave out.
-    return {name: c[kept] if isinstance(c, np.ndarray) else c for name, c in rows.items()}
+            is_kept &= self._rng.random(len(device)) >= fraction[device]
+        return kept(rows, is_kept)
 
 
 def _sync_type(step: Step) -> int:

@@ -14,7 +14,7 @@ from viewer.demo.markings import DOMAIN_IDS, marked
 from viewer.demo.options import DemoOptions
 from viewer.demo.program import FLUSH, PREEMPTED, Do
 from viewer.demo.randoms import Float, uniform
-from viewer.demo.row_arrays import Int64, Rows, flat, pick, threads_of
+from viewer.demo.row_arrays import Int64, Rows, flat, kept, pick, threads_of
 from viewer.demo.simulation import SimulatedIteration
 
 NVTX_PUSH_POP = 59
@@ -53,7 +53,7 @@ class HostTables:
             if name == FLUSH:
                 yield "PROFILER_OVERHEAD", self._overhead(thread, name, start, end)
                 continue
-            if self.options.like == "megatron" and name != PREEMPTED:
+            if self.options.like != "distca" and name != PREEMPTED:
                 yield "OSRT_API", self._os_call(thread, name, start, end)
             yield "SCHED_EVENTS", self._away(thread, start, end, name == PREEMPTED)
         for start, end in self._preemptions(iteration):
@@ -62,7 +62,7 @@ class HostTables:
 
     def _ranges(self, iteration: SimulatedIteration) -> Rows:
         steps, ranks = iteration.program.steps, self.options.ranks
-        kept = [
+        shown_ranges = [
             (push, pop, *shown)
             for push, pop in iteration.program.ranges
             if (
@@ -74,22 +74,23 @@ class HostTables:
                 )
             )
         ]
-        pushes = np.array([push for push, *_ in kept], np.int64)
-        pops = np.array([pop for _, pop, *_ in kept], np.int64)
+        pushes = np.array([push for push, *_ in shown_ranges], np.int64)
+        pops = np.array([pop for _, pop, *_ in shown_ranges], np.int64)
         # NCCL registers its strings: its ranges have a textId and a domain, those of PyTorch their own text.
-        texts = [text for *_, text, _ in kept]
-        registered = [steps[push].domain != "" for push, *_ in kept]
-        return {
+        texts = [text for *_, text, _ in shown_ranges]
+        registered = [steps[push].domain != "" for push, *_ in shown_ranges]
+        rows: Rows = {
             "start": flat(iteration.call_start_ns, pushes),
             "end": flat(iteration.call_end_ns, pops),
             "eventType": NVTX_PUSH_POP,
-            "color": [steps[push].argb for push, *_ in kept] * ranks,
+            "color": [steps[push].argb for push, *_ in shown_ranges] * ranks,
             "text": [None if r else t for t, r in zip(texts, registered, strict=True)] * ranks,
             "globalTid": threads_of(iteration, pushes),
             "textId": [self.strings(t) if r else None for t, r in zip(texts, registered, strict=True)]
             * ranks,
-            "domainId": [DOMAIN_IDS[domain] for *_, domain in kept] * ranks,
+            "domainId": [DOMAIN_IDS[domain] for *_, domain in shown_ranges] * ranks,
         }
+        return kept(rows, flat(iteration.is_done, pushes))
 
     def _sample(self, iteration: SimulatedIteration) -> Iterator[tuple[str, Rows]]:
         """Yield the range around a whole sample: it begins in one iteration and ends in a later one."""

@@ -26,8 +26,10 @@ THREADS_START_NS = 1_000_000
 
 THREAD_NAMES = {"main": "pt_main_thread", "loader": "pt_data_pin", "autograd": "pt_autograd_0"}
 
-STREAM_IDS = {"megatron": (7, 20, 24, 28, 32), "distca": (31, 36, 40, 44, 7)}
-"""Stream ids by slot: compute, tensor parallel, data parallel, world, copies (the default one in distca)."""
+STREAM_IDS = {"megatron": (7, 20, 24, 28, 32), "distca": (31, 36, 40, 44, 7), "pipeline": (7, 20, 24, 28, 32)}
+"""Stream ids by slot: compute, tensor parallel or between stages, data parallel, world, copies.
+
+In distca the copies' is the default one."""
 
 
 def pids(ranks: int) -> Int64:

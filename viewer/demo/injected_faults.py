@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from viewer.demo.pipeline import stage_ranks
 from viewer.demo.program import COMPUTE, DATA, FLUSH, PREEMPTED, WAIT, Do, Script, Step
 from viewer.demo.rank_faults import LOADER, RankFaults
 
@@ -21,6 +22,7 @@ Fault = Literal[
     "late-data",
     "late-host",
     "two-slow-ranks",
+    "heavy-stage",
 ]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
@@ -47,6 +49,12 @@ PREEMPTED_MS, FLUSH_MS, POLLING_MS = 8.0, 7.0, 6.0
 LATE_DATA_MS, LATE_HOST_MS = 20.0, 12.0
 LATE_HOST_RANK = 3
 SLOW_RANKS = {2: 1.06, 5: 1.05}
+HEAVY_STAGE, HEAVY = 2, 1.25
+
+
+def job_of(fault: Fault) -> str:
+    """Return the kind of job that may have a fault, as `DemoOptions.like`."""
+    return "pipeline" if fault == "heavy-stage" else "megatron"
 
 
 def rank_faults_of(kind: Fault | None, ranks: int) -> RankFaults:
@@ -55,6 +63,8 @@ def rank_faults_of(kind: Fault | None, ranks: int) -> RankFaults:
         return RankFaults(late_host_ms={LATE_HOST_RANK % ranks: LATE_HOST_MS})
     if kind == "two-slow-ranks":
         return RankFaults(slow={rank % ranks: factor for rank, factor in SLOW_RANKS.items()})
+    if kind == "heavy-stage":
+        return RankFaults(slow=dict.fromkeys(stage_ranks(HEAVY_STAGE), HEAVY))
     return RankFaults()
 
 

@@ -283,5 +283,6 @@ KERNELS: dict[str, Kernel] = {
     "reduce_scatter": _nccl("ReduceScatter_Sum_f32_RING_LL", 16),
     "broadcast": _nccl("Broadcast_RING_LL", 16),
     "all_gather": _nccl("AllGather_RING_LL", 16),
+    "send_recv": _nccl("SendRecv", 4),
 }
 """The kernels by their keys in `viewer.demo.loops`."""

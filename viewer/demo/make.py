@@ -19,7 +19,7 @@ from viewer.demo.oddities import write_oddities
 from viewer.demo.options import DemoOptions
 from viewer.demo.simulation import SimulatedJob
 
-DEFAULT_ITERATIONS = {"megatron": 8, "distca": 20}
+DEFAULT_ITERATIONS = {"megatron": 8, "distca": 20, "pipeline": 8}
 _SESSION_TAIL_NS = 18_000_000
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from viewer.demo.injected_faults import FAULTS, Fault, rank_faults_of
+from viewer.demo.injected_faults import FAULTS, Fault, job_of, rank_faults_of
 from viewer.demo.markings import MARKINGS, Marking
 from viewer.demo.overlap_tax import DEFAULT_TAX
+from viewer.demo.pipeline import STAGE_RANKS, STAGES
 from viewer.demo.rank_faults import RankFaults
 
 Oddity = Literal[
@@ -48,10 +49,11 @@ class DemoOptions:
         Number of iterations; None means eight (twenty, in four samples, with ``like="distca"``).
     events : int or None
         Approximate number of rows in the file (ten million for the benchmarks); sets `iterations`.
-    like : {"megatron", "distca"}
+    like : {"megatron", "distca", "pipeline"}
         ``distca`` is recorded as the public context-parallel scripts do it: a range
         ``sample_0(repeat=5)`` around five iterations and none around each, sleeps between samples,
-        compute on a stream that is not 7, context switches but no OS runtime rows.
+        compute on a stream that is not 7, context switches but no OS runtime rows. ``pipeline`` is a
+        pipeline of four stages with two ranks each, see `viewer.demo.pipeline`.
     slow_rank : int or None
         The rank whose compute kernels take 6 % longer; None, or a rank that does not exist, for no slow rank.
     fault : Fault or None
@@ -59,6 +61,7 @@ class DemoOptions:
         launch-bound tiny kernels, a late event of another GPU, a lost core, the profiler's own work, a
         loop that polls, kernels that wait for a collective which they do not need, data that come late to
         all hosts. Or, without a range: a host that is late, two slow ranks in the place of `slow_rank`.
+        Of a pipeline, and of nothing else: a stage that computes longer, in the place of `slow_rank`.
         All other random numbers stay: the job without the fault is what mending it would give.
     overlap_tax : float or None
         The fraction by which compute kernels take longer while communication of their GPU runs beside them;
@@ -88,7 +91,7 @@ class DemoOptions:
     tensor: int = 2
     iterations: int | None = None
     events: int | None = None
-    like: Literal["megatron", "distca"] = "megatron"
+    like: Literal["megatron", "distca", "pipeline"] = "megatron"
     slow_rank: int | None = 5
     fault: Fault | None = None
     overlap_tax: float | None = None
@@ -107,12 +110,16 @@ class DemoOptions:
             raise ValueError(f"a job needs at least one rank, not {self.ranks}")
         if self.tensor < 1:
             raise ValueError(f"a tensor parallel group needs at least one rank, not {self.tensor}")
-        if self.fault is not None and (self.fault not in FAULTS or self.like != "megatron"):
+        if self.fault is not None and self.fault not in FAULTS:
+            raise ValueError(f"no fault {self.fault!r}; there are {', '.join(FAULTS)}")
+        if self.fault is not None and self.like != job_of(self.fault):
             raise ValueError(
-                f"no fault {self.fault!r} in a job like {self.like}; there are {', '.join(FAULTS)}"
+                f"no fault {self.fault!r} in a job like {self.like}, only in one like {job_of(self.fault)}"
             )
-        if self.like not in ("megatron", "distca"):
-            raise ValueError(f"like is megatron or distca, not {self.like!r}")
+        if self.like not in ("megatron", "distca", "pipeline"):
+            raise ValueError(f"like is megatron, distca or pipeline, not {self.like!r}")
+        if self.like == "pipeline" and self.ranks != STAGES * STAGE_RANKS:
+            raise ValueError(f"a pipeline has {STAGES * STAGE_RANKS} ranks, not {self.ranks}")
         if self.marking not in MARKINGS:
             raise ValueError(f"no marking {self.marking!r}; there are {', '.join(MARKINGS)}")
         if self.overlap_tax is not None and not 0 <= self.overlap_tax <= 1:
@@ -131,7 +138,7 @@ class DemoOptions:
         """The slow rank, None if there is none."""
         if self.clean or self.slow_rank is None or not 0 <= self.slow_rank < self.ranks:
             return None
-        return None if self.fault == "two-slow-ranks" else self.slow_rank
+        return None if self.fault in ("two-slow-ranks", "heavy-stage") else self.slow_rank
 
     @property
     def tax(self) -> float:

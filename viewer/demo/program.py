@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from viewer.demo.kernels import KERNELS
 from viewer.demo.randoms import Keys, key_of
 
 Thread = Literal["main", "autograd"]
-Group = Literal["tensor", "data", "world"]
+Group = Literal["tensor", "data", "world", "stage", "link 0", "link 1", "link 2"]
 
 COMPUTE, TENSOR, DATA, WORLD, COPY = range(5)
 """Stream slots: compute, NCCL's for the tensor and data parallel groups and for all ranks, copies."""
@@ -70,6 +71,7 @@ class Step:
     the record at the step `event` stands for, a synchronisation the host, a query asks; a stream wait without
     `event` waits for an event of another GPU, `late_ns` after its own queue is empty.
     With `has_root` a collective waits for the first rank of its group alone.
+    `ranks` are those that do the step, None for all.
     `spread` is the relative standard deviation of the work, or of the call if there is no work.
     """
 
@@ -94,6 +96,7 @@ class Step:
     os_call: str = ""
     blocking: bool = False
     has_root: bool = False
+    ranks: tuple[int, ...] | None = None
     spread: float = 0.04
 
 
@@ -119,6 +122,15 @@ class Program:
     open_push: int | None = None
     open_pop: int | None = None
 
+    def is_done(self, ranks: int) -> npt.NDArray[np.bool_]:
+        """Return which of the ranks do which step, shape (steps, ranks)."""
+        done = np.ones((len(self.steps), ranks), np.bool_)
+        for i, step in enumerate(self.steps):
+            if step.ranks is not None:
+                done[i] = False
+                done[i, list(step.ranks)] = True
+        return done
+
 
 @dataclass
 class Script:
@@ -128,6 +140,7 @@ class Script:
     cold: bool = False
     one_stream: bool = False
     thread: Thread = "main"
+    ranks: tuple[int, ...] | None = None
     steps: list[Step] = field(default_factory=list)
     ranges: list[tuple[int, int]] = field(default_factory=list)
     opened: list[int] = field(default_factory=list)
@@ -140,7 +153,7 @@ class Script:
 
     def add(self, step: Step) -> None:
         """Append a step."""
-        self.steps.append(step)
+        self.steps.append(step if self.ranks is None else replace(step, ranks=self.ranks))
         # Numbered within its part: steps that a fault adds do not renumber those of the job.
         self.keys.append(key_of(f"{self.part_name}/{self.counts[self.part_name]}"))
         self.counts[self.part_name] += 1
@@ -151,6 +164,13 @@ class Script:
         outer, self.part_name = self.part_name, name
         yield
         self.part_name = outer
+
+    @contextmanager
+    def only(self, ranks: tuple[int, ...]) -> Iterator[None]:
+        """Let some ranks alone do the steps that are added meanwhile."""
+        outer, self.ranks = self.ranks, ranks
+        yield
+        self.ranks = outer
 
     def program(self, open_push: int | None = None, open_pop: int | None = None) -> Program:
         """Return the collected steps."""
@@ -251,7 +271,7 @@ class Script:
                 kernel=key,
                 group=group,
                 has_root=key == "broadcast",
-                spread=0.03,
+                spread=0.01 if key == "send_recv" else 0.03,
             )
         )
         self.pop()

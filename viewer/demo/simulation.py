@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from viewer.demo.draws import Draws, between, draw
 from viewer.demo.loops import SAMPLE_ITERATIONS, distca, megatron
 from viewer.demo.options import DemoOptions
 from viewer.demo.overlap_tax import OverlapTax
+from viewer.demo.pipeline import STAGE_RANKS, pipeline
 from viewer.demo.program import CALLS, ON_GPU, STREAM_SLOTS, Do, Group, Program, Step
 from viewer.demo.randoms import Float, key_of, uniform
 
@@ -27,14 +29,16 @@ DATA_PARALLEL = 4
 STREAM_GAP_NS = 900
 SYNC_RETURN_NS = 7_000
 FIRST_CORRELATION, CORRELATION_STEP = 4_001, 11
-_GROUPS: tuple[Group, ...] = ("tensor", "data", "world")
+_GROUPS: tuple[Group, ...] = get_args(Group)
 _BOUNDARY = np.array([key_of("boundary")], np.uint64)
-_megatron, _distca = cache(megatron), cache(distca)
+_megatron, _distca, _pipeline = cache(megatron), cache(distca), cache(pipeline)
 
 
 @dataclass(frozen=True)
 class SimulatedIteration:
     """One iteration, timed. All arrays have shape (steps, ranks) and hold nanoseconds.
+
+    Where a rank does not do a step, `is_done` is false and the times of the call say nothing.
 
     Attributes
     ----------
@@ -46,6 +50,8 @@ class SimulatedIteration:
         When the host thread entered the step's call and left it.
     gpu_start_ns, gpu_end_ns : ndarray of int64
         When the operation ran on the GPU; -1 for steps without a GPU operation.
+    is_done : ndarray of bool
+        Whether the rank does the step.
     """
 
     index: int
@@ -56,6 +62,7 @@ class SimulatedIteration:
     call_end_ns: Int64
     gpu_start_ns: Int64
     gpu_end_ns: Int64
+    is_done: npt.NDArray[np.bool_]
 
     @cached_property
     def correlation(self) -> Int64:
@@ -76,6 +83,14 @@ def group_members(group: Group, ranks: int, tensor: int = 2) -> list[list[int]]:
         return [list(range(ranks))]
     if group == "tensor":
         return [list(range(ranks))[r : r + tensor] for r in range(0, ranks, tensor)]
+    if group == "stage":
+        return [list(range(ranks))[r : r + STAGE_RANKS] for r in range(0, ranks, STAGE_RANKS)]
+    if group.startswith("link"):
+        # Each rank of a stage sends to its twin in the next one; the others are alone.
+        first = int(group.split()[1]) * STAGE_RANKS
+        sending = [r for r in range(first, first + STAGE_RANKS) if r + STAGE_RANKS < ranks]
+        pairs = [[r, r + STAGE_RANKS] for r in sending]
+        return [*pairs, *([r] for r in range(ranks) if not any(r in pair for pair in pairs))]
     length = DATA_PARALLEL * tensor
     block = [range(ranks)[b : b + length] for b in range(0, ranks, length)]
     return [
@@ -95,7 +110,7 @@ class SimulatedJob:
 
     def is_warm_up(self, iteration: int) -> bool:
         """Whether the iteration loads modules and allocates memory while it runs."""
-        return iteration == 0 and not self.options.clean
+        return iteration == 0 and not self.options.clean and self.options.like != "pipeline"
 
     def is_checkpoint(self, iteration: int) -> bool:
         """Whether the iteration ends by saving a checkpoint."""
@@ -109,6 +124,8 @@ class SimulatedJob:
         if self.options.like == "distca":
             return _distca(cold, place == 0, place == SAMPLE_ITERATIONS - 1)
         o = self.options
+        if o.like == "pipeline":
+            return _pipeline(o.clean)
         return _megatron(cold, o.clean, self.is_checkpoint(iteration), o.fault, o.one_stream)
 
     def run(self) -> Iterator[SimulatedIteration]:
@@ -143,17 +160,19 @@ class _State:
         """Return the times of all steps of one iteration on all ranks."""
         draws = draw(program, self.options, index)
         shape = draws.host_ns.shape
+        is_done = program.is_done(shape[1])
         call_start, call_end = np.empty(shape, np.int64), np.empty(shape, np.int64)
         gpu_start, gpu_end = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         recorded: dict[int, Int64] = {}
         busy_until, cpu = self.busy_until, self.cpu
         for i, step in enumerate(program.steps):
+            queues = busy_until.copy()
             begin = cpu + draws.before_ns[i]
             end = begin + draws.host_ns[i]
             if step.do in ON_GPU:
                 # An operation starts once its launch has reached the GPU and its stream is free.
                 start = np.maximum(begin + draws.latency_ns[i], busy_until[step.stream] + STREAM_GAP_NS)
-                stop = self._end(step, i, draws, start)
+                stop = self._end(step, i, draws, start, is_done[i])
                 busy_until[step.stream] = stop
                 gpu_start[i], gpu_end[i] = start, stop
                 if step.blocking:
@@ -177,12 +196,21 @@ class _State:
                 drained = busy_until.max(axis=0) if step.stream < 0 else busy_until[step.stream]
                 end = np.maximum(end, drained + SYNC_RETURN_NS)
             call_start[i], call_end[i] = begin, end
-            cpu = end
+            if step.ranks is None:
+                cpu = end
+                continue
+            # For who does not do the step all stays as it was.
+            away = ~is_done[i]
+            busy_until[:, away] = queues[:, away]
+            gpu_start[i, away] = gpu_end[i, away] = -1
+            cpu = np.where(away, cpu, end)
         before, self.calls = self.calls, self.calls + sum(s.do in CALLS for s in program.steps)
         self.cpu = cpu + between(BETWEEN_NS, self._boundary(index, "between"))
-        return SimulatedIteration(index, program, before, draws, call_start, call_end, gpu_start, gpu_end)
+        return SimulatedIteration(
+            index, program, before, draws, call_start, call_end, gpu_start, gpu_end, is_done
+        )
 
-    def _end(self, step: Step, i: int, draws: Draws, start: Int64) -> Int64:
+    def _end(self, step: Step, i: int, draws: Draws, start: Int64, is_done: npt.NDArray[np.bool_]) -> Int64:
         """Return when an operation ends that starts at `start`."""
         work = draws.work_ns[i]
         if step.do == Do.KERNEL:
@@ -198,7 +226,8 @@ class _State:
             # Each member waits for the root alone, the first of its group.
             last = np.maximum(start, start[padded[:, 0]][owner])
         stop: Int64 = last + work[padded[:, 0]][owner] + draws.finish_ns[i]
-        self.tax.add(start, stop)
+        # Where it does not run it lasts no time.
+        self.tax.add(start, np.where(is_done, stop, start))
         return stop
 
 

@@ -54,8 +54,9 @@ def ground_truth(job: SimulatedJob) -> GroundTruth:
     taxes: list[Int64] = []
     end = np.zeros(job.options.ranks, np.int64)
     for iteration in job.run():
-        on_gpu = iteration.gpu_start_ns[:, 0] >= 0
-        starts.append(iteration.gpu_start_ns[on_gpu].min(axis=0))
+        on_gpu = (iteration.gpu_start_ns >= 0).any(axis=1)
+        began = iteration.gpu_start_ns[on_gpu]
+        starts.append(np.where(began < 0, np.iinfo(np.int64).max, began).min(axis=0))
         end = np.maximum(end, iteration.gpu_end_ns.max(axis=0))
         taxes.append(_tax_ns(iteration))
     return GroundTruth(
@@ -71,7 +72,8 @@ def ground_truth(job: SimulatedJob) -> GroundTruth:
 def _tax_ns(iteration: SimulatedIteration) -> Int64:
     kernels = np.array([s.do == Do.KERNEL for s in iteration.program.steps])
     length = iteration.gpu_end_ns - iteration.gpu_start_ns
-    total: Int64 = (length - iteration.draws.work_ns)[kernels].sum(axis=0)
+    taken = np.where(iteration.is_done, length - iteration.draws.work_ns, 0)
+    total: Int64 = taken[kernels].sum(axis=0)
     return total
 
 
@@ -108,7 +110,15 @@ class Dependencies:
 
 
 def dependencies(job: SimulatedJob) -> Iterator[Dependencies]:
-    """Run the job and yield what held up its operations and calls, iteration by iteration."""
+    """Run the job and yield what held up its operations and calls, iteration by iteration.
+
+    Raises
+    ------
+    ValueError
+        The job is a pipeline: its ranks do different steps, and a `Node` is an operation of all.
+    """
+    if job.options.like == "pipeline":
+        raise ValueError("the dependencies of a pipeline are not told: its ranks do different steps")
     truth = _Tails(job)
     for iteration in job.run():
         yield truth.of(iteration)
