@@ -116,7 +116,8 @@ def threads_that_launch(*launches, edges=()):
             target=np.array([first[b] for _, b in edges], np.int32),
         ),
     )
-    study = SimpleNamespace(dependencies=graph, replay=SimpleNamespace(error_ns=0))
+    replay = SimpleNamespace(error_ns=0, inputs=SimpleNamespace(trace=trace, graph=graph))
+    study = SimpleNamespace(replay=replay)
     return SimpleNamespace(used=(0,), iterations=None, trace=trace, study=study)
 
 
@@ -143,7 +144,7 @@ def test_threads_that_launch_have_to_be_tied(launches, edges, loose):
 def test_what_cannot_be_replayed_says_why(monkeypatch):
     inputs = threads_that_launch(50)
     start, end = inputs.trace.window_ns
-    lag = inputs.study.dependencies.lag_ns
+    lag = inputs.study.replay.inputs.graph.lag_ns
     # What is explained does not count, however often; of the time of the GPU 5 per cent may be unexplained.
     lag[:] = 10_000
     lag[0] = (end - start) // 20
