@@ -312,7 +312,7 @@ def test_the_window_counts_nothing_itself_while_a_trace_is_opened(
         "iterations.markers.candidates",
         "iterations.detect.find_iterations",
         "launches.launches._keys",
-        "study.find_stream_gaps",
+        "gpu_study.find_stream_gaps",
     ):
         module, name = where.rsplit(".", 1)
         count = getattr(importlib.import_module(f"viewer.analysis.{module}"), name)
