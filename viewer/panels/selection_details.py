@@ -150,9 +150,7 @@ def details_of_event(study: Study, ref: EventRef) -> SelectionDetails:
     events = trace.events[ref.kind]
     name_id = int(events.name_id[ref.index])
     name = trace.names[name_id]
-    latency_ns = study.latency_of(ref.kind, ref.index) if ref.kind in GPU_KINDS else None
-    launched = () if latency_ns is None else (("Launched before its start", format_ns(latency_ns)),)
-    sections = [DetailSection("", (*facts.lines, *launched))]
+    sections = [DetailSection("", tuple(facts.lines))]
     if ref.kind in GPU_KINDS:
         sections += _statistics(study, name_id, ref.kind)
     if ref.kind in (Kind.MEMCPY, Kind.MEMSET):
