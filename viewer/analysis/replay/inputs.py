@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from viewer.analysis.collectives.match import Collectives
-from viewer.analysis.core.classify import KernelClasses
 from viewer.analysis.core.gpu_order import GpuOrder
 from viewer.analysis.dependencies.graph import DependencyGraph
-from viewer.analysis.launches.launches import Launches
 from viewer.analysis.replay.build import build_network
 from viewer.analysis.replay.effects import Effects
 from viewer.analysis.replay.network import Network
 from viewer.analysis.replay.recurrence import Times, replayed
-from viewer.analysis.time.time_breakdown import TimeBreakdown
-from viewer.trace import Trace
+from viewer.analysis.stalls.stalls import StallInputs
 from viewer.trace.events import Int64
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayInputs:
-    """What changes are looked up in.
+class ReplayInputs(StallInputs):
+    """What changes are looked up in: what stalls are found in, and the graph.
 
     Attributes
     ----------
-    launches : Launches
-    order_of : callable
-        Gives a GPU's operations by start.
-    classes : KernelClasses
-    parts : tuple of TimeBreakdown, one per GPU
-    collectives : Collectives
     graph : DependencyGraph
     """
 
-    launches: Launches
-    order_of: Callable[[int], GpuOrder]
-    classes: KernelClasses
-    parts: tuple[TimeBreakdown, ...]
-    collectives: Collectives
     graph: DependencyGraph
-
-    @property
-    def trace(self) -> Trace:
-        """The trace."""
-        return self.launches.trace
 
 
 @dataclass(frozen=True, eq=False)

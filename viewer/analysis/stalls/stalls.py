@@ -49,7 +49,7 @@ CAUSES = (*IDLE_CAUSES, COPY_CAUSE, *COMM_CAUSES)
 _CAUSE_COLUMNS = ("thread", "followed", "blocking_call", "other_call", "os_call", "drained_by", "inside")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StallInputs:
     """What the stalls of a trace and their causes are found in.
 
